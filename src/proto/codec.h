@@ -7,7 +7,7 @@
  *   struct orma_pb_trace_config {
  *           struct orma_proto_message base;   // which fields are present; the unknown ones
  *           uint32_t has[1];                  // absent when no field has a has bit
- *           uint32_t duration_ms;             // scalar; 0 or the declared default when absent
+ *           uint32_t duration_ms;             // scalar; 0 when absent
  *           struct orma_str output_path;      // string, bytes
  *           struct orma_pb_builtin_data_sources *builtin_data_sources;  // message, NULL = absent
  *           ORMA_PROTO_REPEATED(struct orma_pb_trace_config_buffer_config *) buffers;
@@ -88,24 +88,24 @@ union orma_proto_type {
 	const struct orma_proto_enum_desc *enumeration;
 };
 
+/* There are thousands of these, so each takes 12 bytes. The generator refuses larger numbers. */
 struct orma_proto_field_desc {
-	uint32_t id;
-	uint16_t name_offset; /* from desc->name */
-	uint16_t offset;      /* in the struct */
-	uint16_t has_bit;     /* index into has; for singular fields other than messages */
-	uint16_t type_idx;    /* into desc->types, for messages and enums */
-	uint8_t kind;         /* enum orma_proto_kind */
-	uint8_t flags;
-	uint8_t oneof;       /* number of the oneof in this message, from 1; 0 = none */
-	uint8_t default_idx; /* index + 1 into desc->defaults; 0 = none */
+	uint32_t id : 29;
+	uint32_t flags : 3;
+	uint16_t name_offset;   /* from desc->name */
+	uint16_t offset;        /* in the struct */
+	uint32_t has_bit : 9;   /* index into has; for singular fields other than messages */
+	uint32_t type_idx : 12; /* into desc->types, for messages and enums */
+	uint32_t kind : 5;      /* enum orma_proto_kind */
+	uint32_t oneof : 6;     /* number of the oneof in this message, from 1; 0 = none */
 };
+_Static_assert(sizeof(struct orma_proto_field_desc) == 12, "no padding");
 
 struct orma_proto_desc {
 	const char
 		*name; /* "TraceConfig.BufferConfig"; then, each after a NUL, the fields' names */
 	const struct orma_proto_field_desc *fields; /* ascending ids */
 	const union orma_proto_type *types;
-	const uint64_t *defaults; /* the bits of the values as in memory */
 	uint16_t struct_size;
 	uint16_t field_count;
 	uint16_t has_words;
@@ -172,14 +172,11 @@ bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_s
 /* True when the field is encoded, by its has bit, pointer or count. */
 bool orma_proto_has(const struct orma_proto_message *message,
 		    const struct orma_proto_field_desc *field);
-/* Sets or clears the has bit. Clearing also removes a message or a list. */
-void orma_proto_set_has(struct orma_proto_message *message,
-			const struct orma_proto_field_desc *field, bool has);
 /* Clears the other members of the field's oneof, if the field is in one. */
 void orma_proto_select_oneof(struct orma_proto_message *message,
 			     const struct orma_proto_field_desc *field);
 
-/* Makes an empty message with its defaults. NULL when out of memory. */
+/* Makes an empty message. NULL when out of memory. */
 void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *arena);
 /*
  * Appends a zeroed item to a repeated field and returns its address, or NULL when out of memory.

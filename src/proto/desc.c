@@ -85,22 +85,17 @@ bool orma_proto_has(const struct orma_proto_message *message,
 	return orma_proto_has_bit(message, field->has_bit);
 }
 
-void orma_proto_set_has(struct orma_proto_message *message,
-			const struct orma_proto_field_desc *field, bool has)
+/* Clears the has bit, or removes the message or the list. */
+static void clear(struct orma_proto_message *message, const struct orma_proto_field_desc *field)
 {
 	void *member = orma_proto_member(message, field);
 
-	if (field->flags & ORMA_PROTO_REPEATED_FLAG) {
-		if (!has)
-			*(struct orma_proto_repeated *)member = (struct orma_proto_repeated){0};
-	} else if (field->kind == ORMA_PROTO_KIND_MESSAGE) {
-		if (!has)
-			*(void **)member = NULL;
-	} else if (has) {
-		orma_proto_set_has_bit(message, field->has_bit);
-	} else {
+	if (field->flags & ORMA_PROTO_REPEATED_FLAG)
+		*(struct orma_proto_repeated *)member = (struct orma_proto_repeated){0};
+	else if (field->kind == ORMA_PROTO_KIND_MESSAGE)
+		*(void **)member = NULL;
+	else
 		orma_proto_clear_has_bit(message, field->has_bit);
-	}
 }
 
 void orma_proto_select_oneof(struct orma_proto_message *message,
@@ -112,7 +107,7 @@ void orma_proto_select_oneof(struct orma_proto_message *message,
 		const struct orma_proto_field_desc *other = &message->desc->fields[i];
 
 		if (other->oneof == field->oneof && other != field)
-			orma_proto_set_has(message, other, false);
+			clear(message, other);
 	}
 }
 
@@ -124,16 +119,6 @@ void *orma_proto_new(const struct orma_proto_desc *desc, struct orma_arena *aren
 		return NULL;
 	ORMA_ASSERT(desc->struct_size >= sizeof(*message) + desc->has_words * sizeof(uint32_t));
 	message->desc = desc;
-	if (!desc->defaults)
-		return message;
-	for (size_t i = 0; i < desc->field_count; i++) {
-		const struct orma_proto_field_desc *field = &desc->fields[i];
-
-		if (field->default_idx > 0)
-			memcpy(orma_proto_member(message, field),
-			       &desc->defaults[field->default_idx - 1],
-			       orma_proto_kind_size(field->kind));
-	}
 	return message;
 }
 

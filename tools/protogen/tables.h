@@ -12,11 +12,10 @@
 
 struct pg_field {
 	const struct orma_tool_proto_field *proto;
-	const char *name;     /* as in the .proto file */
-	const char *member;   /* the same, or with an underscore behind it */
-	unsigned has_bit;     /* 0 for repeated fields and messages, which have none */
-	unsigned type_idx;    /* set for messages and enums */
-	unsigned default_idx; /* 1.. = index + 1 into the defaults, 0 = none */
+	const char *name;   /* as in the .proto file */
+	const char *member; /* the same, or with an underscore behind it */
+	unsigned has_bit;   /* 0 for repeated fields and messages, which have none */
+	unsigned type_idx;  /* set for messages and enums */
 };
 
 struct pg_message {
@@ -38,8 +37,8 @@ struct pg_generator {
 /* --- tables_layout.c -------------------------------------------------------------------------- */
 
 /*
- * Refuses what tables cannot express: extensions, and types that are used without importing their
- * file. Sorts the types and names all constants. Returns 0, -EBADMSG or -ENOMEM.
+ * Refuses what tables cannot express: extensions, declared defaults, and types that are used without
+ * importing their file. Sorts the types and names all constants. Returns 0, -EBADMSG or -ENOMEM.
  */
 int pg_prepare(struct pg_generator *generator);
 /* Computes the layout of a message, in the arena. Returns 0, -EBADMSG, -EMSGSIZE or -ENOMEM. */
@@ -54,12 +53,6 @@ const char *pg_constant(struct pg_generator *generator, const void *owner, const
 			struct orma_str name);
 /* The file's name without folders and ".proto". */
 const char *pg_stem(struct pg_generator *generator, const char *path);
-
-/* --- tables_default.c ------------------------------------------------------------------------- */
-
-/* The bits of the field's default as the tables hold them. Returns 0 or -EBADMSG. */
-int pg_default_bits(struct orma_tool_proto_file *file, const struct orma_tool_proto_field *field,
-		    uint64_t *ret);
 
 /* --- tables_header.c and tables_source.c: failures are noted in generator->output -------------- */
 

@@ -120,14 +120,12 @@ static unsigned find_type_idx(const struct pg_message *message, size_t idx, unsi
 
 static void number_fields(struct pg_message *message)
 {
-	unsigned type_count = 0, default_count = 0;
+	unsigned type_count = 0;
 
 	for (size_t i = 0; i < message->field_count; i++) {
 		struct pg_field *field = &message->fields[i];
 
 		ORMA_ASSERT(i == 0 || field[-1].proto->number < field->proto->number);
-		if (field->proto->default_value.size > 0)
-			field->default_idx = ++default_count;
 		if (has_bit(field->proto))
 			field->has_bit = message->has_count++;
 		if (field->proto->type)
@@ -210,6 +208,9 @@ static int check_file(const struct orma_tool_proto_set *set, struct orma_tool_pr
 				return orma_proto_lexer_fail_at(&file->lexer, field->type_name,
 								"%s is not imported",
 								file_name(field->type->file->path));
+			if (field->default_value.size > 0)
+				return orma_proto_lexer_fail_at(&file->lexer, field->default_value,
+								"defaults are not supported");
 		}
 	}
 	return 0;

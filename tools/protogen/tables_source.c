@@ -59,31 +59,6 @@ static unsigned emit_types(struct pg_generator *generator, const struct pg_messa
 	return count;
 }
 
-/* Returns the number of defaults. */
-static unsigned emit_defaults(struct pg_generator *generator, const struct pg_message *message)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < message->field_count; i++) {
-		const struct pg_field *field = &message->fields[i];
-		const struct orma_tool_proto_field *proto = field->proto;
-		uint64_t bits = 0;
-
-		if (field->default_idx == 0)
-			continue;
-		if (count++ == 0)
-			PG_PUT("static const uint64_t %s_defaults[] = {\n", message->symbol);
-		orma_tool_proto_note_failure(&generator->output,
-					     pg_default_bits(message->type->file, proto, &bits));
-		PG_PUT("\tUINT64_C(0x%llx), /* %s = %s%.*s */\n", (unsigned long long)bits,
-		       field->name, proto->is_default_negative ? "-" : "",
-		       (int)proto->default_value.size, proto->default_value.data);
-	}
-	if (count > 0)
-		PG_PUT("};\n");
-	return count;
-}
-
 static void emit_field(struct pg_generator *generator, const struct pg_message *message,
 		       const struct pg_field *field, size_t name_offset)
 {
@@ -92,10 +67,10 @@ static void emit_field(struct pg_generator *generator, const struct pg_message *
 		    (proto->is_packed ? ORMA_PROTO_PACKED_FLAG : 0) |
 		    (proto->is_required ? ORMA_PROTO_REQUIRED_FLAG : 0);
 
-	PG_PUT("\t{%u, %zu, offsetof(struct orma_pb_%s, %s), %u, %u, ORMA_PROTO_KIND_%s, %d, %u, "
+	PG_PUT("\t{%u, %d, %zu, offsetof(struct orma_pb_%s, %s), %u, %u, ORMA_PROTO_KIND_%s, "
 	       "%u},\n",
-	       proto->number, name_offset, message->symbol, field->member, field->has_bit,
-	       field->type_idx, kind_names[proto->kind], flags, proto->oneof, field->default_idx);
+	       proto->number, flags, name_offset, message->symbol, field->member, field->has_bit,
+	       field->type_idx, kind_names[proto->kind], proto->oneof);
 }
 
 static void emit_fields(struct pg_generator *generator, const struct pg_message *message)
@@ -111,8 +86,8 @@ static void emit_fields(struct pg_generator *generator, const struct pg_message 
 
 		emit_field(generator, message, field, name_offset);
 		name_offset += strlen(field->name) + 1;
-		if (name_offset > UINT16_MAX || field->proto->oneof > UINT8_MAX ||
-		    field->default_idx > UINT8_MAX)
+		if (name_offset > UINT16_MAX || field->has_bit >= 1u << 9 ||
+		    field->type_idx >= 1u << 12 || field->proto->oneof >= 1u << 6)
 			orma_tool_proto_note_failure(
 				&generator->output,
 				orma_base_error_set(&generator->set.error, -EMSGSIZE,
@@ -124,7 +99,7 @@ static void emit_fields(struct pg_generator *generator, const struct pg_message 
 static void emit_message(struct pg_generator *generator, const struct orma_tool_proto_type *type)
 {
 	struct pg_message message;
-	unsigned type_count, default_count;
+	unsigned type_count;
 	const char *symbol;
 
 	orma_tool_proto_note_failure(&generator->output, pg_lay_out(generator, type, &message));
@@ -133,17 +108,15 @@ static void emit_message(struct pg_generator *generator, const struct orma_tool_
 	symbol = message.symbol;
 	PG_PUT("\n");
 	type_count = emit_types(generator, &message);
-	default_count = emit_defaults(generator, &message);
 	emit_fields(generator, &message);
 	PG_PUT("static const char %s_names[] = {\n\t\"%s\"", symbol, pg_local_name(type));
 	for (size_t i = 0; i < message.field_count; i++)
 		PG_PUT("\n\t\"\\0%s\"", message.fields[i].name);
 	PG_PUT("};\nconst struct orma_proto_desc orma_pb_%s_desc = {\n\t%s_names,\n", symbol,
 	       symbol);
-	PG_PUT("\t%s%s, %s%s, %s%s,\n", message.field_count > 0 ? symbol : "NULL",
+	PG_PUT("\t%s%s, %s%s,\n", message.field_count > 0 ? symbol : "NULL",
 	       message.field_count > 0 ? "_fields" : "", type_count > 0 ? symbol : "NULL",
-	       type_count > 0 ? "_types" : "", default_count > 0 ? symbol : "NULL",
-	       default_count > 0 ? "_defaults" : "");
+	       type_count > 0 ? "_types" : "");
 	PG_PUT("\tsizeof(struct orma_pb_%s), %zu, %u,\n};\n", symbol, message.field_count,
 	       (message.has_count + 31) / 32);
 	PG_PUT("_Static_assert(sizeof(struct orma_pb_%s) <= UINT16_MAX, \"fits struct_size\");\n",

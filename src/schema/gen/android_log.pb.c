@@ -8,8 +8,8 @@ static const union orma_proto_type android_log_packet_types[] = {
 	{.message = &orma_pb_android_log_packet_stats_desc},
 };
 static const struct orma_proto_field_desc android_log_packet_fields[] = {
-	{1, 17, offsetof(struct orma_pb_android_log_packet, events), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 24, offsetof(struct orma_pb_android_log_packet, stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 1, 17, offsetof(struct orma_pb_android_log_packet, events), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 24, offsetof(struct orma_pb_android_log_packet, stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char android_log_packet_names[] = {
 	"AndroidLogPacket"
@@ -17,7 +17,7 @@ static const char android_log_packet_names[] = {
 	"\0stats"};
 const struct orma_proto_desc orma_pb_android_log_packet_desc = {
 	android_log_packet_names,
-	android_log_packet_fields, android_log_packet_types, NULL,
+	android_log_packet_fields, android_log_packet_types,
 	sizeof(struct orma_pb_android_log_packet), 2, 0,
 };
 _Static_assert(sizeof(struct orma_pb_android_log_packet) <= UINT16_MAX, "fits struct_size");
@@ -28,15 +28,15 @@ static const union orma_proto_type android_log_packet_log_event_types[] = {
 	{.message = &orma_pb_android_log_packet_log_event_arg_desc},
 };
 static const struct orma_proto_field_desc android_log_packet_log_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_android_log_packet_log_event, log_id), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_android_log_packet_log_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_android_log_packet_log_event, tid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_android_log_packet_log_event, uid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_android_log_packet_log_event, timestamp), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 55, offsetof(struct orma_pb_android_log_packet_log_event, tag), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 59, offsetof(struct orma_pb_android_log_packet_log_event, prio), 6, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{8, 64, offsetof(struct orma_pb_android_log_packet_log_event, message), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{9, 72, offsetof(struct orma_pb_android_log_packet_log_event, args), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_android_log_packet_log_event, log_id), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 33, offsetof(struct orma_pb_android_log_packet_log_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_android_log_packet_log_event, tid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_android_log_packet_log_event, uid), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 45, offsetof(struct orma_pb_android_log_packet_log_event, timestamp), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 55, offsetof(struct orma_pb_android_log_packet_log_event, tag), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 59, offsetof(struct orma_pb_android_log_packet_log_event, prio), 6, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{8, 0, 64, offsetof(struct orma_pb_android_log_packet_log_event, message), 7, 0, ORMA_PROTO_KIND_STRING, 0},
+	{9, 1, 72, offsetof(struct orma_pb_android_log_packet_log_event, args), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char android_log_packet_log_event_names[] = {
 	"AndroidLogPacket.LogEvent"
@@ -51,15 +51,15 @@ static const char android_log_packet_log_event_names[] = {
 	"\0args"};
 const struct orma_proto_desc orma_pb_android_log_packet_log_event_desc = {
 	android_log_packet_log_event_names,
-	android_log_packet_log_event_fields, android_log_packet_log_event_types, NULL,
+	android_log_packet_log_event_fields, android_log_packet_log_event_types,
 	sizeof(struct orma_pb_android_log_packet_log_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_log_packet_log_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_log_packet_stats_fields[] = {
-	{1, 23, offsetof(struct orma_pb_android_log_packet_stats, num_total), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_android_log_packet_stats, num_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_android_log_packet_stats, num_skipped), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_android_log_packet_stats, num_total), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_android_log_packet_stats, num_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 44, offsetof(struct orma_pb_android_log_packet_stats, num_skipped), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char android_log_packet_stats_names[] = {
 	"AndroidLogPacket.Stats"
@@ -68,16 +68,16 @@ static const char android_log_packet_stats_names[] = {
 	"\0num_skipped"};
 const struct orma_proto_desc orma_pb_android_log_packet_stats_desc = {
 	android_log_packet_stats_names,
-	android_log_packet_stats_fields, NULL, NULL,
+	android_log_packet_stats_fields, NULL,
 	sizeof(struct orma_pb_android_log_packet_stats), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_log_packet_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_log_packet_log_event_arg_fields[] = {
-	{1, 30, offsetof(struct orma_pb_android_log_packet_log_event_arg, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_android_log_packet_log_event_arg, int_value), 1, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
-	{3, 45, offsetof(struct orma_pb_android_log_packet_log_event_arg, float_value), 2, 0, ORMA_PROTO_KIND_FLOAT, 0, 1, 0},
-	{4, 57, offsetof(struct orma_pb_android_log_packet_log_event_arg, string_value), 3, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
+	{1, 0, 30, offsetof(struct orma_pb_android_log_packet_log_event_arg, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 35, offsetof(struct orma_pb_android_log_packet_log_event_arg, int_value), 1, 0, ORMA_PROTO_KIND_INT64, 1},
+	{3, 0, 45, offsetof(struct orma_pb_android_log_packet_log_event_arg, float_value), 2, 0, ORMA_PROTO_KIND_FLOAT, 1},
+	{4, 0, 57, offsetof(struct orma_pb_android_log_packet_log_event_arg, string_value), 3, 0, ORMA_PROTO_KIND_STRING, 1},
 };
 static const char android_log_packet_log_event_arg_names[] = {
 	"AndroidLogPacket.LogEvent.Arg"
@@ -87,7 +87,7 @@ static const char android_log_packet_log_event_arg_names[] = {
 	"\0string_value"};
 const struct orma_proto_desc orma_pb_android_log_packet_log_event_arg_desc = {
 	android_log_packet_log_event_arg_names,
-	android_log_packet_log_event_arg_fields, NULL, NULL,
+	android_log_packet_log_event_arg_fields, NULL,
 	sizeof(struct orma_pb_android_log_packet_log_event_arg), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_log_packet_log_event_arg) <= UINT16_MAX, "fits struct_size");

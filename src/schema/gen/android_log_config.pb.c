@@ -8,10 +8,10 @@ static const union orma_proto_type android_log_config_types[] = {
 	{.enumeration = &orma_pb_android_log_priority_enum},
 };
 static const struct orma_proto_field_desc android_log_config_fields[] = {
-	{1, 17, offsetof(struct orma_pb_android_log_config, log_ids), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{3, 25, offsetof(struct orma_pb_android_log_config, min_prio), 0, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{4, 34, offsetof(struct orma_pb_android_log_config, filter_tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{5, 46, offsetof(struct orma_pb_android_log_config, preserve_log_buffer), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 1, 17, offsetof(struct orma_pb_android_log_config, log_ids), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 25, offsetof(struct orma_pb_android_log_config, min_prio), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{4, 1, 34, offsetof(struct orma_pb_android_log_config, filter_tags), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 46, offsetof(struct orma_pb_android_log_config, preserve_log_buffer), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char android_log_config_names[] = {
 	"AndroidLogConfig"
@@ -21,7 +21,7 @@ static const char android_log_config_names[] = {
 	"\0preserve_log_buffer"};
 const struct orma_proto_desc orma_pb_android_log_config_desc = {
 	android_log_config_names,
-	android_log_config_fields, android_log_config_types, NULL,
+	android_log_config_fields, android_log_config_types,
 	sizeof(struct orma_pb_android_log_config), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_log_config) <= UINT16_MAX, "fits struct_size");

@@ -4,21 +4,21 @@
 #include "schema/gen/android_poll_config.pb.h"
 
 static const struct orma_proto_field_desc android_polled_state_config_fields[] = {
-	{1, 25, offsetof(struct orma_pb_android_polled_state_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_android_polled_state_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char android_polled_state_config_names[] = {
 	"AndroidPolledStateConfig"
 	"\0poll_ms"};
 const struct orma_proto_desc orma_pb_android_polled_state_config_desc = {
 	android_polled_state_config_names,
-	android_polled_state_config_fields, NULL, NULL,
+	android_polled_state_config_fields, NULL,
 	sizeof(struct orma_pb_android_polled_state_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_polled_state_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_system_property_config_fields[] = {
-	{1, 28, offsetof(struct orma_pb_android_system_property_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_android_system_property_config, property_name), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_android_system_property_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 36, offsetof(struct orma_pb_android_system_property_config, property_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char android_system_property_config_names[] = {
 	"AndroidSystemPropertyConfig"
@@ -26,15 +26,15 @@ static const char android_system_property_config_names[] = {
 	"\0property_name"};
 const struct orma_proto_desc orma_pb_android_system_property_config_desc = {
 	android_system_property_config_names,
-	android_system_property_config_fields, NULL, NULL,
+	android_system_property_config_fields, NULL,
 	sizeof(struct orma_pb_android_system_property_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_system_property_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc packages_list_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_packages_list_config, package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{2, 39, offsetof(struct orma_pb_packages_list_config, only_write_on_cpu_use_every_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 70, offsetof(struct orma_pb_packages_list_config, package_name_regex_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 19, offsetof(struct orma_pb_packages_list_config, package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 39, offsetof(struct orma_pb_packages_list_config, only_write_on_cpu_use_every_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 1, 70, offsetof(struct orma_pb_packages_list_config, package_name_regex_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char packages_list_config_names[] = {
 	"PackagesListConfig"
@@ -43,7 +43,7 @@ static const char packages_list_config_names[] = {
 	"\0package_name_regex_filter"};
 const struct orma_proto_desc orma_pb_packages_list_config_desc = {
 	packages_list_config_names,
-	packages_list_config_fields, NULL, NULL,
+	packages_list_config_fields, NULL,
 	sizeof(struct orma_pb_packages_list_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_packages_list_config) <= UINT16_MAX, "fits struct_size");

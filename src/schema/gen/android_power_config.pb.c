@@ -18,11 +18,11 @@ static const union orma_proto_type android_power_config_types[] = {
 	{.enumeration = &orma_pb_android_power_config_battery_counters_enum},
 };
 static const struct orma_proto_field_desc android_power_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_android_power_config, battery_poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_android_power_config, battery_counters), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{3, 52, offsetof(struct orma_pb_android_power_config, collect_power_rails), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 72, offsetof(struct orma_pb_android_power_config, collect_energy_estimation_breakdown), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 108, offsetof(struct orma_pb_android_power_config, collect_entity_state_residency), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_android_power_config, battery_poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 35, offsetof(struct orma_pb_android_power_config, battery_counters), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 52, offsetof(struct orma_pb_android_power_config, collect_power_rails), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 72, offsetof(struct orma_pb_android_power_config, collect_energy_estimation_breakdown), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 108, offsetof(struct orma_pb_android_power_config, collect_entity_state_residency), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char android_power_config_names[] = {
 	"AndroidPowerConfig"
@@ -33,7 +33,7 @@ static const char android_power_config_names[] = {
 	"\0collect_entity_state_residency"};
 const struct orma_proto_desc orma_pb_android_power_config_desc = {
 	android_power_config_names,
-	android_power_config_fields, android_power_config_types, NULL,
+	android_power_config_fields, android_power_config_types,
 	sizeof(struct orma_pb_android_power_config), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_power_config) <= UINT16_MAX, "fits struct_size");

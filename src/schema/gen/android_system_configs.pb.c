@@ -112,27 +112,27 @@ static const char window_manager_config_log_mode_names[] = {
 const struct orma_proto_enum_desc orma_pb_window_manager_config_log_mode_enum = {window_manager_config_log_mode_names, window_manager_config_log_mode_numbers, 3};
 
 static const struct orma_proto_field_desc android_aflags_config_fields[] = {
-	{1, 20, offsetof(struct orma_pb_android_aflags_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_android_aflags_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char android_aflags_config_names[] = {
 	"AndroidAflagsConfig"
 	"\0poll_ms"};
 const struct orma_proto_desc orma_pb_android_aflags_config_desc = {
 	android_aflags_config_names,
-	android_aflags_config_fields, NULL, NULL,
+	android_aflags_config_fields, NULL,
 	sizeof(struct orma_pb_android_aflags_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_aflags_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_game_intervention_list_config_fields[] = {
-	{1, 34, offsetof(struct orma_pb_android_game_intervention_list_config, package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 34, offsetof(struct orma_pb_android_game_intervention_list_config, package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char android_game_intervention_list_config_names[] = {
 	"AndroidGameInterventionListConfig"
 	"\0package_name_filter"};
 const struct orma_proto_desc orma_pb_android_game_intervention_list_config_desc = {
 	android_game_intervention_list_config_names,
-	android_game_intervention_list_config_fields, NULL, NULL,
+	android_game_intervention_list_config_fields, NULL,
 	sizeof(struct orma_pb_android_game_intervention_list_config), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_android_game_intervention_list_config) <= UINT16_MAX, "fits struct_size");
@@ -142,11 +142,11 @@ static const union orma_proto_type android_input_event_config_types[] = {
 	{.message = &orma_pb_android_input_event_config_trace_rule_desc},
 };
 static const struct orma_proto_field_desc android_input_event_config_fields[] = {
-	{1, 24, offsetof(struct orma_pb_android_input_event_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_android_input_event_config, rules), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 35, offsetof(struct orma_pb_android_input_event_config, trace_dispatcher_input_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 65, offsetof(struct orma_pb_android_input_event_config, trace_dispatcher_window_dispatch), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 98, offsetof(struct orma_pb_android_input_event_config, trace_evdev_events), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_android_input_event_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 29, offsetof(struct orma_pb_android_input_event_config, rules), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 35, offsetof(struct orma_pb_android_input_event_config, trace_dispatcher_input_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 65, offsetof(struct orma_pb_android_input_event_config, trace_dispatcher_window_dispatch), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 98, offsetof(struct orma_pb_android_input_event_config, trace_evdev_events), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char android_input_event_config_names[] = {
 	"AndroidInputEventConfig"
@@ -157,15 +157,15 @@ static const char android_input_event_config_names[] = {
 	"\0trace_evdev_events"};
 const struct orma_proto_desc orma_pb_android_input_event_config_desc = {
 	android_input_event_config_names,
-	android_input_event_config_fields, android_input_event_config_types, NULL,
+	android_input_event_config_fields, android_input_event_config_types,
 	sizeof(struct orma_pb_android_input_event_config), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_input_event_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_sdk_sysprop_guard_config_fields[] = {
-	{1, 29, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, surfaceflinger_skia_track_events), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 62, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, hwui_skia_track_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 85, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, hwui_package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, surfaceflinger_skia_track_events), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 62, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, hwui_skia_track_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 1, 85, offsetof(struct orma_pb_android_sdk_sysprop_guard_config, hwui_package_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char android_sdk_sysprop_guard_config_names[] = {
 	"AndroidSdkSyspropGuardConfig"
@@ -174,28 +174,28 @@ static const char android_sdk_sysprop_guard_config_names[] = {
 	"\0hwui_package_name_filter"};
 const struct orma_proto_desc orma_pb_android_sdk_sysprop_guard_config_desc = {
 	android_sdk_sysprop_guard_config_names,
-	android_sdk_sysprop_guard_config_fields, NULL, NULL,
+	android_sdk_sysprop_guard_config_fields, NULL,
 	sizeof(struct orma_pb_android_sdk_sysprop_guard_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_sdk_sysprop_guard_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc android_user_list_config_fields[] = {
-	{1, 22, offsetof(struct orma_pb_android_user_list_config, user_type_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 22, offsetof(struct orma_pb_android_user_list_config, user_type_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char android_user_list_config_names[] = {
 	"AndroidUserListConfig"
 	"\0user_type_filter"};
 const struct orma_proto_desc orma_pb_android_user_list_config_desc = {
 	android_user_list_config_names,
-	android_user_list_config_fields, NULL, NULL,
+	android_user_list_config_fields, NULL,
 	sizeof(struct orma_pb_android_user_list_config), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_android_user_list_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc app_wakelocks_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_app_wakelocks_config, write_delay_ms), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_app_wakelocks_config, filter_duration_below_ms), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 59, offsetof(struct orma_pb_app_wakelocks_config, drop_owner_pid), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_app_wakelocks_config, write_delay_ms), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_app_wakelocks_config, filter_duration_below_ms), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 59, offsetof(struct orma_pb_app_wakelocks_config, drop_owner_pid), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char app_wakelocks_config_names[] = {
 	"AppWakelocksConfig"
@@ -204,20 +204,20 @@ static const char app_wakelocks_config_names[] = {
 	"\0drop_owner_pid"};
 const struct orma_proto_desc orma_pb_app_wakelocks_config_desc = {
 	app_wakelocks_config_names,
-	app_wakelocks_config_fields, NULL, NULL,
+	app_wakelocks_config_fields, NULL,
 	sizeof(struct orma_pb_app_wakelocks_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_app_wakelocks_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpu_per_uid_config_fields[] = {
-	{1, 16, offsetof(struct orma_pb_cpu_per_uid_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_cpu_per_uid_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpu_per_uid_config_names[] = {
 	"CpuPerUidConfig"
 	"\0poll_ms"};
 const struct orma_proto_desc orma_pb_cpu_per_uid_config_desc = {
 	cpu_per_uid_config_names,
-	cpu_per_uid_config_fields, NULL, NULL,
+	cpu_per_uid_config_fields, NULL,
 	sizeof(struct orma_pb_cpu_per_uid_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_per_uid_config) <= UINT16_MAX, "fits struct_size");
@@ -226,11 +226,11 @@ static const union orma_proto_type display_video_config_types[] = {
 	{.enumeration = &orma_pb_display_video_config_format_enum},
 };
 static const struct orma_proto_field_desc display_video_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_display_video_config, scale), 0, 0, ORMA_PROTO_KIND_FLOAT, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_display_video_config, format), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_display_video_config, key_frame_interval_secs), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_display_video_config, max_stream_size_bytes), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 78, offsetof(struct orma_pb_display_video_config, bitrate_bps), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_display_video_config, scale), 0, 0, ORMA_PROTO_KIND_FLOAT, 0},
+	{2, 0, 25, offsetof(struct orma_pb_display_video_config, format), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 32, offsetof(struct orma_pb_display_video_config, key_frame_interval_secs), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 56, offsetof(struct orma_pb_display_video_config, max_stream_size_bytes), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 78, offsetof(struct orma_pb_display_video_config, bitrate_bps), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char display_video_config_names[] = {
 	"DisplayVideoConfig"
@@ -241,15 +241,15 @@ static const char display_video_config_names[] = {
 	"\0bitrate_bps"};
 const struct orma_proto_desc orma_pb_display_video_config_desc = {
 	display_video_config_names,
-	display_video_config_fields, display_video_config_types, NULL,
+	display_video_config_fields, display_video_config_types,
 	sizeof(struct orma_pb_display_video_config), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_display_video_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc input_method_config_fields[] = {
-	{1, 18, offsetof(struct orma_pb_input_method_config, client), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_input_method_config, service), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_input_method_config, manager_service), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_input_method_config, client), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 25, offsetof(struct orma_pb_input_method_config, service), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 33, offsetof(struct orma_pb_input_method_config, manager_service), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char input_method_config_names[] = {
 	"InputMethodConfig"
@@ -258,31 +258,31 @@ static const char input_method_config_names[] = {
 	"\0manager_service"};
 const struct orma_proto_desc orma_pb_input_method_config_desc = {
 	input_method_config_names,
-	input_method_config_fields, NULL, NULL,
+	input_method_config_fields, NULL,
 	sizeof(struct orma_pb_input_method_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_input_method_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kernel_wakelocks_config_fields[] = {
-	{1, 22, offsetof(struct orma_pb_kernel_wakelocks_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_kernel_wakelocks_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kernel_wakelocks_config_names[] = {
 	"KernelWakelocksConfig"
 	"\0poll_ms"};
 const struct orma_proto_desc orma_pb_kernel_wakelocks_config_desc = {
 	kernel_wakelocks_config_names,
-	kernel_wakelocks_config_fields, NULL, NULL,
+	kernel_wakelocks_config_fields, NULL,
 	sizeof(struct orma_pb_kernel_wakelocks_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kernel_wakelocks_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc network_packet_trace_config_fields[] = {
-	{1, 25, offsetof(struct orma_pb_network_packet_trace_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_network_packet_trace_config, aggregation_threshold), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 55, offsetof(struct orma_pb_network_packet_trace_config, intern_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 68, offsetof(struct orma_pb_network_packet_trace_config, drop_local_port), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 84, offsetof(struct orma_pb_network_packet_trace_config, drop_remote_port), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 101, offsetof(struct orma_pb_network_packet_trace_config, drop_tcp_flags), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_network_packet_trace_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_network_packet_trace_config, aggregation_threshold), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 55, offsetof(struct orma_pb_network_packet_trace_config, intern_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 68, offsetof(struct orma_pb_network_packet_trace_config, drop_local_port), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 84, offsetof(struct orma_pb_network_packet_trace_config, drop_remote_port), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 101, offsetof(struct orma_pb_network_packet_trace_config, drop_tcp_flags), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char network_packet_trace_config_names[] = {
 	"NetworkPacketTraceConfig"
@@ -294,7 +294,7 @@ static const char network_packet_trace_config_names[] = {
 	"\0drop_tcp_flags"};
 const struct orma_proto_desc orma_pb_network_packet_trace_config_desc = {
 	network_packet_trace_config_names,
-	network_packet_trace_config_fields, NULL, NULL,
+	network_packet_trace_config_fields, NULL,
 	sizeof(struct orma_pb_network_packet_trace_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_network_packet_trace_config) <= UINT16_MAX, "fits struct_size");
@@ -303,9 +303,9 @@ static const union orma_proto_type pixel_modem_config_types[] = {
 	{.enumeration = &orma_pb_pixel_modem_config_event_group_enum},
 };
 static const struct orma_proto_field_desc pixel_modem_config_fields[] = {
-	{1, 17, offsetof(struct orma_pb_pixel_modem_config, event_group), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_pixel_modem_config, pigweed_hash_allow_list), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
-	{3, 53, offsetof(struct orma_pb_pixel_modem_config, pigweed_hash_deny_list), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_pixel_modem_config, event_group), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 29, offsetof(struct orma_pb_pixel_modem_config, pigweed_hash_allow_list), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 1, 53, offsetof(struct orma_pb_pixel_modem_config, pigweed_hash_deny_list), 0, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char pixel_modem_config_names[] = {
 	"PixelModemConfig"
@@ -314,7 +314,7 @@ static const char pixel_modem_config_names[] = {
 	"\0pigweed_hash_deny_list"};
 const struct orma_proto_desc orma_pb_pixel_modem_config_desc = {
 	pixel_modem_config_names,
-	pixel_modem_config_fields, pixel_modem_config_types, NULL,
+	pixel_modem_config_fields, pixel_modem_config_types,
 	sizeof(struct orma_pb_pixel_modem_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_pixel_modem_config) <= UINT16_MAX, "fits struct_size");
@@ -325,9 +325,9 @@ static const union orma_proto_type proto_log_config_types[] = {
 	{.enumeration = &orma_pb_proto_log_level_enum},
 };
 static const struct orma_proto_field_desc proto_log_config_fields[] = {
-	{1, 15, offsetof(struct orma_pb_proto_log_config, group_overrides), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 31, offsetof(struct orma_pb_proto_log_config, tracing_mode), 0, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_proto_log_config, default_log_from_level), 1, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 1, 15, offsetof(struct orma_pb_proto_log_config, group_overrides), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 31, offsetof(struct orma_pb_proto_log_config, tracing_mode), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 44, offsetof(struct orma_pb_proto_log_config, default_log_from_level), 1, 2, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char proto_log_config_names[] = {
 	"ProtoLogConfig"
@@ -336,7 +336,7 @@ static const char proto_log_config_names[] = {
 	"\0default_log_from_level"};
 const struct orma_proto_desc orma_pb_proto_log_config_desc = {
 	proto_log_config_names,
-	proto_log_config_fields, proto_log_config_types, NULL,
+	proto_log_config_fields, proto_log_config_types,
 	sizeof(struct orma_pb_proto_log_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_proto_log_config) <= UINT16_MAX, "fits struct_size");
@@ -345,9 +345,9 @@ static const union orma_proto_type proto_log_group_types[] = {
 	{.enumeration = &orma_pb_proto_log_level_enum},
 };
 static const struct orma_proto_field_desc proto_log_group_fields[] = {
-	{1, 14, offsetof(struct orma_pb_proto_log_group, group_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_proto_log_group, log_from), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_proto_log_group, collect_stacktrace), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_proto_log_group, group_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 25, offsetof(struct orma_pb_proto_log_group, log_from), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 34, offsetof(struct orma_pb_proto_log_group, collect_stacktrace), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char proto_log_group_names[] = {
 	"ProtoLogGroup"
@@ -356,7 +356,7 @@ static const char proto_log_group_names[] = {
 	"\0collect_stacktrace"};
 const struct orma_proto_desc orma_pb_proto_log_group_desc = {
 	proto_log_group_names,
-	proto_log_group_fields, proto_log_group_types, NULL,
+	proto_log_group_fields, proto_log_group_types,
 	sizeof(struct orma_pb_proto_log_group), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_proto_log_group) <= UINT16_MAX, "fits struct_size");
@@ -366,8 +366,8 @@ static const union orma_proto_type surface_flinger_layers_config_types[] = {
 	{.enumeration = &orma_pb_surface_flinger_layers_config_trace_flag_enum},
 };
 static const struct orma_proto_field_desc surface_flinger_layers_config_fields[] = {
-	{1, 27, offsetof(struct orma_pb_surface_flinger_layers_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_surface_flinger_layers_config, trace_flags), 0, 1, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_surface_flinger_layers_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 32, offsetof(struct orma_pb_surface_flinger_layers_config, trace_flags), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char surface_flinger_layers_config_names[] = {
 	"SurfaceFlingerLayersConfig"
@@ -375,7 +375,7 @@ static const char surface_flinger_layers_config_names[] = {
 	"\0trace_flags"};
 const struct orma_proto_desc orma_pb_surface_flinger_layers_config_desc = {
 	surface_flinger_layers_config_names,
-	surface_flinger_layers_config_fields, surface_flinger_layers_config_types, NULL,
+	surface_flinger_layers_config_fields, surface_flinger_layers_config_types,
 	sizeof(struct orma_pb_surface_flinger_layers_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_surface_flinger_layers_config) <= UINT16_MAX, "fits struct_size");
@@ -384,14 +384,14 @@ static const union orma_proto_type surface_flinger_transactions_config_types[] =
 	{.enumeration = &orma_pb_surface_flinger_transactions_config_mode_enum},
 };
 static const struct orma_proto_field_desc surface_flinger_transactions_config_fields[] = {
-	{1, 33, offsetof(struct orma_pb_surface_flinger_transactions_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_surface_flinger_transactions_config, mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char surface_flinger_transactions_config_names[] = {
 	"SurfaceFlingerTransactionsConfig"
 	"\0mode"};
 const struct orma_proto_desc orma_pb_surface_flinger_transactions_config_desc = {
 	surface_flinger_transactions_config_names,
-	surface_flinger_transactions_config_fields, surface_flinger_transactions_config_types, NULL,
+	surface_flinger_transactions_config_fields, surface_flinger_transactions_config_types,
 	sizeof(struct orma_pb_surface_flinger_transactions_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_surface_flinger_transactions_config) <= UINT16_MAX, "fits struct_size");
@@ -402,9 +402,9 @@ static const union orma_proto_type window_manager_config_types[] = {
 	{.enumeration = &orma_pb_window_manager_config_log_mode_enum},
 };
 static const struct orma_proto_field_desc window_manager_config_fields[] = {
-	{1, 20, offsetof(struct orma_pb_window_manager_config, log_frequency), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_window_manager_config, log_level), 1, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_window_manager_config, log_mode), 2, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_window_manager_config, log_frequency), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 34, offsetof(struct orma_pb_window_manager_config, log_level), 1, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 44, offsetof(struct orma_pb_window_manager_config, log_mode), 2, 2, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char window_manager_config_names[] = {
 	"WindowManagerConfig"
@@ -413,7 +413,7 @@ static const char window_manager_config_names[] = {
 	"\0log_mode"};
 const struct orma_proto_desc orma_pb_window_manager_config_desc = {
 	window_manager_config_names,
-	window_manager_config_fields, window_manager_config_types, NULL,
+	window_manager_config_fields, window_manager_config_types,
 	sizeof(struct orma_pb_window_manager_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_window_manager_config) <= UINT16_MAX, "fits struct_size");
@@ -422,11 +422,11 @@ static const union orma_proto_type android_input_event_config_trace_rule_types[]
 	{.enumeration = &orma_pb_android_input_event_config_trace_level_enum},
 };
 static const struct orma_proto_field_desc android_input_event_config_trace_rule_fields[] = {
-	{1, 34, offsetof(struct orma_pb_android_input_event_config_trace_rule, trace_level), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 46, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_all_packages), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 65, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_any_packages), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{4, 84, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_secure), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 97, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_ime_connection_active), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_android_input_event_config_trace_rule, trace_level), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 46, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_all_packages), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 65, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_any_packages), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 84, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_secure), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 97, offsetof(struct orma_pb_android_input_event_config_trace_rule, match_ime_connection_active), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char android_input_event_config_trace_rule_names[] = {
 	"AndroidInputEventConfig.TraceRule"
@@ -437,7 +437,7 @@ static const char android_input_event_config_trace_rule_names[] = {
 	"\0match_ime_connection_active"};
 const struct orma_proto_desc orma_pb_android_input_event_config_trace_rule_desc = {
 	android_input_event_config_trace_rule_names,
-	android_input_event_config_trace_rule_fields, android_input_event_config_trace_rule_types, NULL,
+	android_input_event_config_trace_rule_fields, android_input_event_config_trace_rule_types,
 	sizeof(struct orma_pb_android_input_event_config_trace_rule), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_android_input_event_config_trace_rule) <= UINT16_MAX, "fits struct_size");

@@ -4,13 +4,13 @@
 #include "schema/gen/battery_counters.pb.h"
 
 static const struct orma_proto_field_desc battery_counters_fields[] = {
-	{1, 16, offsetof(struct orma_pb_battery_counters, charge_counter_uah), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_battery_counters, capacity_percent), 1, 0, ORMA_PROTO_KIND_FLOAT, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_battery_counters, current_ua), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 63, offsetof(struct orma_pb_battery_counters, current_avg_ua), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 78, offsetof(struct orma_pb_battery_counters, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 83, offsetof(struct orma_pb_battery_counters, energy_counter_uwh), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 102, offsetof(struct orma_pb_battery_counters, voltage_uv), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_battery_counters, charge_counter_uah), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_battery_counters, capacity_percent), 1, 0, ORMA_PROTO_KIND_FLOAT, 0},
+	{3, 0, 52, offsetof(struct orma_pb_battery_counters, current_ua), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 63, offsetof(struct orma_pb_battery_counters, current_avg_ua), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 78, offsetof(struct orma_pb_battery_counters, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 83, offsetof(struct orma_pb_battery_counters, energy_counter_uwh), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 102, offsetof(struct orma_pb_battery_counters, voltage_uv), 6, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char battery_counters_names[] = {
 	"BatteryCounters"
@@ -23,7 +23,7 @@ static const char battery_counters_names[] = {
 	"\0voltage_uv"};
 const struct orma_proto_desc orma_pb_battery_counters_desc = {
 	battery_counters_names,
-	battery_counters_fields, NULL, NULL,
+	battery_counters_fields, NULL,
 	sizeof(struct orma_pb_battery_counters), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_battery_counters) <= UINT16_MAX, "fits struct_size");

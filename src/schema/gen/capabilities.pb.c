@@ -7,10 +7,10 @@ static const union orma_proto_type tracing_service_capabilities_types[] = {
 	{.enumeration = &orma_pb_observable_events_type_enum},
 };
 static const struct orma_proto_field_desc tracing_service_capabilities_fields[] = {
-	{1, 27, offsetof(struct orma_pb_tracing_service_capabilities, has_query_capabilities), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 50, offsetof(struct orma_pb_tracing_service_capabilities, observable_events), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{3, 68, offsetof(struct orma_pb_tracing_service_capabilities, has_trace_config_output_path), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 97, offsetof(struct orma_pb_tracing_service_capabilities, has_clone_session), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_tracing_service_capabilities, has_query_capabilities), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 1, 50, offsetof(struct orma_pb_tracing_service_capabilities, observable_events), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 68, offsetof(struct orma_pb_tracing_service_capabilities, has_trace_config_output_path), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 97, offsetof(struct orma_pb_tracing_service_capabilities, has_clone_session), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char tracing_service_capabilities_names[] = {
 	"TracingServiceCapabilities"
@@ -20,7 +20,7 @@ static const char tracing_service_capabilities_names[] = {
 	"\0has_clone_session"};
 const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc = {
 	tracing_service_capabilities_names,
-	tracing_service_capabilities_fields, tracing_service_capabilities_types, NULL,
+	tracing_service_capabilities_fields, tracing_service_capabilities_types,
 	sizeof(struct orma_pb_tracing_service_capabilities), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_capabilities) <= UINT16_MAX, "fits struct_size");

@@ -18,10 +18,10 @@ static const union orma_proto_type cgroup_stats_config_types[] = {
 	{.enumeration = &orma_pb_cgroup_stats_config_counters_enum},
 };
 static const struct orma_proto_field_desc cgroup_stats_config_fields[] = {
-	{1, 18, offsetof(struct orma_pb_cgroup_stats_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_cgroup_stats_config, groups), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 33, offsetof(struct orma_pb_cgroup_stats_config, counters), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{4, 42, offsetof(struct orma_pb_cgroup_stats_config, max_groups), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_cgroup_stats_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 26, offsetof(struct orma_pb_cgroup_stats_config, groups), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 33, offsetof(struct orma_pb_cgroup_stats_config, counters), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{4, 0, 42, offsetof(struct orma_pb_cgroup_stats_config, max_groups), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cgroup_stats_config_names[] = {
 	"CgroupStatsConfig"
@@ -31,7 +31,7 @@ static const char cgroup_stats_config_names[] = {
 	"\0max_groups"};
 const struct orma_proto_desc orma_pb_cgroup_stats_config_desc = {
 	cgroup_stats_config_names,
-	cgroup_stats_config_fields, cgroup_stats_config_types, NULL,
+	cgroup_stats_config_fields, cgroup_stats_config_types,
 	sizeof(struct orma_pb_cgroup_stats_config), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_stats_config) <= UINT16_MAX, "fits struct_size");

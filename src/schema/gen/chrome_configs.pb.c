@@ -15,12 +15,12 @@ static const union orma_proto_type chrome_config_types[] = {
 	{.enumeration = &orma_pb_chrome_config_client_priority_enum},
 };
 static const struct orma_proto_field_desc chrome_config_fields[] = {
-	{1, 13, offsetof(struct orma_pb_chrome_config, trace_config), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_chrome_config, privacy_filtering_enabled), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_chrome_config, convert_to_legacy_json), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 75, offsetof(struct orma_pb_chrome_config, client_priority), 3, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{5, 91, offsetof(struct orma_pb_chrome_config, json_agent_label_filter), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 115, offsetof(struct orma_pb_chrome_config, event_package_name_filter_enabled), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 13, offsetof(struct orma_pb_chrome_config, trace_config), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 26, offsetof(struct orma_pb_chrome_config, privacy_filtering_enabled), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 52, offsetof(struct orma_pb_chrome_config, convert_to_legacy_json), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 75, offsetof(struct orma_pb_chrome_config, client_priority), 3, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{5, 0, 91, offsetof(struct orma_pb_chrome_config, json_agent_label_filter), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 115, offsetof(struct orma_pb_chrome_config, event_package_name_filter_enabled), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char chrome_config_names[] = {
 	"ChromeConfig"
@@ -32,7 +32,7 @@ static const char chrome_config_names[] = {
 	"\0event_package_name_filter_enabled"};
 const struct orma_proto_desc orma_pb_chrome_config_desc = {
 	chrome_config_names,
-	chrome_config_fields, chrome_config_types, NULL,
+	chrome_config_fields, chrome_config_types,
 	sizeof(struct orma_pb_chrome_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chrome_config) <= UINT16_MAX, "fits struct_size");
@@ -41,8 +41,8 @@ static const union orma_proto_type chromium_histogram_samples_config_types[] = {
 	{.message = &orma_pb_chromium_histogram_samples_config_histogram_sample_desc},
 };
 static const struct orma_proto_field_desc chromium_histogram_samples_config_fields[] = {
-	{1, 31, offsetof(struct orma_pb_chromium_histogram_samples_config, histograms), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 42, offsetof(struct orma_pb_chromium_histogram_samples_config, filter_histogram_names), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 1, 31, offsetof(struct orma_pb_chromium_histogram_samples_config, histograms), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 42, offsetof(struct orma_pb_chromium_histogram_samples_config, filter_histogram_names), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char chromium_histogram_samples_config_names[] = {
 	"ChromiumHistogramSamplesConfig"
@@ -50,14 +50,14 @@ static const char chromium_histogram_samples_config_names[] = {
 	"\0filter_histogram_names"};
 const struct orma_proto_desc orma_pb_chromium_histogram_samples_config_desc = {
 	chromium_histogram_samples_config_names,
-	chromium_histogram_samples_config_fields, chromium_histogram_samples_config_types, NULL,
+	chromium_histogram_samples_config_fields, chromium_histogram_samples_config_types,
 	sizeof(struct orma_pb_chromium_histogram_samples_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chromium_histogram_samples_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc chromium_sampling_heap_profiler_config_fields[] = {
-	{1, 35, offsetof(struct orma_pb_chromium_sampling_heap_profiler_config, sampling_interval_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 59, offsetof(struct orma_pb_chromium_sampling_heap_profiler_config, sampling_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_chromium_sampling_heap_profiler_config, sampling_interval_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 59, offsetof(struct orma_pb_chromium_sampling_heap_profiler_config, sampling_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char chromium_sampling_heap_profiler_config_names[] = {
 	"ChromiumSamplingHeapProfilerConfig"
@@ -65,40 +65,40 @@ static const char chromium_sampling_heap_profiler_config_names[] = {
 	"\0sampling_interval_ms"};
 const struct orma_proto_desc orma_pb_chromium_sampling_heap_profiler_config_desc = {
 	chromium_sampling_heap_profiler_config_names,
-	chromium_sampling_heap_profiler_config_fields, NULL, NULL,
+	chromium_sampling_heap_profiler_config_fields, NULL,
 	sizeof(struct orma_pb_chromium_sampling_heap_profiler_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chromium_sampling_heap_profiler_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc chromium_stack_sampling_profiler_config_fields[] = {
-	{1, 36, offsetof(struct orma_pb_chromium_stack_sampling_profiler_config, sampling_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_chromium_stack_sampling_profiler_config, sampling_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char chromium_stack_sampling_profiler_config_names[] = {
 	"ChromiumStackSamplingProfilerConfig"
 	"\0sampling_interval_ms"};
 const struct orma_proto_desc orma_pb_chromium_stack_sampling_profiler_config_desc = {
 	chromium_stack_sampling_profiler_config_names,
-	chromium_stack_sampling_profiler_config_fields, NULL, NULL,
+	chromium_stack_sampling_profiler_config_fields, NULL,
 	sizeof(struct orma_pb_chromium_stack_sampling_profiler_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chromium_stack_sampling_profiler_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc chromium_system_metrics_config_fields[] = {
-	{1, 28, offsetof(struct orma_pb_chromium_system_metrics_config, sampling_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_chromium_system_metrics_config, sampling_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char chromium_system_metrics_config_names[] = {
 	"ChromiumSystemMetricsConfig"
 	"\0sampling_interval_ms"};
 const struct orma_proto_desc orma_pb_chromium_system_metrics_config_desc = {
 	chromium_system_metrics_config_names,
-	chromium_system_metrics_config_fields, NULL, NULL,
+	chromium_system_metrics_config_fields, NULL,
 	sizeof(struct orma_pb_chromium_system_metrics_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chromium_system_metrics_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc v8_config_fields[] = {
-	{1, 9, offsetof(struct orma_pb_v8_config, log_script_sources), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_v8_config, log_instructions), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 9, offsetof(struct orma_pb_v8_config, log_script_sources), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 28, offsetof(struct orma_pb_v8_config, log_instructions), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char v8_config_names[] = {
 	"V8Config"
@@ -106,15 +106,15 @@ static const char v8_config_names[] = {
 	"\0log_instructions"};
 const struct orma_proto_desc orma_pb_v8_config_desc = {
 	v8_config_names,
-	v8_config_fields, NULL, NULL,
+	v8_config_fields, NULL,
 	sizeof(struct orma_pb_v8_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_v8_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc chromium_histogram_samples_config_histogram_sample_fields[] = {
-	{1, 47, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, histogram_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 62, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, min_value), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 72, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, max_value), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 47, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, histogram_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 62, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, min_value), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 72, offsetof(struct orma_pb_chromium_histogram_samples_config_histogram_sample, max_value), 2, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char chromium_histogram_samples_config_histogram_sample_names[] = {
 	"ChromiumHistogramSamplesConfig.HistogramSample"
@@ -123,7 +123,7 @@ static const char chromium_histogram_samples_config_histogram_sample_names[] = {
 	"\0max_value"};
 const struct orma_proto_desc orma_pb_chromium_histogram_samples_config_histogram_sample_desc = {
 	chromium_histogram_samples_config_histogram_sample_names,
-	chromium_histogram_samples_config_histogram_sample_fields, NULL, NULL,
+	chromium_histogram_samples_config_histogram_sample_fields, NULL,
 	sizeof(struct orma_pb_chromium_histogram_samples_config_histogram_sample), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chromium_histogram_samples_config_histogram_sample) <= UINT16_MAX, "fits struct_size");

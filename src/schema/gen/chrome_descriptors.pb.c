@@ -4,11 +4,11 @@
 #include "schema/gen/chrome_descriptors.pb.h"
 
 static const struct orma_proto_field_desc chrome_process_descriptor_fields[] = {
-	{1, 24, offsetof(struct orma_pb_chrome_process_descriptor, process_type), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_chrome_process_descriptor, process_priority), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 54, offsetof(struct orma_pb_chrome_process_descriptor, legacy_sort_index), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 72, offsetof(struct orma_pb_chrome_process_descriptor, host_app_package_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 94, offsetof(struct orma_pb_chrome_process_descriptor, crash_trace_id), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_chrome_process_descriptor, process_type), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_chrome_process_descriptor, process_priority), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 54, offsetof(struct orma_pb_chrome_process_descriptor, legacy_sort_index), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 72, offsetof(struct orma_pb_chrome_process_descriptor, host_app_package_name), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 94, offsetof(struct orma_pb_chrome_process_descriptor, crash_trace_id), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char chrome_process_descriptor_names[] = {
 	"ChromeProcessDescriptor"
@@ -19,15 +19,15 @@ static const char chrome_process_descriptor_names[] = {
 	"\0crash_trace_id"};
 const struct orma_proto_desc orma_pb_chrome_process_descriptor_desc = {
 	chrome_process_descriptor_names,
-	chrome_process_descriptor_fields, NULL, NULL,
+	chrome_process_descriptor_fields, NULL,
 	sizeof(struct orma_pb_chrome_process_descriptor), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chrome_process_descriptor) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc chrome_thread_descriptor_fields[] = {
-	{1, 23, offsetof(struct orma_pb_chrome_thread_descriptor, thread_type), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_chrome_thread_descriptor, legacy_sort_index), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 53, offsetof(struct orma_pb_chrome_thread_descriptor, is_sandboxed_tid), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_chrome_thread_descriptor, thread_type), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 35, offsetof(struct orma_pb_chrome_thread_descriptor, legacy_sort_index), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 53, offsetof(struct orma_pb_chrome_thread_descriptor, is_sandboxed_tid), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char chrome_thread_descriptor_names[] = {
 	"ChromeThreadDescriptor"
@@ -36,7 +36,7 @@ static const char chrome_thread_descriptor_names[] = {
 	"\0is_sandboxed_tid"};
 const struct orma_proto_desc orma_pb_chrome_thread_descriptor_desc = {
 	chrome_thread_descriptor_names,
-	chrome_thread_descriptor_fields, NULL, NULL,
+	chrome_thread_descriptor_fields, NULL,
 	sizeof(struct orma_pb_chrome_thread_descriptor), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_chrome_thread_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -21,8 +21,8 @@ static const union orma_proto_type clock_snapshot_types[] = {
 	{.enumeration = &orma_pb_builtin_clock_enum},
 };
 static const struct orma_proto_field_desc clock_snapshot_fields[] = {
-	{1, 14, offsetof(struct orma_pb_clock_snapshot, clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 21, offsetof(struct orma_pb_clock_snapshot, primary_trace_clock), 0, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 1, 14, offsetof(struct orma_pb_clock_snapshot, clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 21, offsetof(struct orma_pb_clock_snapshot, primary_trace_clock), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char clock_snapshot_names[] = {
 	"ClockSnapshot"
@@ -30,16 +30,16 @@ static const char clock_snapshot_names[] = {
 	"\0primary_trace_clock"};
 const struct orma_proto_desc orma_pb_clock_snapshot_desc = {
 	clock_snapshot_names,
-	clock_snapshot_fields, clock_snapshot_types, NULL,
+	clock_snapshot_fields, clock_snapshot_types,
 	sizeof(struct orma_pb_clock_snapshot), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clock_snapshot) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clock_snapshot_clock_fields[] = {
-	{1, 20, offsetof(struct orma_pb_clock_snapshot_clock, clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_clock_snapshot_clock, timestamp), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_clock_snapshot_clock, is_incremental), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_clock_snapshot_clock, unit_multiplier_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_clock_snapshot_clock, clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_clock_snapshot_clock, timestamp), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_clock_snapshot_clock, is_incremental), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 54, offsetof(struct orma_pb_clock_snapshot_clock, unit_multiplier_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clock_snapshot_clock_names[] = {
 	"ClockSnapshot.Clock"
@@ -49,7 +49,7 @@ static const char clock_snapshot_clock_names[] = {
 	"\0unit_multiplier_ns"};
 const struct orma_proto_desc orma_pb_clock_snapshot_clock_desc = {
 	clock_snapshot_clock_names,
-	clock_snapshot_clock_fields, NULL, NULL,
+	clock_snapshot_clock_fields, NULL,
 	sizeof(struct orma_pb_clock_snapshot_clock), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clock_snapshot_clock) <= UINT16_MAX, "fits struct_size");

@@ -8,9 +8,9 @@ static const union orma_proto_type commit_data_request_types[] = {
 	{.message = &orma_pb_commit_data_request_chunk_to_patch_desc},
 };
 static const struct orma_proto_field_desc commit_data_request_fields[] = {
-	{1, 18, offsetof(struct orma_pb_commit_data_request, chunks_to_move), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 33, offsetof(struct orma_pb_commit_data_request, chunks_to_patch), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 49, offsetof(struct orma_pb_commit_data_request, flush_request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 18, offsetof(struct orma_pb_commit_data_request, chunks_to_move), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 33, offsetof(struct orma_pb_commit_data_request, chunks_to_patch), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 49, offsetof(struct orma_pb_commit_data_request, flush_request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char commit_data_request_names[] = {
 	"CommitDataRequest"
@@ -19,17 +19,17 @@ static const char commit_data_request_names[] = {
 	"\0flush_request_id"};
 const struct orma_proto_desc orma_pb_commit_data_request_desc = {
 	commit_data_request_names,
-	commit_data_request_fields, commit_data_request_types, NULL,
+	commit_data_request_fields, commit_data_request_types,
 	sizeof(struct orma_pb_commit_data_request), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc commit_data_request_chunks_to_move_fields[] = {
-	{1, 31, offsetof(struct orma_pb_commit_data_request_chunks_to_move, page), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_commit_data_request_chunks_to_move, chunk), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_commit_data_request_chunks_to_move, target_buffer), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_commit_data_request_chunks_to_move, data), 3, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_commit_data_request_chunks_to_move, chunk_incomplete), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_commit_data_request_chunks_to_move, page), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_commit_data_request_chunks_to_move, chunk), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_commit_data_request_chunks_to_move, target_buffer), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 56, offsetof(struct orma_pb_commit_data_request_chunks_to_move, data), 3, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{5, 0, 61, offsetof(struct orma_pb_commit_data_request_chunks_to_move, chunk_incomplete), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char commit_data_request_chunks_to_move_names[] = {
 	"CommitDataRequest.ChunksToMove"
@@ -40,7 +40,7 @@ static const char commit_data_request_chunks_to_move_names[] = {
 	"\0chunk_incomplete"};
 const struct orma_proto_desc orma_pb_commit_data_request_chunks_to_move_desc = {
 	commit_data_request_chunks_to_move_names,
-	commit_data_request_chunks_to_move_fields, NULL, NULL,
+	commit_data_request_chunks_to_move_fields, NULL,
 	sizeof(struct orma_pb_commit_data_request_chunks_to_move), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_request_chunks_to_move) <= UINT16_MAX, "fits struct_size");
@@ -49,11 +49,11 @@ static const union orma_proto_type commit_data_request_chunk_to_patch_types[] = 
 	{.message = &orma_pb_commit_data_request_chunk_to_patch_patch_desc},
 };
 static const struct orma_proto_field_desc commit_data_request_chunk_to_patch_fields[] = {
-	{1, 31, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, target_buffer), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 45, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, writer_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 55, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, chunk_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 64, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, patches), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{5, 72, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, has_more_patches), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, target_buffer), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 45, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, writer_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 55, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, chunk_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 1, 64, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, patches), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 72, offsetof(struct orma_pb_commit_data_request_chunk_to_patch, has_more_patches), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char commit_data_request_chunk_to_patch_names[] = {
 	"CommitDataRequest.ChunkToPatch"
@@ -64,14 +64,14 @@ static const char commit_data_request_chunk_to_patch_names[] = {
 	"\0has_more_patches"};
 const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_desc = {
 	commit_data_request_chunk_to_patch_names,
-	commit_data_request_chunk_to_patch_fields, commit_data_request_chunk_to_patch_types, NULL,
+	commit_data_request_chunk_to_patch_fields, commit_data_request_chunk_to_patch_types,
 	sizeof(struct orma_pb_commit_data_request_chunk_to_patch), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_request_chunk_to_patch) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc commit_data_request_chunk_to_patch_patch_fields[] = {
-	{1, 37, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, offset), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, data), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, offset), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 44, offsetof(struct orma_pb_commit_data_request_chunk_to_patch_patch, data), 1, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char commit_data_request_chunk_to_patch_patch_names[] = {
 	"CommitDataRequest.ChunkToPatch.Patch"
@@ -79,7 +79,7 @@ static const char commit_data_request_chunk_to_patch_patch_names[] = {
 	"\0data"};
 const struct orma_proto_desc orma_pb_commit_data_request_chunk_to_patch_patch_desc = {
 	commit_data_request_chunk_to_patch_patch_names,
-	commit_data_request_chunk_to_patch_patch_fields, NULL, NULL,
+	commit_data_request_chunk_to_patch_patch_fields, NULL,
 	sizeof(struct orma_pb_commit_data_request_chunk_to_patch_patch), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_request_chunk_to_patch_patch) <= UINT16_MAX, "fits struct_size");

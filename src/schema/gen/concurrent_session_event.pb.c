@@ -18,11 +18,11 @@ static const union orma_proto_type concurrent_session_event_types[] = {
 	{.enumeration = &orma_pb_concurrent_session_event_state_enum},
 };
 static const struct orma_proto_field_desc concurrent_session_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_concurrent_session_event, state), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_concurrent_session_event, session_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_concurrent_session_event, session_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_concurrent_session_event, consumer_uid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 66, offsetof(struct orma_pb_concurrent_session_event, num_data_sources), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_concurrent_session_event, state), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 29, offsetof(struct orma_pb_concurrent_session_event, session_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 42, offsetof(struct orma_pb_concurrent_session_event, session_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 53, offsetof(struct orma_pb_concurrent_session_event, consumer_uid), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 66, offsetof(struct orma_pb_concurrent_session_event, num_data_sources), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char concurrent_session_event_names[] = {
 	"ConcurrentSessionEvent"
@@ -33,7 +33,7 @@ static const char concurrent_session_event_names[] = {
 	"\0num_data_sources"};
 const struct orma_proto_desc orma_pb_concurrent_session_event_desc = {
 	concurrent_session_event_names,
-	concurrent_session_event_fields, concurrent_session_event_types, NULL,
+	concurrent_session_event_fields, concurrent_session_event_types,
 	sizeof(struct orma_pb_concurrent_session_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_concurrent_session_event) <= UINT16_MAX, "fits struct_size");

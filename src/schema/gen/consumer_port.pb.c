@@ -7,8 +7,8 @@ static const union orma_proto_type enable_tracing_request_types[] = {
 	{.message = &orma_pb_trace_config_desc},
 };
 static const struct orma_proto_field_desc enable_tracing_request_fields[] = {
-	{1, 21, offsetof(struct orma_pb_enable_tracing_request, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_enable_tracing_request, attach_notification_only), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_enable_tracing_request, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 34, offsetof(struct orma_pb_enable_tracing_request, attach_notification_only), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char enable_tracing_request_names[] = {
 	"EnableTracingRequest"
@@ -16,14 +16,14 @@ static const char enable_tracing_request_names[] = {
 	"\0attach_notification_only"};
 const struct orma_proto_desc orma_pb_enable_tracing_request_desc = {
 	enable_tracing_request_names,
-	enable_tracing_request_fields, enable_tracing_request_types, NULL,
+	enable_tracing_request_fields, enable_tracing_request_types,
 	sizeof(struct orma_pb_enable_tracing_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_enable_tracing_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc enable_tracing_response_fields[] = {
-	{1, 22, offsetof(struct orma_pb_enable_tracing_response, disabled), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{3, 31, offsetof(struct orma_pb_enable_tracing_response, error), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_enable_tracing_response, disabled), 0, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{3, 0, 31, offsetof(struct orma_pb_enable_tracing_response, error), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char enable_tracing_response_names[] = {
 	"EnableTracingResponse"
@@ -31,7 +31,7 @@ static const char enable_tracing_response_names[] = {
 	"\0error"};
 const struct orma_proto_desc orma_pb_enable_tracing_response_desc = {
 	enable_tracing_response_names,
-	enable_tracing_response_fields, NULL, NULL,
+	enable_tracing_response_fields, NULL,
 	sizeof(struct orma_pb_enable_tracing_response), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_enable_tracing_response) <= UINT16_MAX, "fits struct_size");
@@ -40,7 +40,7 @@ static const char start_tracing_request_names[] = {
 	"StartTracingRequest"};
 const struct orma_proto_desc orma_pb_start_tracing_request_desc = {
 	start_tracing_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_start_tracing_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_start_tracing_request) <= UINT16_MAX, "fits struct_size");
@@ -49,7 +49,7 @@ static const char start_tracing_response_names[] = {
 	"StartTracingResponse"};
 const struct orma_proto_desc orma_pb_start_tracing_response_desc = {
 	start_tracing_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_start_tracing_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_start_tracing_response) <= UINT16_MAX, "fits struct_size");
@@ -58,14 +58,14 @@ static const union orma_proto_type change_trace_config_request_types[] = {
 	{.message = &orma_pb_trace_config_desc},
 };
 static const struct orma_proto_field_desc change_trace_config_request_fields[] = {
-	{1, 25, offsetof(struct orma_pb_change_trace_config_request, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_change_trace_config_request, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char change_trace_config_request_names[] = {
 	"ChangeTraceConfigRequest"
 	"\0trace_config"};
 const struct orma_proto_desc orma_pb_change_trace_config_request_desc = {
 	change_trace_config_request_names,
-	change_trace_config_request_fields, change_trace_config_request_types, NULL,
+	change_trace_config_request_fields, change_trace_config_request_types,
 	sizeof(struct orma_pb_change_trace_config_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_change_trace_config_request) <= UINT16_MAX, "fits struct_size");
@@ -74,7 +74,7 @@ static const char change_trace_config_response_names[] = {
 	"ChangeTraceConfigResponse"};
 const struct orma_proto_desc orma_pb_change_trace_config_response_desc = {
 	change_trace_config_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_change_trace_config_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_change_trace_config_response) <= UINT16_MAX, "fits struct_size");
@@ -83,7 +83,7 @@ static const char disable_tracing_request_names[] = {
 	"DisableTracingRequest"};
 const struct orma_proto_desc orma_pb_disable_tracing_request_desc = {
 	disable_tracing_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_disable_tracing_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_disable_tracing_request) <= UINT16_MAX, "fits struct_size");
@@ -92,7 +92,7 @@ static const char disable_tracing_response_names[] = {
 	"DisableTracingResponse"};
 const struct orma_proto_desc orma_pb_disable_tracing_response_desc = {
 	disable_tracing_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_disable_tracing_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_disable_tracing_response) <= UINT16_MAX, "fits struct_size");
@@ -101,7 +101,7 @@ static const char read_buffers_request_names[] = {
 	"ReadBuffersRequest"};
 const struct orma_proto_desc orma_pb_read_buffers_request_desc = {
 	read_buffers_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_read_buffers_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_read_buffers_request) <= UINT16_MAX, "fits struct_size");
@@ -110,27 +110,27 @@ static const union orma_proto_type read_buffers_response_types[] = {
 	{.message = &orma_pb_read_buffers_response_slice_desc},
 };
 static const struct orma_proto_field_desc read_buffers_response_fields[] = {
-	{2, 20, offsetof(struct orma_pb_read_buffers_response, slices), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{2, 1, 20, offsetof(struct orma_pb_read_buffers_response, slices), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char read_buffers_response_names[] = {
 	"ReadBuffersResponse"
 	"\0slices"};
 const struct orma_proto_desc orma_pb_read_buffers_response_desc = {
 	read_buffers_response_names,
-	read_buffers_response_fields, read_buffers_response_types, NULL,
+	read_buffers_response_fields, read_buffers_response_types,
 	sizeof(struct orma_pb_read_buffers_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_read_buffers_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc free_buffers_request_fields[] = {
-	{1, 19, offsetof(struct orma_pb_free_buffers_request, buffer_ids), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
+	{1, 1, 19, offsetof(struct orma_pb_free_buffers_request, buffer_ids), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char free_buffers_request_names[] = {
 	"FreeBuffersRequest"
 	"\0buffer_ids"};
 const struct orma_proto_desc orma_pb_free_buffers_request_desc = {
 	free_buffers_request_names,
-	free_buffers_request_fields, NULL, NULL,
+	free_buffers_request_fields, NULL,
 	sizeof(struct orma_pb_free_buffers_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_free_buffers_request) <= UINT16_MAX, "fits struct_size");
@@ -139,14 +139,14 @@ static const char free_buffers_response_names[] = {
 	"FreeBuffersResponse"};
 const struct orma_proto_desc orma_pb_free_buffers_response_desc = {
 	free_buffers_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_free_buffers_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_free_buffers_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc flush_request_fields[] = {
-	{1, 13, offsetof(struct orma_pb_flush_request, timeout_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_flush_request, flags), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 13, offsetof(struct orma_pb_flush_request, timeout_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 24, offsetof(struct orma_pb_flush_request, flags), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char flush_request_names[] = {
 	"FlushRequest"
@@ -154,7 +154,7 @@ static const char flush_request_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_flush_request_desc = {
 	flush_request_names,
-	flush_request_fields, NULL, NULL,
+	flush_request_fields, NULL,
 	sizeof(struct orma_pb_flush_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_flush_request) <= UINT16_MAX, "fits struct_size");
@@ -163,20 +163,20 @@ static const char flush_response_names[] = {
 	"FlushResponse"};
 const struct orma_proto_desc orma_pb_flush_response_desc = {
 	flush_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_flush_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_flush_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc detach_request_fields[] = {
-	{1, 14, offsetof(struct orma_pb_detach_request, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_detach_request, key), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char detach_request_names[] = {
 	"DetachRequest"
 	"\0key"};
 const struct orma_proto_desc orma_pb_detach_request_desc = {
 	detach_request_names,
-	detach_request_fields, NULL, NULL,
+	detach_request_fields, NULL,
 	sizeof(struct orma_pb_detach_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_detach_request) <= UINT16_MAX, "fits struct_size");
@@ -185,20 +185,20 @@ static const char detach_response_names[] = {
 	"DetachResponse"};
 const struct orma_proto_desc orma_pb_detach_response_desc = {
 	detach_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_detach_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_detach_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc attach_request_fields[] = {
-	{1, 14, offsetof(struct orma_pb_attach_request, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_attach_request, key), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char attach_request_names[] = {
 	"AttachRequest"
 	"\0key"};
 const struct orma_proto_desc orma_pb_attach_request_desc = {
 	attach_request_names,
-	attach_request_fields, NULL, NULL,
+	attach_request_fields, NULL,
 	sizeof(struct orma_pb_attach_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_attach_request) <= UINT16_MAX, "fits struct_size");
@@ -207,14 +207,14 @@ static const union orma_proto_type attach_response_types[] = {
 	{.message = &orma_pb_trace_config_desc},
 };
 static const struct orma_proto_field_desc attach_response_fields[] = {
-	{1, 15, offsetof(struct orma_pb_attach_response, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_attach_response, trace_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char attach_response_names[] = {
 	"AttachResponse"
 	"\0trace_config"};
 const struct orma_proto_desc orma_pb_attach_response_desc = {
 	attach_response_names,
-	attach_response_fields, attach_response_types, NULL,
+	attach_response_fields, attach_response_types,
 	sizeof(struct orma_pb_attach_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_attach_response) <= UINT16_MAX, "fits struct_size");
@@ -223,7 +223,7 @@ static const char get_trace_stats_request_names[] = {
 	"GetTraceStatsRequest"};
 const struct orma_proto_desc orma_pb_get_trace_stats_request_desc = {
 	get_trace_stats_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_get_trace_stats_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_get_trace_stats_request) <= UINT16_MAX, "fits struct_size");
@@ -232,14 +232,14 @@ static const union orma_proto_type get_trace_stats_response_types[] = {
 	{.message = &orma_pb_trace_stats_desc},
 };
 static const struct orma_proto_field_desc get_trace_stats_response_fields[] = {
-	{1, 22, offsetof(struct orma_pb_get_trace_stats_response, trace_stats), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_get_trace_stats_response, trace_stats), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char get_trace_stats_response_names[] = {
 	"GetTraceStatsResponse"
 	"\0trace_stats"};
 const struct orma_proto_desc orma_pb_get_trace_stats_response_desc = {
 	get_trace_stats_response_names,
-	get_trace_stats_response_fields, get_trace_stats_response_types, NULL,
+	get_trace_stats_response_fields, get_trace_stats_response_types,
 	sizeof(struct orma_pb_get_trace_stats_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_get_trace_stats_response) <= UINT16_MAX, "fits struct_size");
@@ -248,14 +248,14 @@ static const union orma_proto_type observe_events_request_types[] = {
 	{.enumeration = &orma_pb_observable_events_type_enum},
 };
 static const struct orma_proto_field_desc observe_events_request_fields[] = {
-	{1, 21, offsetof(struct orma_pb_observe_events_request, events_to_observe), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
+	{1, 1, 21, offsetof(struct orma_pb_observe_events_request, events_to_observe), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char observe_events_request_names[] = {
 	"ObserveEventsRequest"
 	"\0events_to_observe"};
 const struct orma_proto_desc orma_pb_observe_events_request_desc = {
 	observe_events_request_names,
-	observe_events_request_fields, observe_events_request_types, NULL,
+	observe_events_request_fields, observe_events_request_types,
 	sizeof(struct orma_pb_observe_events_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_observe_events_request) <= UINT16_MAX, "fits struct_size");
@@ -264,27 +264,27 @@ static const union orma_proto_type observe_events_response_types[] = {
 	{.message = &orma_pb_observable_events_desc},
 };
 static const struct orma_proto_field_desc observe_events_response_fields[] = {
-	{1, 22, offsetof(struct orma_pb_observe_events_response, events), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_observe_events_response, events), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char observe_events_response_names[] = {
 	"ObserveEventsResponse"
 	"\0events"};
 const struct orma_proto_desc orma_pb_observe_events_response_desc = {
 	observe_events_response_names,
-	observe_events_response_fields, observe_events_response_types, NULL,
+	observe_events_response_fields, observe_events_response_types,
 	sizeof(struct orma_pb_observe_events_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_observe_events_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc query_service_state_request_fields[] = {
-	{1, 25, offsetof(struct orma_pb_query_service_state_request, sessions_only), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_query_service_state_request, sessions_only), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char query_service_state_request_names[] = {
 	"QueryServiceStateRequest"
 	"\0sessions_only"};
 const struct orma_proto_desc orma_pb_query_service_state_request_desc = {
 	query_service_state_request_names,
-	query_service_state_request_fields, NULL, NULL,
+	query_service_state_request_fields, NULL,
 	sizeof(struct orma_pb_query_service_state_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_query_service_state_request) <= UINT16_MAX, "fits struct_size");
@@ -293,14 +293,14 @@ static const union orma_proto_type query_service_state_response_types[] = {
 	{.message = &orma_pb_tracing_service_state_desc},
 };
 static const struct orma_proto_field_desc query_service_state_response_fields[] = {
-	{1, 26, offsetof(struct orma_pb_query_service_state_response, service_state), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_query_service_state_response, service_state), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char query_service_state_response_names[] = {
 	"QueryServiceStateResponse"
 	"\0service_state"};
 const struct orma_proto_desc orma_pb_query_service_state_response_desc = {
 	query_service_state_response_names,
-	query_service_state_response_fields, query_service_state_response_types, NULL,
+	query_service_state_response_fields, query_service_state_response_types,
 	sizeof(struct orma_pb_query_service_state_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_query_service_state_response) <= UINT16_MAX, "fits struct_size");
@@ -309,7 +309,7 @@ static const char query_capabilities_request_names[] = {
 	"QueryCapabilitiesRequest"};
 const struct orma_proto_desc orma_pb_query_capabilities_request_desc = {
 	query_capabilities_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_query_capabilities_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_query_capabilities_request) <= UINT16_MAX, "fits struct_size");
@@ -318,14 +318,14 @@ static const union orma_proto_type query_capabilities_response_types[] = {
 	{.message = &orma_pb_tracing_service_capabilities_desc},
 };
 static const struct orma_proto_field_desc query_capabilities_response_fields[] = {
-	{1, 26, offsetof(struct orma_pb_query_capabilities_response, capabilities), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_query_capabilities_response, capabilities), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char query_capabilities_response_names[] = {
 	"QueryCapabilitiesResponse"
 	"\0capabilities"};
 const struct orma_proto_desc orma_pb_query_capabilities_response_desc = {
 	query_capabilities_response_names,
-	query_capabilities_response_fields, query_capabilities_response_types, NULL,
+	query_capabilities_response_fields, query_capabilities_response_types,
 	sizeof(struct orma_pb_query_capabilities_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_query_capabilities_response) <= UINT16_MAX, "fits struct_size");
@@ -334,14 +334,14 @@ static const char save_trace_for_bugreport_request_names[] = {
 	"SaveTraceForBugreportRequest"};
 const struct orma_proto_desc orma_pb_save_trace_for_bugreport_request_desc = {
 	save_trace_for_bugreport_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_save_trace_for_bugreport_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_save_trace_for_bugreport_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc save_trace_for_bugreport_response_fields[] = {
-	{1, 30, offsetof(struct orma_pb_save_trace_for_bugreport_response, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_save_trace_for_bugreport_response, msg), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_save_trace_for_bugreport_response, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 38, offsetof(struct orma_pb_save_trace_for_bugreport_response, msg), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char save_trace_for_bugreport_response_names[] = {
 	"SaveTraceForBugreportResponse"
@@ -349,21 +349,21 @@ static const char save_trace_for_bugreport_response_names[] = {
 	"\0msg"};
 const struct orma_proto_desc orma_pb_save_trace_for_bugreport_response_desc = {
 	save_trace_for_bugreport_response_names,
-	save_trace_for_bugreport_response_fields, NULL, NULL,
+	save_trace_for_bugreport_response_fields, NULL,
 	sizeof(struct orma_pb_save_trace_for_bugreport_response), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_save_trace_for_bugreport_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clone_session_request_fields[] = {
-	{1, 20, offsetof(struct orma_pb_clone_session_request, session_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{2, 31, offsetof(struct orma_pb_clone_session_request, skip_trace_filter), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_clone_session_request, for_bugreport), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 63, offsetof(struct orma_pb_clone_session_request, unique_session_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{5, 83, offsetof(struct orma_pb_clone_session_request, clone_trigger_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 102, offsetof(struct orma_pb_clone_session_request, clone_trigger_producer_name), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 130, offsetof(struct orma_pb_clone_session_request, clone_trigger_trusted_producer_uid), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 165, offsetof(struct orma_pb_clone_session_request, clone_trigger_boot_time_ns), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 192, offsetof(struct orma_pb_clone_session_request, clone_trigger_delay_ms), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_clone_session_request, session_id), 0, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{2, 0, 31, offsetof(struct orma_pb_clone_session_request, skip_trace_filter), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 49, offsetof(struct orma_pb_clone_session_request, for_bugreport), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 63, offsetof(struct orma_pb_clone_session_request, unique_session_name), 3, 0, ORMA_PROTO_KIND_STRING, 1},
+	{5, 0, 83, offsetof(struct orma_pb_clone_session_request, clone_trigger_name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 102, offsetof(struct orma_pb_clone_session_request, clone_trigger_producer_name), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 130, offsetof(struct orma_pb_clone_session_request, clone_trigger_trusted_producer_uid), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 165, offsetof(struct orma_pb_clone_session_request, clone_trigger_boot_time_ns), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 192, offsetof(struct orma_pb_clone_session_request, clone_trigger_delay_ms), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clone_session_request_names[] = {
 	"CloneSessionRequest"
@@ -378,17 +378,17 @@ static const char clone_session_request_names[] = {
 	"\0clone_trigger_delay_ms"};
 const struct orma_proto_desc orma_pb_clone_session_request_desc = {
 	clone_session_request_names,
-	clone_session_request_fields, NULL, NULL,
+	clone_session_request_fields, NULL,
 	sizeof(struct orma_pb_clone_session_request), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clone_session_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clone_session_response_fields[] = {
-	{1, 21, offsetof(struct orma_pb_clone_session_response, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_clone_session_response, error), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_clone_session_response, uuid_msb), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_clone_session_response, uuid_lsb), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_clone_session_response, was_write_into_file), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_clone_session_response, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 29, offsetof(struct orma_pb_clone_session_response, error), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 35, offsetof(struct orma_pb_clone_session_response, uuid_msb), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_clone_session_response, uuid_lsb), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 53, offsetof(struct orma_pb_clone_session_response, was_write_into_file), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char clone_session_response_names[] = {
 	"CloneSessionResponse"
@@ -399,14 +399,14 @@ static const char clone_session_response_names[] = {
 	"\0was_write_into_file"};
 const struct orma_proto_desc orma_pb_clone_session_response_desc = {
 	clone_session_response_names,
-	clone_session_response_fields, NULL, NULL,
+	clone_session_response_fields, NULL,
 	sizeof(struct orma_pb_clone_session_response), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clone_session_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc read_buffers_response_slice_fields[] = {
-	{1, 26, offsetof(struct orma_pb_read_buffers_response_slice, data), 0, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_read_buffers_response_slice, last_slice_for_packet), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_read_buffers_response_slice, data), 0, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{2, 0, 31, offsetof(struct orma_pb_read_buffers_response_slice, last_slice_for_packet), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char read_buffers_response_slice_names[] = {
 	"ReadBuffersResponse.Slice"
@@ -414,7 +414,7 @@ static const char read_buffers_response_slice_names[] = {
 	"\0last_slice_for_packet"};
 const struct orma_proto_desc orma_pb_read_buffers_response_slice_desc = {
 	read_buffers_response_slice_names,
-	read_buffers_response_slice_fields, NULL, NULL,
+	read_buffers_response_slice_fields, NULL,
 	sizeof(struct orma_pb_read_buffers_response_slice), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_read_buffers_response_slice) <= UINT16_MAX, "fits struct_size");

@@ -25,13 +25,13 @@ static const union orma_proto_type counter_descriptor_types[] = {
 	{.enumeration = &orma_pb_counter_descriptor_unit_enum},
 };
 static const struct orma_proto_field_desc counter_descriptor_fields[] = {
-	{1, 18, offsetof(struct orma_pb_counter_descriptor, type), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_counter_descriptor, categories), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 34, offsetof(struct orma_pb_counter_descriptor, unit), 1, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_counter_descriptor, unit_multiplier), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_counter_descriptor, is_incremental), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 70, offsetof(struct orma_pb_counter_descriptor, unit_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 80, offsetof(struct orma_pb_counter_descriptor, y_axis_share_key), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_counter_descriptor, type), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 23, offsetof(struct orma_pb_counter_descriptor, categories), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 34, offsetof(struct orma_pb_counter_descriptor, unit), 1, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{4, 0, 39, offsetof(struct orma_pb_counter_descriptor, unit_multiplier), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 55, offsetof(struct orma_pb_counter_descriptor, is_incremental), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 70, offsetof(struct orma_pb_counter_descriptor, unit_name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 80, offsetof(struct orma_pb_counter_descriptor, y_axis_share_key), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char counter_descriptor_names[] = {
 	"CounterDescriptor"
@@ -44,7 +44,7 @@ static const char counter_descriptor_names[] = {
 	"\0y_axis_share_key"};
 const struct orma_proto_desc orma_pb_counter_descriptor_desc = {
 	counter_descriptor_names,
-	counter_descriptor_fields, counter_descriptor_types, NULL,
+	counter_descriptor_fields, counter_descriptor_types,
 	sizeof(struct orma_pb_counter_descriptor), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_counter_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -7,24 +7,24 @@ static const union orma_proto_type cpu_info_types[] = {
 	{.message = &orma_pb_cpu_info_cpu_desc},
 };
 static const struct orma_proto_field_desc cpu_info_fields[] = {
-	{1, 8, offsetof(struct orma_pb_cpu_info, cpus), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 8, offsetof(struct orma_pb_cpu_info, cpus), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char cpu_info_names[] = {
 	"CpuInfo"
 	"\0cpus"};
 const struct orma_proto_desc orma_pb_cpu_info_desc = {
 	cpu_info_names,
-	cpu_info_fields, cpu_info_types, NULL,
+	cpu_info_fields, cpu_info_types,
 	sizeof(struct orma_pb_cpu_info), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_info) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpu_info_arm_cpu_identifier_fields[] = {
-	{1, 25, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, implementer), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, architecture), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, variant), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, part), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 63, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, revision), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, implementer), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, architecture), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 50, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, variant), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 58, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, part), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 63, offsetof(struct orma_pb_cpu_info_arm_cpu_identifier, revision), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpu_info_arm_cpu_identifier_names[] = {
 	"CpuInfo.ArmCpuIdentifier"
@@ -35,7 +35,7 @@ static const char cpu_info_arm_cpu_identifier_names[] = {
 	"\0revision"};
 const struct orma_proto_desc orma_pb_cpu_info_arm_cpu_identifier_desc = {
 	cpu_info_arm_cpu_identifier_names,
-	cpu_info_arm_cpu_identifier_fields, NULL, NULL,
+	cpu_info_arm_cpu_identifier_fields, NULL,
 	sizeof(struct orma_pb_cpu_info_arm_cpu_identifier), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_info_arm_cpu_identifier) <= UINT16_MAX, "fits struct_size");
@@ -44,11 +44,11 @@ static const union orma_proto_type cpu_info_cpu_types[] = {
 	{.message = &orma_pb_cpu_info_arm_cpu_identifier_desc},
 };
 static const struct orma_proto_field_desc cpu_info_cpu_fields[] = {
-	{1, 12, offsetof(struct orma_pb_cpu_info_cpu, processor), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_cpu_info_cpu, frequencies), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{3, 34, offsetof(struct orma_pb_cpu_info_cpu, capacity), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_cpu_info_cpu, arm_identifier), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{5, 58, offsetof(struct orma_pb_cpu_info_cpu, features), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 12, offsetof(struct orma_pb_cpu_info_cpu, processor), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 22, offsetof(struct orma_pb_cpu_info_cpu, frequencies), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 34, offsetof(struct orma_pb_cpu_info_cpu, capacity), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_cpu_info_cpu, arm_identifier), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{5, 0, 58, offsetof(struct orma_pb_cpu_info_cpu, features), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char cpu_info_cpu_names[] = {
 	"CpuInfo.Cpu"
@@ -59,7 +59,7 @@ static const char cpu_info_cpu_names[] = {
 	"\0features"};
 const struct orma_proto_desc orma_pb_cpu_info_cpu_desc = {
 	cpu_info_cpu_names,
-	cpu_info_cpu_fields, cpu_info_cpu_types, NULL,
+	cpu_info_cpu_fields, cpu_info_cpu_types,
 	sizeof(struct orma_pb_cpu_info_cpu), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_info_cpu) <= UINT16_MAX, "fits struct_size");

@@ -8,14 +8,14 @@ static const union orma_proto_type data_source_descriptor_types[] = {
 	{.message = &orma_pb_ftrace_descriptor_desc},
 };
 static const struct orma_proto_field_desc data_source_descriptor_fields[] = {
-	{1, 21, offsetof(struct orma_pb_data_source_descriptor, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_data_source_descriptor, will_notify_on_stop), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_data_source_descriptor, will_notify_on_start), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 67, offsetof(struct orma_pb_data_source_descriptor, handles_incremental_state_clear), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 99, offsetof(struct orma_pb_data_source_descriptor, track_event_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{7, 122, offsetof(struct orma_pb_data_source_descriptor, id), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 125, offsetof(struct orma_pb_data_source_descriptor, ftrace_descriptor), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{9, 143, offsetof(struct orma_pb_data_source_descriptor, no_flush), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_data_source_descriptor, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 26, offsetof(struct orma_pb_data_source_descriptor, will_notify_on_stop), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 46, offsetof(struct orma_pb_data_source_descriptor, will_notify_on_start), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 67, offsetof(struct orma_pb_data_source_descriptor, handles_incremental_state_clear), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 99, offsetof(struct orma_pb_data_source_descriptor, track_event_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 0, 122, offsetof(struct orma_pb_data_source_descriptor, id), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 125, offsetof(struct orma_pb_data_source_descriptor, ftrace_descriptor), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9, 0, 143, offsetof(struct orma_pb_data_source_descriptor, no_flush), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char data_source_descriptor_names[] = {
 	"DataSourceDescriptor"
@@ -29,7 +29,7 @@ static const char data_source_descriptor_names[] = {
 	"\0no_flush"};
 const struct orma_proto_desc orma_pb_data_source_descriptor_desc = {
 	data_source_descriptor_names,
-	data_source_descriptor_fields, data_source_descriptor_types, NULL,
+	data_source_descriptor_fields, data_source_descriptor_types,
 	sizeof(struct orma_pb_data_source_descriptor), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_data_source_descriptor) <= UINT16_MAX, "fits struct_size");

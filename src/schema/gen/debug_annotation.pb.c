@@ -16,22 +16,22 @@ static const union orma_proto_type debug_annotation_types[] = {
 	{.message = &orma_pb_debug_annotation_desc},
 };
 static const struct orma_proto_field_desc debug_annotation_fields[] = {
-	{1, 16, offsetof(struct orma_pb_debug_annotation, name_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{2, 25, offsetof(struct orma_pb_debug_annotation, bool_value), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 2, 0},
-	{3, 36, offsetof(struct orma_pb_debug_annotation, uint_value), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
-	{4, 47, offsetof(struct orma_pb_debug_annotation, int_value), 3, 0, ORMA_PROTO_KIND_INT64, 0, 2, 0},
-	{5, 57, offsetof(struct orma_pb_debug_annotation, double_value), 4, 0, ORMA_PROTO_KIND_DOUBLE, 0, 2, 0},
-	{6, 70, offsetof(struct orma_pb_debug_annotation, string_value), 5, 0, ORMA_PROTO_KIND_STRING, 0, 2, 0},
-	{7, 83, offsetof(struct orma_pb_debug_annotation, pointer_value), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
-	{8, 97, offsetof(struct orma_pb_debug_annotation, nested_value), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 2, 0},
-	{9, 110, offsetof(struct orma_pb_debug_annotation, legacy_json_value), 7, 0, ORMA_PROTO_KIND_STRING, 0, 2, 0},
-	{10, 128, offsetof(struct orma_pb_debug_annotation, name), 8, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{11, 133, offsetof(struct orma_pb_debug_annotation, dict_entries), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{12, 146, offsetof(struct orma_pb_debug_annotation, array_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{13, 159, offsetof(struct orma_pb_debug_annotation, proto_type_name_iid), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 3, 0},
-	{14, 179, offsetof(struct orma_pb_debug_annotation, proto_value), 10, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{16, 191, offsetof(struct orma_pb_debug_annotation, proto_type_name), 11, 0, ORMA_PROTO_KIND_STRING, 0, 3, 0},
-	{17, 207, offsetof(struct orma_pb_debug_annotation, string_value_iid), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
+	{1, 0, 16, offsetof(struct orma_pb_debug_annotation, name_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{2, 0, 25, offsetof(struct orma_pb_debug_annotation, bool_value), 1, 0, ORMA_PROTO_KIND_BOOL, 2},
+	{3, 0, 36, offsetof(struct orma_pb_debug_annotation, uint_value), 2, 0, ORMA_PROTO_KIND_UINT64, 2},
+	{4, 0, 47, offsetof(struct orma_pb_debug_annotation, int_value), 3, 0, ORMA_PROTO_KIND_INT64, 2},
+	{5, 0, 57, offsetof(struct orma_pb_debug_annotation, double_value), 4, 0, ORMA_PROTO_KIND_DOUBLE, 2},
+	{6, 0, 70, offsetof(struct orma_pb_debug_annotation, string_value), 5, 0, ORMA_PROTO_KIND_STRING, 2},
+	{7, 0, 83, offsetof(struct orma_pb_debug_annotation, pointer_value), 6, 0, ORMA_PROTO_KIND_UINT64, 2},
+	{8, 0, 97, offsetof(struct orma_pb_debug_annotation, nested_value), 0, 0, ORMA_PROTO_KIND_MESSAGE, 2},
+	{9, 0, 110, offsetof(struct orma_pb_debug_annotation, legacy_json_value), 7, 0, ORMA_PROTO_KIND_STRING, 2},
+	{10, 0, 128, offsetof(struct orma_pb_debug_annotation, name), 8, 0, ORMA_PROTO_KIND_STRING, 1},
+	{11, 1, 133, offsetof(struct orma_pb_debug_annotation, dict_entries), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{12, 1, 146, offsetof(struct orma_pb_debug_annotation, array_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{13, 0, 159, offsetof(struct orma_pb_debug_annotation, proto_type_name_iid), 9, 0, ORMA_PROTO_KIND_UINT64, 3},
+	{14, 0, 179, offsetof(struct orma_pb_debug_annotation, proto_value), 10, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{16, 0, 191, offsetof(struct orma_pb_debug_annotation, proto_type_name), 11, 0, ORMA_PROTO_KIND_STRING, 3},
+	{17, 0, 207, offsetof(struct orma_pb_debug_annotation, string_value_iid), 12, 0, ORMA_PROTO_KIND_UINT64, 2},
 };
 static const char debug_annotation_names[] = {
 	"DebugAnnotation"
@@ -53,14 +53,14 @@ static const char debug_annotation_names[] = {
 	"\0string_value_iid"};
 const struct orma_proto_desc orma_pb_debug_annotation_desc = {
 	debug_annotation_names,
-	debug_annotation_fields, debug_annotation_types, NULL,
+	debug_annotation_fields, debug_annotation_types,
 	sizeof(struct orma_pb_debug_annotation), 16, 1,
 };
 _Static_assert(sizeof(struct orma_pb_debug_annotation) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc debug_annotation_name_fields[] = {
-	{1, 20, offsetof(struct orma_pb_debug_annotation_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_debug_annotation_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_debug_annotation_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 24, offsetof(struct orma_pb_debug_annotation_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char debug_annotation_name_names[] = {
 	"DebugAnnotationName"
@@ -68,14 +68,14 @@ static const char debug_annotation_name_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_debug_annotation_name_desc = {
 	debug_annotation_name_names,
-	debug_annotation_name_fields, NULL, NULL,
+	debug_annotation_name_fields, NULL,
 	sizeof(struct orma_pb_debug_annotation_name), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_debug_annotation_name) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc debug_annotation_value_type_name_fields[] = {
-	{1, 29, offsetof(struct orma_pb_debug_annotation_value_type_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_debug_annotation_value_type_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_debug_annotation_value_type_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_debug_annotation_value_type_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char debug_annotation_value_type_name_names[] = {
 	"DebugAnnotationValueTypeName"
@@ -83,7 +83,7 @@ static const char debug_annotation_value_type_name_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_debug_annotation_value_type_name_desc = {
 	debug_annotation_value_type_name_names,
-	debug_annotation_value_type_name_fields, NULL, NULL,
+	debug_annotation_value_type_name_fields, NULL,
 	sizeof(struct orma_pb_debug_annotation_value_type_name), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_debug_annotation_value_type_name) <= UINT16_MAX, "fits struct_size");
@@ -93,14 +93,14 @@ static const union orma_proto_type debug_annotation_nested_value_types[] = {
 	{.message = &orma_pb_debug_annotation_nested_value_desc},
 };
 static const struct orma_proto_field_desc debug_annotation_nested_value_fields[] = {
-	{1, 28, offsetof(struct orma_pb_debug_annotation_nested_value, nested_type), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_debug_annotation_nested_value, dict_keys), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 50, offsetof(struct orma_pb_debug_annotation_nested_value, dict_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{4, 62, offsetof(struct orma_pb_debug_annotation_nested_value, array_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{5, 75, offsetof(struct orma_pb_debug_annotation_nested_value, int_value), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 85, offsetof(struct orma_pb_debug_annotation_nested_value, double_value), 2, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
-	{7, 98, offsetof(struct orma_pb_debug_annotation_nested_value, bool_value), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{8, 109, offsetof(struct orma_pb_debug_annotation_nested_value, string_value), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_debug_annotation_nested_value, nested_type), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 40, offsetof(struct orma_pb_debug_annotation_nested_value, dict_keys), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 50, offsetof(struct orma_pb_debug_annotation_nested_value, dict_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 1, 62, offsetof(struct orma_pb_debug_annotation_nested_value, array_values), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 75, offsetof(struct orma_pb_debug_annotation_nested_value, int_value), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 85, offsetof(struct orma_pb_debug_annotation_nested_value, double_value), 2, 0, ORMA_PROTO_KIND_DOUBLE, 0},
+	{7, 0, 98, offsetof(struct orma_pb_debug_annotation_nested_value, bool_value), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{8, 0, 109, offsetof(struct orma_pb_debug_annotation_nested_value, string_value), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char debug_annotation_nested_value_names[] = {
 	"DebugAnnotation.NestedValue"
@@ -114,7 +114,7 @@ static const char debug_annotation_nested_value_names[] = {
 	"\0string_value"};
 const struct orma_proto_desc orma_pb_debug_annotation_nested_value_desc = {
 	debug_annotation_nested_value_names,
-	debug_annotation_nested_value_fields, debug_annotation_nested_value_types, NULL,
+	debug_annotation_nested_value_fields, debug_annotation_nested_value_types,
 	sizeof(struct orma_pb_debug_annotation_nested_value), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_debug_annotation_nested_value) <= UINT16_MAX, "fits struct_size");

@@ -4,8 +4,8 @@
 #include "schema/gen/extension_descriptor.pb.h"
 
 static const struct orma_proto_field_desc extension_descriptor_fields[] = {
-	{2, 20, offsetof(struct orma_pb_extension_descriptor, extension_set_gzip), 0, 0, ORMA_PROTO_KIND_BYTES, 0, 1, 0},
-	{3, 39, offsetof(struct orma_pb_extension_descriptor, file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{2, 0, 20, offsetof(struct orma_pb_extension_descriptor, extension_set_gzip), 0, 0, ORMA_PROTO_KIND_BYTES, 1},
+	{3, 0, 39, offsetof(struct orma_pb_extension_descriptor, file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char extension_descriptor_names[] = {
 	"ExtensionDescriptor"
@@ -13,7 +13,7 @@ static const char extension_descriptor_names[] = {
 	"\0file_name"};
 const struct orma_proto_desc orma_pb_extension_descriptor_desc = {
 	extension_descriptor_names,
-	extension_descriptor_fields, NULL, NULL,
+	extension_descriptor_fields, NULL,
 	sizeof(struct orma_pb_extension_descriptor), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_extension_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -4,14 +4,14 @@
 #include "schema/gen/frozen_ftrace_config.pb.h"
 
 static const struct orma_proto_field_desc frozen_ftrace_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_frozen_ftrace_config, instance_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_frozen_ftrace_config, instance_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char frozen_ftrace_config_names[] = {
 	"FrozenFtraceConfig"
 	"\0instance_name"};
 const struct orma_proto_desc orma_pb_frozen_ftrace_config_desc = {
 	frozen_ftrace_config_names,
-	frozen_ftrace_config_fields, NULL, NULL,
+	frozen_ftrace_config_fields, NULL,
 	sizeof(struct orma_pb_frozen_ftrace_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_frozen_ftrace_config) <= UINT16_MAX, "fits struct_size");

@@ -4,13 +4,13 @@
 #include "schema/gen/ftrace_binder.pb.h"
 
 static const struct orma_proto_field_desc binder_transaction_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_binder_transaction_ftrace_event, debug_id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_binder_transaction_ftrace_event, target_node), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_binder_transaction_ftrace_event, to_proc), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_binder_transaction_ftrace_event, to_thread), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_binder_transaction_ftrace_event, reply), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 74, offsetof(struct orma_pb_binder_transaction_ftrace_event, code), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 79, offsetof(struct orma_pb_binder_transaction_ftrace_event, flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_binder_transaction_ftrace_event, debug_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 38, offsetof(struct orma_pb_binder_transaction_ftrace_event, target_node), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 50, offsetof(struct orma_pb_binder_transaction_ftrace_event, to_proc), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 58, offsetof(struct orma_pb_binder_transaction_ftrace_event, to_thread), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 68, offsetof(struct orma_pb_binder_transaction_ftrace_event, reply), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 74, offsetof(struct orma_pb_binder_transaction_ftrace_event, code), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 79, offsetof(struct orma_pb_binder_transaction_ftrace_event, flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char binder_transaction_ftrace_event_names[] = {
 	"BinderTransactionFtraceEvent"
@@ -23,30 +23,30 @@ static const char binder_transaction_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_binder_transaction_ftrace_event_desc = {
 	binder_transaction_ftrace_event_names,
-	binder_transaction_ftrace_event_fields, NULL, NULL,
+	binder_transaction_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_transaction_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_transaction_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_transaction_received_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_binder_transaction_received_ftrace_event, debug_id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_binder_transaction_received_ftrace_event, debug_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char binder_transaction_received_ftrace_event_names[] = {
 	"BinderTransactionReceivedFtraceEvent"
 	"\0debug_id"};
 const struct orma_proto_desc orma_pb_binder_transaction_received_ftrace_event_desc = {
 	binder_transaction_received_ftrace_event_names,
-	binder_transaction_received_ftrace_event_fields, NULL, NULL,
+	binder_transaction_received_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_transaction_received_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_transaction_received_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_set_priority_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_binder_set_priority_ftrace_event, proc), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_binder_set_priority_ftrace_event, thread), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_binder_set_priority_ftrace_event, old_prio), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_binder_set_priority_ftrace_event, new_prio), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_binder_set_priority_ftrace_event, desired_prio), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_binder_set_priority_ftrace_event, proc), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_binder_set_priority_ftrace_event, thread), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 41, offsetof(struct orma_pb_binder_set_priority_ftrace_event, old_prio), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 50, offsetof(struct orma_pb_binder_set_priority_ftrace_event, new_prio), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 59, offsetof(struct orma_pb_binder_set_priority_ftrace_event, desired_prio), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char binder_set_priority_ftrace_event_names[] = {
 	"BinderSetPriorityFtraceEvent"
@@ -57,55 +57,55 @@ static const char binder_set_priority_ftrace_event_names[] = {
 	"\0desired_prio"};
 const struct orma_proto_desc orma_pb_binder_set_priority_ftrace_event_desc = {
 	binder_set_priority_ftrace_event_names,
-	binder_set_priority_ftrace_event_fields, NULL, NULL,
+	binder_set_priority_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_set_priority_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_set_priority_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_lock_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_binder_lock_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_binder_lock_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char binder_lock_ftrace_event_names[] = {
 	"BinderLockFtraceEvent"
 	"\0tag"};
 const struct orma_proto_desc orma_pb_binder_lock_ftrace_event_desc = {
 	binder_lock_ftrace_event_names,
-	binder_lock_ftrace_event_fields, NULL, NULL,
+	binder_lock_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_lock_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_lock_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_locked_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_binder_locked_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_binder_locked_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char binder_locked_ftrace_event_names[] = {
 	"BinderLockedFtraceEvent"
 	"\0tag"};
 const struct orma_proto_desc orma_pb_binder_locked_ftrace_event_desc = {
 	binder_locked_ftrace_event_names,
-	binder_locked_ftrace_event_fields, NULL, NULL,
+	binder_locked_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_locked_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_locked_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_unlock_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_binder_unlock_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_binder_unlock_ftrace_event, tag), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char binder_unlock_ftrace_event_names[] = {
 	"BinderUnlockFtraceEvent"
 	"\0tag"};
 const struct orma_proto_desc orma_pb_binder_unlock_ftrace_event_desc = {
 	binder_unlock_ftrace_event_names,
-	binder_unlock_ftrace_event_fields, NULL, NULL,
+	binder_unlock_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_unlock_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_unlock_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_transaction_alloc_buf_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, data_size), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 47, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, debug_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 56, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, offsets_size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 69, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, extra_buffers_size), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, data_size), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 47, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, debug_id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 56, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, offsets_size), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 69, offsetof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event, extra_buffers_size), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char binder_transaction_alloc_buf_ftrace_event_names[] = {
 	"BinderTransactionAllocBufFtraceEvent"
@@ -115,33 +115,33 @@ static const char binder_transaction_alloc_buf_ftrace_event_names[] = {
 	"\0extra_buffers_size"};
 const struct orma_proto_desc orma_pb_binder_transaction_alloc_buf_ftrace_event_desc = {
 	binder_transaction_alloc_buf_ftrace_event_names,
-	binder_transaction_alloc_buf_ftrace_event_fields, NULL, NULL,
+	binder_transaction_alloc_buf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_transaction_alloc_buf_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_command_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_binder_command_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_binder_command_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char binder_command_ftrace_event_names[] = {
 	"BinderCommandFtraceEvent"
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_binder_command_ftrace_event_desc = {
 	binder_command_ftrace_event_names,
-	binder_command_ftrace_event_fields, NULL, NULL,
+	binder_command_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_command_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_command_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc binder_return_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_binder_return_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_binder_return_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char binder_return_ftrace_event_names[] = {
 	"BinderReturnFtraceEvent"
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_binder_return_ftrace_event_desc = {
 	binder_return_ftrace_event_names,
-	binder_return_ftrace_event_fields, NULL, NULL,
+	binder_return_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_binder_return_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_binder_return_ftrace_event) <= UINT16_MAX, "fits struct_size");

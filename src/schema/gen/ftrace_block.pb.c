@@ -4,13 +4,13 @@
 #include "schema/gen/ftrace_block.pb.h"
 
 static const struct orma_proto_field_desc block_rq_issue_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_block_rq_issue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_block_rq_issue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_block_rq_issue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_block_rq_issue_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_block_rq_issue_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_block_rq_issue_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 61, offsetof(struct orma_pb_block_rq_issue_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_block_rq_issue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_block_rq_issue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_block_rq_issue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_block_rq_issue_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_block_rq_issue_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 56, offsetof(struct orma_pb_block_rq_issue_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 61, offsetof(struct orma_pb_block_rq_issue_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_rq_issue_ftrace_event_names[] = {
 	"BlockRqIssueFtraceEvent"
@@ -23,17 +23,17 @@ static const char block_rq_issue_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_rq_issue_ftrace_event_desc = {
 	block_rq_issue_ftrace_event_names,
-	block_rq_issue_ftrace_event_fields, NULL, NULL,
+	block_rq_issue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_issue_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_issue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_backmerge_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 50, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 55, offsetof(struct orma_pb_block_bio_backmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_backmerge_ftrace_event_names[] = {
 	"BlockBioBackmergeFtraceEvent"
@@ -44,17 +44,17 @@ static const char block_bio_backmerge_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_bio_backmerge_ftrace_event_desc = {
 	block_bio_backmerge_ftrace_event_names,
-	block_bio_backmerge_ftrace_event_fields, NULL, NULL,
+	block_bio_backmerge_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_backmerge_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_backmerge_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_bounce_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 52, offsetof(struct orma_pb_block_bio_bounce_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_bounce_ftrace_event_names[] = {
 	"BlockBioBounceFtraceEvent"
@@ -65,17 +65,17 @@ static const char block_bio_bounce_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_bio_bounce_ftrace_event_desc = {
 	block_bio_bounce_ftrace_event_names,
-	block_bio_bounce_ftrace_event_fields, NULL, NULL,
+	block_bio_bounce_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_bounce_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_bounce_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_complete_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_block_bio_complete_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_block_bio_complete_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_block_bio_complete_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_block_bio_complete_ftrace_event, error), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_block_bio_complete_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_block_bio_complete_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_block_bio_complete_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_block_bio_complete_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_block_bio_complete_ftrace_event, error), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 55, offsetof(struct orma_pb_block_bio_complete_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_complete_ftrace_event_names[] = {
 	"BlockBioCompleteFtraceEvent"
@@ -86,17 +86,17 @@ static const char block_bio_complete_ftrace_event_names[] = {
 	"\0rwbs"};
 const struct orma_proto_desc orma_pb_block_bio_complete_ftrace_event_desc = {
 	block_bio_complete_ftrace_event_names,
-	block_bio_complete_ftrace_event_fields, NULL, NULL,
+	block_bio_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_complete_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_frontmerge_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 56, offsetof(struct orma_pb_block_bio_frontmerge_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_frontmerge_ftrace_event_names[] = {
 	"BlockBioFrontmergeFtraceEvent"
@@ -107,17 +107,17 @@ static const char block_bio_frontmerge_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_bio_frontmerge_ftrace_event_desc = {
 	block_bio_frontmerge_ftrace_event_names,
-	block_bio_frontmerge_ftrace_event_fields, NULL, NULL,
+	block_bio_frontmerge_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_frontmerge_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_frontmerge_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_queue_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_block_bio_queue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_block_bio_queue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_block_bio_queue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_block_bio_queue_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_block_bio_queue_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_block_bio_queue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_block_bio_queue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_block_bio_queue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_block_bio_queue_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 51, offsetof(struct orma_pb_block_bio_queue_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_queue_ftrace_event_names[] = {
 	"BlockBioQueueFtraceEvent"
@@ -128,18 +128,18 @@ static const char block_bio_queue_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_bio_queue_ftrace_event_desc = {
 	block_bio_queue_ftrace_event_names,
-	block_bio_queue_ftrace_event_fields, NULL, NULL,
+	block_bio_queue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_queue_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_queue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_bio_remap_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_block_bio_remap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_block_bio_remap_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_block_bio_remap_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_block_bio_remap_ftrace_event, old_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_block_bio_remap_ftrace_event, old_sector), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 65, offsetof(struct orma_pb_block_bio_remap_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_block_bio_remap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_block_bio_remap_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_block_bio_remap_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_block_bio_remap_ftrace_event, old_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 54, offsetof(struct orma_pb_block_bio_remap_ftrace_event, old_sector), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 65, offsetof(struct orma_pb_block_bio_remap_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_bio_remap_ftrace_event_names[] = {
 	"BlockBioRemapFtraceEvent"
@@ -151,15 +151,15 @@ static const char block_bio_remap_ftrace_event_names[] = {
 	"\0rwbs"};
 const struct orma_proto_desc orma_pb_block_bio_remap_ftrace_event_desc = {
 	block_bio_remap_ftrace_event_names,
-	block_bio_remap_ftrace_event_fields, NULL, NULL,
+	block_bio_remap_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_bio_remap_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_bio_remap_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_dirty_buffer_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_block_dirty_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char block_dirty_buffer_ftrace_event_names[] = {
 	"BlockDirtyBufferFtraceEvent"
@@ -168,17 +168,17 @@ static const char block_dirty_buffer_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_block_dirty_buffer_ftrace_event_desc = {
 	block_dirty_buffer_ftrace_event_names,
-	block_dirty_buffer_ftrace_event_fields, NULL, NULL,
+	block_dirty_buffer_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_dirty_buffer_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_dirty_buffer_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_getrq_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_block_getrq_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_block_getrq_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_block_getrq_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_block_getrq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_block_getrq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_block_getrq_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_block_getrq_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_block_getrq_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_block_getrq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 48, offsetof(struct orma_pb_block_getrq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_getrq_ftrace_event_names[] = {
 	"BlockGetrqFtraceEvent"
@@ -189,31 +189,31 @@ static const char block_getrq_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_getrq_ftrace_event_desc = {
 	block_getrq_ftrace_event_names,
-	block_getrq_ftrace_event_fields, NULL, NULL,
+	block_getrq_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_getrq_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_getrq_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_plug_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_block_plug_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_block_plug_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_plug_ftrace_event_names[] = {
 	"BlockPlugFtraceEvent"
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_plug_ftrace_event_desc = {
 	block_plug_ftrace_event_names,
-	block_plug_ftrace_event_fields, NULL, NULL,
+	block_plug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_plug_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_plug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_rq_abort_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_block_rq_abort_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_block_rq_abort_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_block_rq_abort_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_block_rq_abort_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_block_rq_abort_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_block_rq_abort_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_block_rq_abort_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_block_rq_abort_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_block_rq_abort_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_block_rq_abort_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_block_rq_abort_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 57, offsetof(struct orma_pb_block_rq_abort_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_rq_abort_ftrace_event_names[] = {
 	"BlockRqAbortFtraceEvent"
@@ -225,19 +225,19 @@ static const char block_rq_abort_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_rq_abort_ftrace_event_desc = {
 	block_rq_abort_ftrace_event_names,
-	block_rq_abort_ftrace_event_fields, NULL, NULL,
+	block_rq_abort_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_abort_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_abort_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_rq_complete_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_block_rq_complete_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_block_rq_complete_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_block_rq_complete_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_block_rq_complete_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_block_rq_complete_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_block_rq_complete_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 64, offsetof(struct orma_pb_block_rq_complete_ftrace_event, error), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_block_rq_complete_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_block_rq_complete_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_block_rq_complete_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_block_rq_complete_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 55, offsetof(struct orma_pb_block_rq_complete_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 60, offsetof(struct orma_pb_block_rq_complete_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 64, offsetof(struct orma_pb_block_rq_complete_ftrace_event, error), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char block_rq_complete_ftrace_event_names[] = {
 	"BlockRqCompleteFtraceEvent"
@@ -250,19 +250,19 @@ static const char block_rq_complete_ftrace_event_names[] = {
 	"\0error"};
 const struct orma_proto_desc orma_pb_block_rq_complete_ftrace_event_desc = {
 	block_rq_complete_ftrace_event_names,
-	block_rq_complete_ftrace_event_fields, NULL, NULL,
+	block_rq_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_complete_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_rq_insert_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_block_rq_insert_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_block_rq_insert_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_block_rq_insert_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_block_rq_insert_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_block_rq_insert_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_block_rq_insert_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 62, offsetof(struct orma_pb_block_rq_insert_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_block_rq_insert_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_block_rq_insert_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_block_rq_insert_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_block_rq_insert_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_block_rq_insert_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 57, offsetof(struct orma_pb_block_rq_insert_ftrace_event, comm), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 62, offsetof(struct orma_pb_block_rq_insert_ftrace_event, cmd), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_rq_insert_ftrace_event_names[] = {
 	"BlockRqInsertFtraceEvent"
@@ -275,19 +275,19 @@ static const char block_rq_insert_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_rq_insert_ftrace_event_desc = {
 	block_rq_insert_ftrace_event_names,
-	block_rq_insert_ftrace_event_fields, NULL, NULL,
+	block_rq_insert_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_insert_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_insert_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_rq_remap_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_block_rq_remap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_block_rq_remap_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_block_rq_remap_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_block_rq_remap_ftrace_event, old_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_block_rq_remap_ftrace_event, old_sector), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 64, offsetof(struct orma_pb_block_rq_remap_ftrace_event, nr_bios), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 72, offsetof(struct orma_pb_block_rq_remap_ftrace_event, rwbs), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_block_rq_remap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_block_rq_remap_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_block_rq_remap_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_block_rq_remap_ftrace_event, old_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 53, offsetof(struct orma_pb_block_rq_remap_ftrace_event, old_sector), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 64, offsetof(struct orma_pb_block_rq_remap_ftrace_event, nr_bios), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 72, offsetof(struct orma_pb_block_rq_remap_ftrace_event, rwbs), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_rq_remap_ftrace_event_names[] = {
 	"BlockRqRemapFtraceEvent"
@@ -300,18 +300,18 @@ static const char block_rq_remap_ftrace_event_names[] = {
 	"\0rwbs"};
 const struct orma_proto_desc orma_pb_block_rq_remap_ftrace_event_desc = {
 	block_rq_remap_ftrace_event_names,
-	block_rq_remap_ftrace_event_fields, NULL, NULL,
+	block_rq_remap_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_remap_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_remap_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_rq_requeue_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 59, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, errors), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 54, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, rwbs), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 59, offsetof(struct orma_pb_block_rq_requeue_ftrace_event, cmd), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_rq_requeue_ftrace_event_names[] = {
 	"BlockRqRequeueFtraceEvent"
@@ -323,17 +323,17 @@ static const char block_rq_requeue_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_rq_requeue_ftrace_event_desc = {
 	block_rq_requeue_ftrace_event_names,
-	block_rq_requeue_ftrace_event_fields, NULL, NULL,
+	block_rq_requeue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_rq_requeue_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_rq_requeue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_sleeprq_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_block_sleeprq_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_block_sleeprq_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_block_sleeprq_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_block_sleeprq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_block_sleeprq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_block_sleeprq_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_block_sleeprq_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_block_sleeprq_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_block_sleeprq_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 50, offsetof(struct orma_pb_block_sleeprq_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_sleeprq_ftrace_event_names[] = {
 	"BlockSleeprqFtraceEvent"
@@ -344,17 +344,17 @@ static const char block_sleeprq_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_sleeprq_ftrace_event_desc = {
 	block_sleeprq_ftrace_event_names,
-	block_sleeprq_ftrace_event_fields, NULL, NULL,
+	block_sleeprq_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_sleeprq_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_sleeprq_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_split_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_block_split_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_block_split_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_block_split_ftrace_event, new_sector), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_block_split_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_block_split_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_block_split_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_block_split_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_block_split_ftrace_event, new_sector), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_block_split_ftrace_event, rwbs), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 49, offsetof(struct orma_pb_block_split_ftrace_event, comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_split_ftrace_event_names[] = {
 	"BlockSplitFtraceEvent"
@@ -365,15 +365,15 @@ static const char block_split_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_split_ftrace_event_desc = {
 	block_split_ftrace_event_names,
-	block_split_ftrace_event_fields, NULL, NULL,
+	block_split_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_split_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_split_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_touch_buffer_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_block_touch_buffer_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char block_touch_buffer_ftrace_event_names[] = {
 	"BlockTouchBufferFtraceEvent"
@@ -382,14 +382,14 @@ static const char block_touch_buffer_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_block_touch_buffer_ftrace_event_desc = {
 	block_touch_buffer_ftrace_event_names,
-	block_touch_buffer_ftrace_event_fields, NULL, NULL,
+	block_touch_buffer_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_touch_buffer_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_touch_buffer_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_unplug_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_block_unplug_ftrace_event, nr_rq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_block_unplug_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_block_unplug_ftrace_event, nr_rq), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_block_unplug_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_unplug_ftrace_event_names[] = {
 	"BlockUnplugFtraceEvent"
@@ -397,20 +397,20 @@ static const char block_unplug_ftrace_event_names[] = {
 	"\0comm"};
 const struct orma_proto_desc orma_pb_block_unplug_ftrace_event_desc = {
 	block_unplug_ftrace_event_names,
-	block_unplug_ftrace_event_fields, NULL, NULL,
+	block_unplug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_unplug_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_unplug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_io_start_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_block_io_start_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_block_io_start_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_block_io_start_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_block_io_start_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_block_io_start_ftrace_event, ioprio), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 58, offsetof(struct orma_pb_block_io_start_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_block_io_start_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 68, offsetof(struct orma_pb_block_io_start_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_block_io_start_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_block_io_start_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_block_io_start_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_block_io_start_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_block_io_start_ftrace_event, ioprio), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 58, offsetof(struct orma_pb_block_io_start_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 63, offsetof(struct orma_pb_block_io_start_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 68, offsetof(struct orma_pb_block_io_start_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_io_start_ftrace_event_names[] = {
 	"BlockIoStartFtraceEvent"
@@ -424,20 +424,20 @@ static const char block_io_start_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_io_start_ftrace_event_desc = {
 	block_io_start_ftrace_event_names,
-	block_io_start_ftrace_event_fields, NULL, NULL,
+	block_io_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_io_start_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_io_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc block_io_done_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_block_io_done_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_block_io_done_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_block_io_done_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_block_io_done_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_block_io_done_ftrace_event, ioprio), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_block_io_done_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 62, offsetof(struct orma_pb_block_io_done_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 67, offsetof(struct orma_pb_block_io_done_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_block_io_done_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 27, offsetof(struct orma_pb_block_io_done_ftrace_event, sector), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_block_io_done_ftrace_event, nr_sector), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_block_io_done_ftrace_event, bytes), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_block_io_done_ftrace_event, ioprio), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_block_io_done_ftrace_event, rwbs), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 62, offsetof(struct orma_pb_block_io_done_ftrace_event, comm), 6, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 67, offsetof(struct orma_pb_block_io_done_ftrace_event, cmd), 7, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char block_io_done_ftrace_event_names[] = {
 	"BlockIoDoneFtraceEvent"
@@ -451,7 +451,7 @@ static const char block_io_done_ftrace_event_names[] = {
 	"\0cmd"};
 const struct orma_proto_desc orma_pb_block_io_done_ftrace_event_desc = {
 	block_io_done_ftrace_event_names,
-	block_io_done_ftrace_event_fields, NULL, NULL,
+	block_io_done_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_block_io_done_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_block_io_done_ftrace_event) <= UINT16_MAX, "fits struct_size");

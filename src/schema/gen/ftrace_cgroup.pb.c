@@ -4,13 +4,13 @@
 #include "schema/gen/ftrace_cgroup.pb.h"
 
 static const struct orma_proto_field_desc cgroup_attach_task_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, comm), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, cname), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 59, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 69, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 44, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, comm), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 53, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, cname), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 59, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 69, offsetof(struct orma_pb_cgroup_attach_task_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_attach_task_ftrace_event_names[] = {
 	"CgroupAttachTaskFtraceEvent"
@@ -23,17 +23,17 @@ static const char cgroup_attach_task_ftrace_event_names[] = {
 	"\0dst_path"};
 const struct orma_proto_desc orma_pb_cgroup_attach_task_ftrace_event_desc = {
 	cgroup_attach_task_ftrace_event_names,
-	cgroup_attach_task_ftrace_event_fields, NULL, NULL,
+	cgroup_attach_task_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_attach_task_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_attach_task_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_mkdir_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 43, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 31, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 37, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 43, offsetof(struct orma_pb_cgroup_mkdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_mkdir_ftrace_event_names[] = {
 	"CgroupMkdirFtraceEvent"
@@ -44,15 +44,15 @@ static const char cgroup_mkdir_ftrace_event_names[] = {
 	"\0path"};
 const struct orma_proto_desc orma_pb_cgroup_mkdir_ftrace_event_desc = {
 	cgroup_mkdir_ftrace_event_names,
-	cgroup_mkdir_ftrace_event_fields, NULL, NULL,
+	cgroup_mkdir_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_mkdir_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_mkdir_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_remount_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_cgroup_remount_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_cgroup_remount_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_cgroup_remount_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_cgroup_remount_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_cgroup_remount_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_cgroup_remount_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_remount_ftrace_event_names[] = {
 	"CgroupRemountFtraceEvent"
@@ -61,17 +61,17 @@ static const char cgroup_remount_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_cgroup_remount_ftrace_event_desc = {
 	cgroup_remount_ftrace_event_names,
-	cgroup_remount_ftrace_event_fields, NULL, NULL,
+	cgroup_remount_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_remount_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_remount_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_rmdir_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 43, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 31, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 37, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 43, offsetof(struct orma_pb_cgroup_rmdir_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_rmdir_ftrace_event_names[] = {
 	"CgroupRmdirFtraceEvent"
@@ -82,19 +82,19 @@ static const char cgroup_rmdir_ftrace_event_names[] = {
 	"\0path"};
 const struct orma_proto_desc orma_pb_cgroup_rmdir_ftrace_event_desc = {
 	cgroup_rmdir_ftrace_event_names,
-	cgroup_rmdir_ftrace_event_fields, NULL, NULL,
+	cgroup_rmdir_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_rmdir_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_rmdir_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_transfer_tasks_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, comm), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, cname), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 62, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 72, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, comm), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 56, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, cname), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 62, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_level), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 72, offsetof(struct orma_pb_cgroup_transfer_tasks_ftrace_event, dst_path), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_transfer_tasks_ftrace_event_names[] = {
 	"CgroupTransferTasksFtraceEvent"
@@ -107,15 +107,15 @@ static const char cgroup_transfer_tasks_ftrace_event_names[] = {
 	"\0dst_path"};
 const struct orma_proto_desc orma_pb_cgroup_transfer_tasks_ftrace_event_desc = {
 	cgroup_transfer_tasks_ftrace_event_names,
-	cgroup_transfer_tasks_ftrace_event_fields, NULL, NULL,
+	cgroup_transfer_tasks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_transfer_tasks_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_transfer_tasks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_destroy_root_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_cgroup_destroy_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_destroy_root_ftrace_event_names[] = {
 	"CgroupDestroyRootFtraceEvent"
@@ -124,17 +124,17 @@ static const char cgroup_destroy_root_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_cgroup_destroy_root_ftrace_event_desc = {
 	cgroup_destroy_root_ftrace_event_names,
-	cgroup_destroy_root_ftrace_event_fields, NULL, NULL,
+	cgroup_destroy_root_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_destroy_root_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_destroy_root_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_release_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_cgroup_release_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_cgroup_release_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_cgroup_release_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_cgroup_release_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_cgroup_release_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_cgroup_release_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_cgroup_release_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 33, offsetof(struct orma_pb_cgroup_release_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 39, offsetof(struct orma_pb_cgroup_release_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 45, offsetof(struct orma_pb_cgroup_release_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_release_ftrace_event_names[] = {
 	"CgroupReleaseFtraceEvent"
@@ -145,17 +145,17 @@ static const char cgroup_release_ftrace_event_names[] = {
 	"\0path"};
 const struct orma_proto_desc orma_pb_cgroup_release_ftrace_event_desc = {
 	cgroup_release_ftrace_event_names,
-	cgroup_release_ftrace_event_fields, NULL, NULL,
+	cgroup_release_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_release_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_release_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_rename_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_cgroup_rename_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_cgroup_rename_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_cgroup_rename_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_cgroup_rename_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_cgroup_rename_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_cgroup_rename_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_cgroup_rename_ftrace_event, id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_cgroup_rename_ftrace_event, cname), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 38, offsetof(struct orma_pb_cgroup_rename_ftrace_event, level), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 44, offsetof(struct orma_pb_cgroup_rename_ftrace_event, path), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_rename_ftrace_event_names[] = {
 	"CgroupRenameFtraceEvent"
@@ -166,15 +166,15 @@ static const char cgroup_rename_ftrace_event_names[] = {
 	"\0path"};
 const struct orma_proto_desc orma_pb_cgroup_rename_ftrace_event_desc = {
 	cgroup_rename_ftrace_event_names,
-	cgroup_rename_ftrace_event_fields, NULL, NULL,
+	cgroup_rename_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_rename_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_rename_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cgroup_setup_root_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, root), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, ss_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_cgroup_setup_root_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cgroup_setup_root_ftrace_event_names[] = {
 	"CgroupSetupRootFtraceEvent"
@@ -183,7 +183,7 @@ static const char cgroup_setup_root_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_cgroup_setup_root_ftrace_event_desc = {
 	cgroup_setup_root_ftrace_event_names,
-	cgroup_setup_root_ftrace_event_fields, NULL, NULL,
+	cgroup_setup_root_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cgroup_setup_root_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cgroup_setup_root_ftrace_event) <= UINT16_MAX, "fits struct_size");

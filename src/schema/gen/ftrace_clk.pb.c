@@ -4,34 +4,34 @@
 #include "schema/gen/ftrace_clk.pb.h"
 
 static const struct orma_proto_field_desc clk_enable_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_clk_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_clk_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char clk_enable_ftrace_event_names[] = {
 	"ClkEnableFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_clk_enable_ftrace_event_desc = {
 	clk_enable_ftrace_event_names,
-	clk_enable_ftrace_event_fields, NULL, NULL,
+	clk_enable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clk_enable_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clk_enable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clk_disable_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_clk_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_clk_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char clk_disable_ftrace_event_names[] = {
 	"ClkDisableFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_clk_disable_ftrace_event_desc = {
 	clk_disable_ftrace_event_names,
-	clk_disable_ftrace_event_fields, NULL, NULL,
+	clk_disable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clk_disable_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clk_disable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clk_set_rate_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_clk_set_rate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_clk_set_rate_ftrace_event, rate), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_clk_set_rate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 27, offsetof(struct orma_pb_clk_set_rate_ftrace_event, rate), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clk_set_rate_ftrace_event_names[] = {
 	"ClkSetRateFtraceEvent"
@@ -39,7 +39,7 @@ static const char clk_set_rate_ftrace_event_names[] = {
 	"\0rate"};
 const struct orma_proto_desc orma_pb_clk_set_rate_ftrace_event_desc = {
 	clk_set_rate_ftrace_event_names,
-	clk_set_rate_ftrace_event_fields, NULL, NULL,
+	clk_set_rate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clk_set_rate_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clk_set_rate_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_cma.pb.h"
 
 static const struct orma_proto_field_desc cma_alloc_start_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, align), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, align), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_cma_alloc_start_ftrace_event, name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cma_alloc_start_ftrace_event_names[] = {
 	"CmaAllocStartFtraceEvent"
@@ -15,22 +15,22 @@ static const char cma_alloc_start_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_cma_alloc_start_ftrace_event_desc = {
 	cma_alloc_start_ftrace_event_names,
-	cma_alloc_start_ftrace_event_fields, NULL, NULL,
+	cma_alloc_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cma_alloc_start_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cma_alloc_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cma_alloc_info_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, align), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_iso), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_mig), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_test), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 66, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_mapped), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 76, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_migrated), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 88, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_reclaimed), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 101, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, pfn), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, align), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_iso), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_mig), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, err_test), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 61, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 66, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_mapped), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 76, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_migrated), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 88, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, nr_reclaimed), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 101, offsetof(struct orma_pb_cma_alloc_info_ftrace_event, pfn), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char cma_alloc_info_ftrace_event_names[] = {
 	"CmaAllocInfoFtraceEvent"
@@ -46,18 +46,18 @@ static const char cma_alloc_info_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_cma_alloc_info_ftrace_event_desc = {
 	cma_alloc_info_ftrace_event_names,
-	cma_alloc_info_ftrace_event_fields, NULL, NULL,
+	cma_alloc_info_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cma_alloc_info_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cma_alloc_info_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cma_alloc_finish_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, align), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, errorno), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 46, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, align), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 52, offsetof(struct orma_pb_cma_alloc_finish_ftrace_event, errorno), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char cma_alloc_finish_ftrace_event_names[] = {
 	"CmaAllocFinishFtraceEvent"
@@ -69,7 +69,7 @@ static const char cma_alloc_finish_ftrace_event_names[] = {
 	"\0errorno"};
 const struct orma_proto_desc orma_pb_cma_alloc_finish_ftrace_event_desc = {
 	cma_alloc_finish_ftrace_event_names,
-	cma_alloc_finish_ftrace_event_fields, NULL, NULL,
+	cma_alloc_finish_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cma_alloc_finish_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cma_alloc_finish_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_compaction.pb.h"
 
 static const struct orma_proto_field_desc mm_compaction_begin_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, zone_start), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, migrate_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, free_pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 61, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, zone_end), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 70, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, zone_start), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, migrate_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 52, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, free_pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 61, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, zone_end), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 70, offsetof(struct orma_pb_mm_compaction_begin_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char mm_compaction_begin_ftrace_event_names[] = {
 	"MmCompactionBeginFtraceEvent"
@@ -19,18 +19,18 @@ static const char mm_compaction_begin_ftrace_event_names[] = {
 	"\0sync"};
 const struct orma_proto_desc orma_pb_mm_compaction_begin_ftrace_event_desc = {
 	mm_compaction_begin_ftrace_event_names,
-	mm_compaction_begin_ftrace_event_fields, NULL, NULL,
+	mm_compaction_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_begin_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_defer_compaction_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 64, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 76, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 43, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 53, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 64, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 76, offsetof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_defer_compaction_ftrace_event_names[] = {
 	"MmCompactionDeferCompactionFtraceEvent"
@@ -42,18 +42,18 @@ static const char mm_compaction_defer_compaction_ftrace_event_names[] = {
 	"\0order_failed"};
 const struct orma_proto_desc orma_pb_mm_compaction_defer_compaction_ftrace_event_desc = {
 	mm_compaction_defer_compaction_ftrace_event_names,
-	mm_compaction_defer_compaction_ftrace_event_fields, NULL, NULL,
+	mm_compaction_defer_compaction_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_defer_compaction_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_deferred_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 57, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 57, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 69, offsetof(struct orma_pb_mm_compaction_deferred_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_deferred_ftrace_event_names[] = {
 	"MmCompactionDeferredFtraceEvent"
@@ -65,18 +65,18 @@ static const char mm_compaction_deferred_ftrace_event_names[] = {
 	"\0order_failed"};
 const struct orma_proto_desc orma_pb_mm_compaction_deferred_ftrace_event_desc = {
 	mm_compaction_deferred_ftrace_event_names,
-	mm_compaction_deferred_ftrace_event_fields, NULL, NULL,
+	mm_compaction_deferred_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_deferred_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_deferred_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_defer_reset_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 71, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 38, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, considered), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 59, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, defer_shift), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 71, offsetof(struct orma_pb_mm_compaction_defer_reset_ftrace_event, order_failed), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_defer_reset_ftrace_event_names[] = {
 	"MmCompactionDeferResetFtraceEvent"
@@ -88,18 +88,18 @@ static const char mm_compaction_defer_reset_ftrace_event_names[] = {
 	"\0order_failed"};
 const struct orma_proto_desc orma_pb_mm_compaction_defer_reset_ftrace_event_desc = {
 	mm_compaction_defer_reset_ftrace_event_names,
-	mm_compaction_defer_reset_ftrace_event_fields, NULL, NULL,
+	mm_compaction_defer_reset_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_defer_reset_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_defer_reset_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_end_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, zone_start), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, migrate_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, free_pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 59, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, zone_end), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 73, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, zone_start), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, migrate_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 50, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, free_pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 59, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, zone_end), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 68, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, sync), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 73, offsetof(struct orma_pb_mm_compaction_end_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_end_ftrace_event_names[] = {
 	"MmCompactionEndFtraceEvent"
@@ -111,16 +111,16 @@ static const char mm_compaction_end_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_mm_compaction_end_ftrace_event_desc = {
 	mm_compaction_end_ftrace_event_names,
-	mm_compaction_end_ftrace_event_fields, NULL, NULL,
+	mm_compaction_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_end_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_finished_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_mm_compaction_finished_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_finished_ftrace_event_names[] = {
 	"MmCompactionFinishedFtraceEvent"
@@ -130,16 +130,16 @@ static const char mm_compaction_finished_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_mm_compaction_finished_ftrace_event_desc = {
 	mm_compaction_finished_ftrace_event_names,
-	mm_compaction_finished_ftrace_event_fields, NULL, NULL,
+	mm_compaction_finished_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_finished_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_finished_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_isolate_freepages_ftrace_event_fields[] = {
-	{1, 40, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, start_pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 50, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, end_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 58, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 69, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, start_pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 50, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, end_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 58, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 69, offsetof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_compaction_isolate_freepages_ftrace_event_names[] = {
 	"MmCompactionIsolateFreepagesFtraceEvent"
@@ -149,16 +149,16 @@ static const char mm_compaction_isolate_freepages_ftrace_event_names[] = {
 	"\0nr_taken"};
 const struct orma_proto_desc orma_pb_mm_compaction_isolate_freepages_ftrace_event_desc = {
 	mm_compaction_isolate_freepages_ftrace_event_names,
-	mm_compaction_isolate_freepages_ftrace_event_fields, NULL, NULL,
+	mm_compaction_isolate_freepages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_isolate_freepages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_isolate_migratepages_ftrace_event_fields[] = {
-	{1, 43, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, start_pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 53, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, end_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 61, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 72, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 43, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, start_pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 53, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, end_pfn), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 61, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_scanned), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 72, offsetof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event, nr_taken), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_compaction_isolate_migratepages_ftrace_event_names[] = {
 	"MmCompactionIsolateMigratepagesFtraceEvent"
@@ -168,29 +168,29 @@ static const char mm_compaction_isolate_migratepages_ftrace_event_names[] = {
 	"\0nr_taken"};
 const struct orma_proto_desc orma_pb_mm_compaction_isolate_migratepages_ftrace_event_desc = {
 	mm_compaction_isolate_migratepages_ftrace_event_names,
-	mm_compaction_isolate_migratepages_ftrace_event_fields, NULL, NULL,
+	mm_compaction_isolate_migratepages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_isolate_migratepages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_kcompactd_sleep_ftrace_event_fields[] = {
-	{1, 38, offsetof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 38, offsetof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_kcompactd_sleep_ftrace_event_names[] = {
 	"MmCompactionKcompactdSleepFtraceEvent"
 	"\0nid"};
 const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_sleep_ftrace_event_desc = {
 	mm_compaction_kcompactd_sleep_ftrace_event_names,
-	mm_compaction_kcompactd_sleep_ftrace_event_fields, NULL, NULL,
+	mm_compaction_kcompactd_sleep_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_kcompactd_sleep_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_kcompactd_wake_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 41, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 61, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 41, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 61, offsetof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char mm_compaction_kcompactd_wake_ftrace_event_names[] = {
 	"MmCompactionKcompactdWakeFtraceEvent"
@@ -200,14 +200,14 @@ static const char mm_compaction_kcompactd_wake_ftrace_event_names[] = {
 	"\0highest_zoneidx"};
 const struct orma_proto_desc orma_pb_mm_compaction_kcompactd_wake_ftrace_event_desc = {
 	mm_compaction_kcompactd_wake_ftrace_event_names,
-	mm_compaction_kcompactd_wake_ftrace_event_fields, NULL, NULL,
+	mm_compaction_kcompactd_wake_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_kcompactd_wake_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_migratepages_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_migrated), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 48, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_migrated), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 48, offsetof(struct orma_pb_mm_compaction_migratepages_ftrace_event, nr_failed), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_compaction_migratepages_ftrace_event_names[] = {
 	"MmCompactionMigratepagesFtraceEvent"
@@ -215,16 +215,16 @@ static const char mm_compaction_migratepages_ftrace_event_names[] = {
 	"\0nr_failed"};
 const struct orma_proto_desc orma_pb_mm_compaction_migratepages_ftrace_event_desc = {
 	mm_compaction_migratepages_ftrace_event_names,
-	mm_compaction_migratepages_ftrace_event_fields, NULL, NULL,
+	mm_compaction_migratepages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_migratepages_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_migratepages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_suitable_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_mm_compaction_suitable_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_suitable_ftrace_event_names[] = {
 	"MmCompactionSuitableFtraceEvent"
@@ -234,16 +234,16 @@ static const char mm_compaction_suitable_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_mm_compaction_suitable_ftrace_event_desc = {
 	mm_compaction_suitable_ftrace_event_names,
-	mm_compaction_suitable_ftrace_event_fields, NULL, NULL,
+	mm_compaction_suitable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_suitable_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_suitable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_try_to_compact_pages_ftrace_event_fields[] = {
-	{1, 41, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 47, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, gfp_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 56, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 61, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 41, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 47, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, gfp_mask), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 56, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 61, offsetof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_compaction_try_to_compact_pages_ftrace_event_names[] = {
 	"MmCompactionTryToCompactPagesFtraceEvent"
@@ -253,16 +253,16 @@ static const char mm_compaction_try_to_compact_pages_ftrace_event_names[] = {
 	"\0prio"};
 const struct orma_proto_desc orma_pb_mm_compaction_try_to_compact_pages_ftrace_event_desc = {
 	mm_compaction_try_to_compact_pages_ftrace_event_names,
-	mm_compaction_try_to_compact_pages_ftrace_event_fields, NULL, NULL,
+	mm_compaction_try_to_compact_pages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_try_to_compact_pages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_compaction_wakeup_kcompactd_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 63, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 43, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 49, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, classzone_idx), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 63, offsetof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event, highest_zoneidx), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char mm_compaction_wakeup_kcompactd_ftrace_event_names[] = {
 	"MmCompactionWakeupKcompactdFtraceEvent"
@@ -272,7 +272,7 @@ static const char mm_compaction_wakeup_kcompactd_ftrace_event_names[] = {
 	"\0highest_zoneidx"};
 const struct orma_proto_desc orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event_desc = {
 	mm_compaction_wakeup_kcompactd_ftrace_event_names,
-	mm_compaction_wakeup_kcompactd_ftrace_event_fields, NULL, NULL,
+	mm_compaction_wakeup_kcompactd_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_compaction_wakeup_kcompactd_ftrace_event) <= UINT16_MAX, "fits struct_size");

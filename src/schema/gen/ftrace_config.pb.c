@@ -36,36 +36,36 @@ static const union orma_proto_type ftrace_config_types[] = {
 	{.message = &orma_pb_ftrace_config_tracefs_option_desc},
 };
 static const struct orma_proto_field_desc ftrace_config_fields[] = {
-	{1, 13, offsetof(struct orma_pb_ftrace_config, ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{2, 27, offsetof(struct orma_pb_ftrace_config, atrace_categories), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 45, offsetof(struct orma_pb_ftrace_config, atrace_apps), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{10, 57, offsetof(struct orma_pb_ftrace_config, buffer_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 72, offsetof(struct orma_pb_ftrace_config, drain_period_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 88, offsetof(struct orma_pb_ftrace_config, compact_sched), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{13, 102, offsetof(struct orma_pb_ftrace_config, symbolize_ksyms), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{14, 118, offsetof(struct orma_pb_ftrace_config, initialize_ksyms_synchronously_for_testing), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{15, 161, offsetof(struct orma_pb_ftrace_config, throttle_rss_stat), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{16, 179, offsetof(struct orma_pb_ftrace_config, disable_generic_events), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{17, 202, offsetof(struct orma_pb_ftrace_config, ksyms_mem_policy), 6, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{18, 219, offsetof(struct orma_pb_ftrace_config, syscall_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{19, 234, offsetof(struct orma_pb_ftrace_config, enable_function_graph), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{20, 256, offsetof(struct orma_pb_ftrace_config, function_filters), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{21, 273, offsetof(struct orma_pb_ftrace_config, function_graph_roots), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{22, 294, offsetof(struct orma_pb_ftrace_config, print_filter), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{23, 307, offsetof(struct orma_pb_ftrace_config, preserve_ftrace_buffer), 8, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{24, 330, offsetof(struct orma_pb_ftrace_config, use_monotonic_raw_clock), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{25, 354, offsetof(struct orma_pb_ftrace_config, instance_name), 10, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{27, 368, offsetof(struct orma_pb_ftrace_config, buffer_size_lower_bound), 11, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{28, 392, offsetof(struct orma_pb_ftrace_config, atrace_categories_prefer_sdk), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{29, 421, offsetof(struct orma_pb_ftrace_config, drain_buffer_percent), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{30, 442, offsetof(struct orma_pb_ftrace_config, kprobe_events), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{31, 456, offsetof(struct orma_pb_ftrace_config, debug_ftrace_abi), 13, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{32, 473, offsetof(struct orma_pb_ftrace_config, denser_generic_event_encoding), 14, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{33, 503, offsetof(struct orma_pb_ftrace_config, function_graph_max_depth), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{34, 528, offsetof(struct orma_pb_ftrace_config, atrace_userspace_only), 16, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{35, 550, offsetof(struct orma_pb_ftrace_config, tids_to_trace), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{36, 564, offsetof(struct orma_pb_ftrace_config, tracefs_options), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{37, 580, offsetof(struct orma_pb_ftrace_config, tracing_cpumask), 17, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 1, 13, offsetof(struct orma_pb_ftrace_config, ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 27, offsetof(struct orma_pb_ftrace_config, atrace_categories), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 45, offsetof(struct orma_pb_ftrace_config, atrace_apps), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{10, 0, 57, offsetof(struct orma_pb_ftrace_config, buffer_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 72, offsetof(struct orma_pb_ftrace_config, drain_period_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 88, offsetof(struct orma_pb_ftrace_config, compact_sched), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{13, 0, 102, offsetof(struct orma_pb_ftrace_config, symbolize_ksyms), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{14, 0, 118, offsetof(struct orma_pb_ftrace_config, initialize_ksyms_synchronously_for_testing), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{15, 0, 161, offsetof(struct orma_pb_ftrace_config, throttle_rss_stat), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{16, 0, 179, offsetof(struct orma_pb_ftrace_config, disable_generic_events), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{17, 0, 202, offsetof(struct orma_pb_ftrace_config, ksyms_mem_policy), 6, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{18, 1, 219, offsetof(struct orma_pb_ftrace_config, syscall_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{19, 0, 234, offsetof(struct orma_pb_ftrace_config, enable_function_graph), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{20, 1, 256, offsetof(struct orma_pb_ftrace_config, function_filters), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{21, 1, 273, offsetof(struct orma_pb_ftrace_config, function_graph_roots), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{22, 0, 294, offsetof(struct orma_pb_ftrace_config, print_filter), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{23, 0, 307, offsetof(struct orma_pb_ftrace_config, preserve_ftrace_buffer), 8, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{24, 0, 330, offsetof(struct orma_pb_ftrace_config, use_monotonic_raw_clock), 9, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{25, 0, 354, offsetof(struct orma_pb_ftrace_config, instance_name), 10, 0, ORMA_PROTO_KIND_STRING, 0},
+	{27, 0, 368, offsetof(struct orma_pb_ftrace_config, buffer_size_lower_bound), 11, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{28, 1, 392, offsetof(struct orma_pb_ftrace_config, atrace_categories_prefer_sdk), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{29, 0, 421, offsetof(struct orma_pb_ftrace_config, drain_buffer_percent), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{30, 1, 442, offsetof(struct orma_pb_ftrace_config, kprobe_events), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{31, 0, 456, offsetof(struct orma_pb_ftrace_config, debug_ftrace_abi), 13, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{32, 0, 473, offsetof(struct orma_pb_ftrace_config, denser_generic_event_encoding), 14, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{33, 0, 503, offsetof(struct orma_pb_ftrace_config, function_graph_max_depth), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{34, 0, 528, offsetof(struct orma_pb_ftrace_config, atrace_userspace_only), 16, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{35, 1, 550, offsetof(struct orma_pb_ftrace_config, tids_to_trace), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{36, 1, 564, offsetof(struct orma_pb_ftrace_config, tracefs_options), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{37, 0, 580, offsetof(struct orma_pb_ftrace_config, tracing_cpumask), 17, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ftrace_config_names[] = {
 	"FtraceConfig"
@@ -101,20 +101,20 @@ static const char ftrace_config_names[] = {
 	"\0tracing_cpumask"};
 const struct orma_proto_desc orma_pb_ftrace_config_desc = {
 	ftrace_config_names,
-	ftrace_config_fields, ftrace_config_types, NULL,
+	ftrace_config_fields, ftrace_config_types,
 	sizeof(struct orma_pb_ftrace_config), 30, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_config_compact_sched_config_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ftrace_config_compact_sched_config, enabled), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ftrace_config_compact_sched_config, enabled), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char ftrace_config_compact_sched_config_names[] = {
 	"FtraceConfig.CompactSchedConfig"
 	"\0enabled"};
 const struct orma_proto_desc orma_pb_ftrace_config_compact_sched_config_desc = {
 	ftrace_config_compact_sched_config_names,
-	ftrace_config_compact_sched_config_fields, NULL, NULL,
+	ftrace_config_compact_sched_config_fields, NULL,
 	sizeof(struct orma_pb_ftrace_config_compact_sched_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_compact_sched_config) <= UINT16_MAX, "fits struct_size");
@@ -123,14 +123,14 @@ static const union orma_proto_type ftrace_config_print_filter_types[] = {
 	{.message = &orma_pb_ftrace_config_print_filter_rule_desc},
 };
 static const struct orma_proto_field_desc ftrace_config_print_filter_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ftrace_config_print_filter, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 25, offsetof(struct orma_pb_ftrace_config_print_filter, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char ftrace_config_print_filter_names[] = {
 	"FtraceConfig.PrintFilter"
 	"\0rules"};
 const struct orma_proto_desc orma_pb_ftrace_config_print_filter_desc = {
 	ftrace_config_print_filter_names,
-	ftrace_config_print_filter_fields, ftrace_config_print_filter_types, NULL,
+	ftrace_config_print_filter_fields, ftrace_config_print_filter_types,
 	sizeof(struct orma_pb_ftrace_config_print_filter), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_print_filter) <= UINT16_MAX, "fits struct_size");
@@ -139,8 +139,8 @@ static const union orma_proto_type ftrace_config_kprobe_event_types[] = {
 	{.enumeration = &orma_pb_ftrace_config_kprobe_event_kprobe_type_enum},
 };
 static const struct orma_proto_field_desc ftrace_config_kprobe_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ftrace_config_kprobe_event, probe), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_ftrace_config_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ftrace_config_kprobe_event, probe), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_ftrace_config_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char ftrace_config_kprobe_event_names[] = {
 	"FtraceConfig.KprobeEvent"
@@ -148,7 +148,7 @@ static const char ftrace_config_kprobe_event_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_ftrace_config_kprobe_event_desc = {
 	ftrace_config_kprobe_event_names,
-	ftrace_config_kprobe_event_fields, ftrace_config_kprobe_event_types, NULL,
+	ftrace_config_kprobe_event_fields, ftrace_config_kprobe_event_types,
 	sizeof(struct orma_pb_ftrace_config_kprobe_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_kprobe_event) <= UINT16_MAX, "fits struct_size");
@@ -157,8 +157,8 @@ static const union orma_proto_type ftrace_config_tracefs_option_types[] = {
 	{.enumeration = &orma_pb_ftrace_config_tracefs_option_state_enum},
 };
 static const struct orma_proto_field_desc ftrace_config_tracefs_option_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ftrace_config_tracefs_option, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ftrace_config_tracefs_option, state), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ftrace_config_tracefs_option, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ftrace_config_tracefs_option, state), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char ftrace_config_tracefs_option_names[] = {
 	"FtraceConfig.TracefsOption"
@@ -166,7 +166,7 @@ static const char ftrace_config_tracefs_option_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_ftrace_config_tracefs_option_desc = {
 	ftrace_config_tracefs_option_names,
-	ftrace_config_tracefs_option_fields, ftrace_config_tracefs_option_types, NULL,
+	ftrace_config_tracefs_option_fields, ftrace_config_tracefs_option_types,
 	sizeof(struct orma_pb_ftrace_config_tracefs_option), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_tracefs_option) <= UINT16_MAX, "fits struct_size");
@@ -175,9 +175,9 @@ static const union orma_proto_type ftrace_config_print_filter_rule_types[] = {
 	{.message = &orma_pb_ftrace_config_print_filter_rule_atrace_message_desc},
 };
 static const struct orma_proto_field_desc ftrace_config_print_filter_rule_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ftrace_config_print_filter_rule, prefix), 0, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{2, 37, offsetof(struct orma_pb_ftrace_config_print_filter_rule, allow), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_ftrace_config_print_filter_rule, atrace_msg), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ftrace_config_print_filter_rule, prefix), 0, 0, ORMA_PROTO_KIND_STRING, 1},
+	{2, 0, 37, offsetof(struct orma_pb_ftrace_config_print_filter_rule, allow), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 43, offsetof(struct orma_pb_ftrace_config_print_filter_rule, atrace_msg), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
 };
 static const char ftrace_config_print_filter_rule_names[] = {
 	"FtraceConfig.PrintFilter.Rule"
@@ -186,14 +186,14 @@ static const char ftrace_config_print_filter_rule_names[] = {
 	"\0atrace_msg"};
 const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_desc = {
 	ftrace_config_print_filter_rule_names,
-	ftrace_config_print_filter_rule_fields, ftrace_config_print_filter_rule_types, NULL,
+	ftrace_config_print_filter_rule_fields, ftrace_config_print_filter_rule_types,
 	sizeof(struct orma_pb_ftrace_config_print_filter_rule), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_print_filter_rule) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_config_print_filter_rule_atrace_message_fields[] = {
-	{1, 44, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, type), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 49, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, prefix), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 44, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, type), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 49, offsetof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message, prefix), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ftrace_config_print_filter_rule_atrace_message_names[] = {
 	"FtraceConfig.PrintFilter.Rule.AtraceMessage"
@@ -201,7 +201,7 @@ static const char ftrace_config_print_filter_rule_atrace_message_names[] = {
 	"\0prefix"};
 const struct orma_proto_desc orma_pb_ftrace_config_print_filter_rule_atrace_message_desc = {
 	ftrace_config_print_filter_rule_atrace_message_names,
-	ftrace_config_print_filter_rule_atrace_message_fields, NULL, NULL,
+	ftrace_config_print_filter_rule_atrace_message_fields, NULL,
 	sizeof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_config_print_filter_rule_atrace_message) <= UINT16_MAX, "fits struct_size");

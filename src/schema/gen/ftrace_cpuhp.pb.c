@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_cpuhp.pb.h"
 
 static const struct orma_proto_field_desc cpuhp_exit_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 33, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, state), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, idx), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 29, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 33, offsetof(struct orma_pb_cpuhp_exit_ftrace_event, state), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char cpuhp_exit_ftrace_event_names[] = {
 	"CpuhpExitFtraceEvent"
@@ -17,16 +17,16 @@ static const char cpuhp_exit_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_cpuhp_exit_ftrace_event_desc = {
 	cpuhp_exit_ftrace_event_names,
-	cpuhp_exit_ftrace_event_fields, NULL, NULL,
+	cpuhp_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpuhp_exit_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpuhp_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpuhp_multi_enter_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, fun), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, fun), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 39, offsetof(struct orma_pb_cpuhp_multi_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char cpuhp_multi_enter_ftrace_event_names[] = {
 	"CpuhpMultiEnterFtraceEvent"
@@ -36,16 +36,16 @@ static const char cpuhp_multi_enter_ftrace_event_names[] = {
 	"\0target"};
 const struct orma_proto_desc orma_pb_cpuhp_multi_enter_ftrace_event_desc = {
 	cpuhp_multi_enter_ftrace_event_names,
-	cpuhp_multi_enter_ftrace_event_fields, NULL, NULL,
+	cpuhp_multi_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpuhp_multi_enter_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpuhp_multi_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpuhp_enter_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, fun), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 34, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 26, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, fun), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 30, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, idx), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 34, offsetof(struct orma_pb_cpuhp_enter_ftrace_event, target), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char cpuhp_enter_ftrace_event_names[] = {
 	"CpuhpEnterFtraceEvent"
@@ -55,16 +55,16 @@ static const char cpuhp_enter_ftrace_event_names[] = {
 	"\0target"};
 const struct orma_proto_desc orma_pb_cpuhp_enter_ftrace_event_desc = {
 	cpuhp_enter_ftrace_event_names,
-	cpuhp_enter_ftrace_event_fields, NULL, NULL,
+	cpuhp_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpuhp_enter_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpuhp_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpuhp_latency_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, state), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, state), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 38, offsetof(struct orma_pb_cpuhp_latency_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char cpuhp_latency_ftrace_event_names[] = {
 	"CpuhpLatencyFtraceEvent"
@@ -74,16 +74,16 @@ static const char cpuhp_latency_ftrace_event_names[] = {
 	"\0time"};
 const struct orma_proto_desc orma_pb_cpuhp_latency_ftrace_event_desc = {
 	cpuhp_latency_ftrace_event_names,
-	cpuhp_latency_ftrace_event_fields, NULL, NULL,
+	cpuhp_latency_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpuhp_latency_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpuhp_latency_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpuhp_pause_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, active_cpus), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, cpus), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, pause), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, active_cpus), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, cpus), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, pause), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_cpuhp_pause_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpuhp_pause_ftrace_event_names[] = {
 	"CpuhpPauseFtraceEvent"
@@ -93,7 +93,7 @@ static const char cpuhp_pause_ftrace_event_names[] = {
 	"\0time"};
 const struct orma_proto_desc orma_pb_cpuhp_pause_ftrace_event_desc = {
 	cpuhp_pause_ftrace_event_names,
-	cpuhp_pause_ftrace_event_fields, NULL, NULL,
+	cpuhp_pause_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpuhp_pause_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpuhp_pause_ftrace_event) <= UINT16_MAX, "fits struct_size");

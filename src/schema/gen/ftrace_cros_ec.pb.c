@@ -4,12 +4,12 @@
 #include "schema/gen/ftrace_cros_ec.pb.h"
 
 static const struct orma_proto_field_desc cros_ec_sensorhub_data_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, current_time), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, current_timestamp), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 62, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, delta), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 68, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, ec_fifo_timestamp), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 86, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, ec_sensor_num), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 100, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, fifo_timestamp), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, current_time), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 44, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, current_timestamp), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 62, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, delta), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 68, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, ec_fifo_timestamp), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 86, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, ec_sensor_num), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 100, offsetof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event, fifo_timestamp), 5, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char cros_ec_sensorhub_data_ftrace_event_names[] = {
 	"CrosEcSensorhubDataFtraceEvent"
@@ -21,7 +21,7 @@ static const char cros_ec_sensorhub_data_ftrace_event_names[] = {
 	"\0fifo_timestamp"};
 const struct orma_proto_desc orma_pb_cros_ec_sensorhub_data_ftrace_event_desc = {
 	cros_ec_sensorhub_data_ftrace_event_names,
-	cros_ec_sensorhub_data_ftrace_event_fields, NULL, NULL,
+	cros_ec_sensorhub_data_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cros_ec_sensorhub_data_ftrace_event) <= UINT16_MAX, "fits struct_size");

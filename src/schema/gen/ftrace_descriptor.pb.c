@@ -7,21 +7,21 @@ static const union orma_proto_type ftrace_descriptor_types[] = {
 	{.message = &orma_pb_ftrace_descriptor_atrace_category_desc},
 };
 static const struct orma_proto_field_desc ftrace_descriptor_fields[] = {
-	{1, 17, offsetof(struct orma_pb_ftrace_descriptor, atrace_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 17, offsetof(struct orma_pb_ftrace_descriptor, atrace_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char ftrace_descriptor_names[] = {
 	"FtraceDescriptor"
 	"\0atrace_categories"};
 const struct orma_proto_desc orma_pb_ftrace_descriptor_desc = {
 	ftrace_descriptor_names,
-	ftrace_descriptor_fields, ftrace_descriptor_types, NULL,
+	ftrace_descriptor_fields, ftrace_descriptor_types,
 	sizeof(struct orma_pb_ftrace_descriptor), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_descriptor) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_descriptor_atrace_category_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ftrace_descriptor_atrace_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ftrace_descriptor_atrace_category_names[] = {
 	"FtraceDescriptor.AtraceCategory"
@@ -29,7 +29,7 @@ static const char ftrace_descriptor_atrace_category_names[] = {
 	"\0description"};
 const struct orma_proto_desc orma_pb_ftrace_descriptor_atrace_category_desc = {
 	ftrace_descriptor_atrace_category_names,
-	ftrace_descriptor_atrace_category_fields, NULL, NULL,
+	ftrace_descriptor_atrace_category_fields, NULL,
 	sizeof(struct orma_pb_ftrace_descriptor_atrace_category), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_descriptor_atrace_category) <= UINT16_MAX, "fits struct_size");

@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_devfreq.pb.h"
 
 static const struct orma_proto_field_desc devfreq_frequency_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, freq), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, prev_freq), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, busy_time), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 62, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, total_time), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 37, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, freq), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, prev_freq), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 52, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, busy_time), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 62, offsetof(struct orma_pb_devfreq_frequency_ftrace_event, total_time), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char devfreq_frequency_ftrace_event_names[] = {
 	"DevfreqFrequencyFtraceEvent"
@@ -19,7 +19,7 @@ static const char devfreq_frequency_ftrace_event_names[] = {
 	"\0total_time"};
 const struct orma_proto_desc orma_pb_devfreq_frequency_ftrace_event_desc = {
 	devfreq_frequency_ftrace_event_names,
-	devfreq_frequency_ftrace_event_fields, NULL, NULL,
+	devfreq_frequency_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_devfreq_frequency_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_devfreq_frequency_ftrace_event) <= UINT16_MAX, "fits struct_size");

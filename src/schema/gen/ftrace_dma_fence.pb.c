@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_dma_fence.pb.h"
 
 static const struct orma_proto_field_desc dma_fence_init_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_dma_fence_init_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_dma_fence_init_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_dma_fence_init_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_dma_fence_init_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_dma_fence_init_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_dma_fence_init_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 39, offsetof(struct orma_pb_dma_fence_init_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_dma_fence_init_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dma_fence_init_ftrace_event_names[] = {
 	"DmaFenceInitFtraceEvent"
@@ -17,16 +17,16 @@ static const char dma_fence_init_ftrace_event_names[] = {
 	"\0timeline"};
 const struct orma_proto_desc orma_pb_dma_fence_init_ftrace_event_desc = {
 	dma_fence_init_ftrace_event_names,
-	dma_fence_init_ftrace_event_fields, NULL, NULL,
+	dma_fence_init_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dma_fence_init_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dma_fence_init_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dma_fence_emit_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 39, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_dma_fence_emit_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dma_fence_emit_ftrace_event_names[] = {
 	"DmaFenceEmitFtraceEvent"
@@ -36,16 +36,16 @@ static const char dma_fence_emit_ftrace_event_names[] = {
 	"\0timeline"};
 const struct orma_proto_desc orma_pb_dma_fence_emit_ftrace_event_desc = {
 	dma_fence_emit_ftrace_event_names,
-	dma_fence_emit_ftrace_event_fields, NULL, NULL,
+	dma_fence_emit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dma_fence_emit_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dma_fence_emit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dma_fence_signaled_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 43, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_dma_fence_signaled_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dma_fence_signaled_ftrace_event_names[] = {
 	"DmaFenceSignaledFtraceEvent"
@@ -55,16 +55,16 @@ static const char dma_fence_signaled_ftrace_event_names[] = {
 	"\0timeline"};
 const struct orma_proto_desc orma_pb_dma_fence_signaled_ftrace_event_desc = {
 	dma_fence_signaled_ftrace_event_names,
-	dma_fence_signaled_ftrace_event_fields, NULL, NULL,
+	dma_fence_signaled_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dma_fence_signaled_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dma_fence_signaled_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dma_fence_wait_start_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 44, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 50, offsetof(struct orma_pb_dma_fence_wait_start_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dma_fence_wait_start_ftrace_event_names[] = {
 	"DmaFenceWaitStartFtraceEvent"
@@ -74,16 +74,16 @@ static const char dma_fence_wait_start_ftrace_event_names[] = {
 	"\0timeline"};
 const struct orma_proto_desc orma_pb_dma_fence_wait_start_ftrace_event_desc = {
 	dma_fence_wait_start_ftrace_event_names,
-	dma_fence_wait_start_ftrace_event_fields, NULL, NULL,
+	dma_fence_wait_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dma_fence_wait_start_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dma_fence_wait_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dma_fence_wait_end_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, context), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 35, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 42, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, seqno), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_dma_fence_wait_end_ftrace_event, timeline), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dma_fence_wait_end_ftrace_event_names[] = {
 	"DmaFenceWaitEndFtraceEvent"
@@ -93,7 +93,7 @@ static const char dma_fence_wait_end_ftrace_event_names[] = {
 	"\0timeline"};
 const struct orma_proto_desc orma_pb_dma_fence_wait_end_ftrace_event_desc = {
 	dma_fence_wait_end_ftrace_event_names,
-	dma_fence_wait_end_ftrace_event_fields, NULL, NULL,
+	dma_fence_wait_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dma_fence_wait_end_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dma_fence_wait_end_ftrace_event) <= UINT16_MAX, "fits struct_size");

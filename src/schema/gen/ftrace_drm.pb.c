@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_drm.pb.h"
 
 static const struct orma_proto_field_desc drm_vblank_event_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, crtc), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, high_prec), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, seq), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, crtc), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, high_prec), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 41, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, seq), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_drm_vblank_event_ftrace_event, time), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char drm_vblank_event_ftrace_event_names[] = {
 	"DrmVblankEventFtraceEvent"
@@ -17,15 +17,15 @@ static const char drm_vblank_event_ftrace_event_names[] = {
 	"\0time"};
 const struct orma_proto_desc orma_pb_drm_vblank_event_ftrace_event_desc = {
 	drm_vblank_event_ftrace_event_names,
-	drm_vblank_event_ftrace_event_fields, NULL, NULL,
+	drm_vblank_event_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_vblank_event_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_vblank_event_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_vblank_event_delivered_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, crtc), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, file), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, seq), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, crtc), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, file), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 45, offsetof(struct orma_pb_drm_vblank_event_delivered_ftrace_event, seq), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char drm_vblank_event_delivered_ftrace_event_names[] = {
 	"DrmVblankEventDeliveredFtraceEvent"
@@ -34,7 +34,7 @@ static const char drm_vblank_event_delivered_ftrace_event_names[] = {
 	"\0seq"};
 const struct orma_proto_desc orma_pb_drm_vblank_event_delivered_ftrace_event_desc = {
 	drm_vblank_event_delivered_ftrace_event_names,
-	drm_vblank_event_delivered_ftrace_event_fields, NULL, NULL,
+	drm_vblank_event_delivered_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_vblank_event_delivered_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_vblank_event_delivered_ftrace_event) <= UINT16_MAX, "fits struct_size");

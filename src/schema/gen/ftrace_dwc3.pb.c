@@ -4,14 +4,14 @@
 #include "schema/gen/ftrace_dwc3.pb.h"
 
 static const struct orma_proto_field_desc dwc3_alloc_request_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 58, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 76, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 58, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 63, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 76, offsetof(struct orma_pb_dwc3_alloc_request_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_alloc_request_ftrace_event_names[] = {
 	"Dwc3AllocRequestFtraceEvent"
@@ -25,23 +25,23 @@ static const char dwc3_alloc_request_ftrace_event_names[] = {
 	"\0no_interrupt"};
 const struct orma_proto_desc orma_pb_dwc3_alloc_request_ftrace_event_desc = {
 	dwc3_alloc_request_ftrace_event_names,
-	dwc3_alloc_request_ftrace_event_fields, NULL, NULL,
+	dwc3_alloc_request_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_alloc_request_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_alloc_request_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_complete_trb_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, trb), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, allocated), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, queued), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, bpl), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, bph), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 61, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, size), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 66, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, ctrl), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 71, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, type), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 76, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, enqueue), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 84, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, dequeue), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, trb), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, allocated), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, queued), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, bpl), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, bph), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 61, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, size), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 66, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, ctrl), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 71, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, type), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 76, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, enqueue), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 84, offsetof(struct orma_pb_dwc3_complete_trb_ftrace_event, dequeue), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char dwc3_complete_trb_ftrace_event_names[] = {
 	"Dwc3CompleteTrbFtraceEvent"
@@ -58,18 +58,18 @@ static const char dwc3_complete_trb_ftrace_event_names[] = {
 	"\0dequeue"};
 const struct orma_proto_desc orma_pb_dwc3_complete_trb_ftrace_event_desc = {
 	dwc3_complete_trb_ftrace_event_names,
-	dwc3_complete_trb_ftrace_event_fields, NULL, NULL,
+	dwc3_complete_trb_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_complete_trb_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_complete_trb_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_ctrl_req_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, bRequestType), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, bRequest), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wValue), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wIndex), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wLength), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 67, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, str), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, bRequestType), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, bRequest), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wValue), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 52, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wIndex), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 59, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, wLength), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 67, offsetof(struct orma_pb_dwc3_ctrl_req_ftrace_event, str), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dwc3_ctrl_req_ftrace_event_names[] = {
 	"Dwc3CtrlReqFtraceEvent"
@@ -81,20 +81,20 @@ static const char dwc3_ctrl_req_ftrace_event_names[] = {
 	"\0str"};
 const struct orma_proto_desc orma_pb_dwc3_ctrl_req_ftrace_event_desc = {
 	dwc3_ctrl_req_ftrace_event_names,
-	dwc3_ctrl_req_ftrace_event_fields, NULL, NULL,
+	dwc3_ctrl_req_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_ctrl_req_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_ctrl_req_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_ep_dequeue_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 55, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 60, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 73, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 30, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 55, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 60, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 73, offsetof(struct orma_pb_dwc3_ep_dequeue_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_ep_dequeue_ftrace_event_names[] = {
 	"Dwc3EpDequeueFtraceEvent"
@@ -108,20 +108,20 @@ static const char dwc3_ep_dequeue_ftrace_event_names[] = {
 	"\0no_interrupt"};
 const struct orma_proto_desc orma_pb_dwc3_ep_dequeue_ftrace_event_desc = {
 	dwc3_ep_dequeue_ftrace_event_names,
-	dwc3_ep_dequeue_ftrace_event_fields, NULL, NULL,
+	dwc3_ep_dequeue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_ep_dequeue_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_ep_dequeue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_ep_queue_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 53, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 58, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 71, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 28, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 39, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 46, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 53, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 58, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 71, offsetof(struct orma_pb_dwc3_ep_queue_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_ep_queue_ftrace_event_names[] = {
 	"Dwc3EpQueueFtraceEvent"
@@ -135,15 +135,15 @@ static const char dwc3_ep_queue_ftrace_event_names[] = {
 	"\0no_interrupt"};
 const struct orma_proto_desc orma_pb_dwc3_ep_queue_ftrace_event_desc = {
 	dwc3_ep_queue_ftrace_event_names,
-	dwc3_ep_queue_ftrace_event_fields, NULL, NULL,
+	dwc3_ep_queue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_ep_queue_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_ep_queue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_event_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_dwc3_event_ftrace_event, event), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_dwc3_event_ftrace_event, ep0state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_dwc3_event_ftrace_event, str), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_dwc3_event_ftrace_event, event), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 27, offsetof(struct orma_pb_dwc3_event_ftrace_event, ep0state), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_dwc3_event_ftrace_event, str), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dwc3_event_ftrace_event_names[] = {
 	"Dwc3EventFtraceEvent"
@@ -152,20 +152,20 @@ static const char dwc3_event_ftrace_event_names[] = {
 	"\0str"};
 const struct orma_proto_desc orma_pb_dwc3_event_ftrace_event_desc = {
 	dwc3_event_ftrace_event_names,
-	dwc3_event_ftrace_event_fields, NULL, NULL,
+	dwc3_event_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_event_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_event_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_free_request_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 62, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 75, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 62, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 75, offsetof(struct orma_pb_dwc3_free_request_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_free_request_ftrace_event_names[] = {
 	"Dwc3FreeRequestFtraceEvent"
@@ -179,18 +179,18 @@ static const char dwc3_free_request_ftrace_event_names[] = {
 	"\0no_interrupt"};
 const struct orma_proto_desc orma_pb_dwc3_free_request_ftrace_event_desc = {
 	dwc3_free_request_ftrace_event_names,
-	dwc3_free_request_ftrace_event_fields, NULL, NULL,
+	dwc3_free_request_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_free_request_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_free_request_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_gadget_ep_cmd_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, cmd), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param0), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param1), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param2), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, cmd_status), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, cmd), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param0), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param1), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, param2), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event, cmd_status), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_gadget_ep_cmd_ftrace_event_names[] = {
 	"Dwc3GadgetEpCmdFtraceEvent"
@@ -202,21 +202,21 @@ static const char dwc3_gadget_ep_cmd_ftrace_event_names[] = {
 	"\0cmd_status"};
 const struct orma_proto_desc orma_pb_dwc3_gadget_ep_cmd_ftrace_event_desc = {
 	dwc3_gadget_ep_cmd_ftrace_event_names,
-	dwc3_gadget_ep_cmd_ftrace_event_fields, NULL, NULL,
+	dwc3_gadget_ep_cmd_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_gadget_ep_cmd_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_gadget_ep_disable_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxpacket), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxpacket_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, max_streams), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 74, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxburst), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 83, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 89, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, direction), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 99, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, trb_enqueue), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 111, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, trb_dequeue), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 36, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxpacket), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 46, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxpacket_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 62, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, max_streams), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 74, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, maxburst), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 83, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 89, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, direction), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 99, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, trb_enqueue), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 111, offsetof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event, trb_dequeue), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char dwc3_gadget_ep_disable_ftrace_event_names[] = {
 	"Dwc3GadgetEpDisableFtraceEvent"
@@ -231,21 +231,21 @@ static const char dwc3_gadget_ep_disable_ftrace_event_names[] = {
 	"\0trb_dequeue"};
 const struct orma_proto_desc orma_pb_dwc3_gadget_ep_disable_ftrace_event_desc = {
 	dwc3_gadget_ep_disable_ftrace_event_names,
-	dwc3_gadget_ep_disable_ftrace_event_fields, NULL, NULL,
+	dwc3_gadget_ep_disable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_gadget_ep_disable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_gadget_ep_enable_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxpacket), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxpacket_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 61, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, max_streams), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 73, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxburst), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 82, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 88, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, direction), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 98, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, trb_enqueue), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 110, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, trb_dequeue), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 35, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxpacket), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxpacket_limit), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 61, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, max_streams), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 73, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, maxburst), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 82, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 88, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, direction), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 98, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, trb_enqueue), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 110, offsetof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event, trb_dequeue), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char dwc3_gadget_ep_enable_ftrace_event_names[] = {
 	"Dwc3GadgetEpEnableFtraceEvent"
@@ -260,15 +260,15 @@ static const char dwc3_gadget_ep_enable_ftrace_event_names[] = {
 	"\0trb_dequeue"};
 const struct orma_proto_desc orma_pb_dwc3_gadget_ep_enable_ftrace_event_desc = {
 	dwc3_gadget_ep_enable_ftrace_event_names,
-	dwc3_gadget_ep_enable_ftrace_event_fields, NULL, NULL,
+	dwc3_gadget_ep_enable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_gadget_ep_enable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_gadget_generic_cmd_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, param), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, status), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, cmd), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, param), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event, status), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_gadget_generic_cmd_ftrace_event_names[] = {
 	"Dwc3GadgetGenericCmdFtraceEvent"
@@ -277,20 +277,20 @@ static const char dwc3_gadget_generic_cmd_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_dwc3_gadget_generic_cmd_ftrace_event_desc = {
 	dwc3_gadget_generic_cmd_ftrace_event_names,
-	dwc3_gadget_generic_cmd_ftrace_event_fields, NULL, NULL,
+	dwc3_gadget_generic_cmd_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_gadget_generic_cmd_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_gadget_giveback_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 65, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 78, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 35, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, actual), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, length), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, status), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 60, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, zero), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 65, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, short_not_ok), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 78, offsetof(struct orma_pb_dwc3_gadget_giveback_ftrace_event, no_interrupt), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char dwc3_gadget_giveback_ftrace_event_names[] = {
 	"Dwc3GadgetGivebackFtraceEvent"
@@ -304,23 +304,23 @@ static const char dwc3_gadget_giveback_ftrace_event_names[] = {
 	"\0no_interrupt"};
 const struct orma_proto_desc orma_pb_dwc3_gadget_giveback_ftrace_event_desc = {
 	dwc3_gadget_giveback_ftrace_event_names,
-	dwc3_gadget_giveback_ftrace_event_fields, NULL, NULL,
+	dwc3_gadget_giveback_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_gadget_giveback_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_gadget_giveback_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_prepare_trb_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, trb), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, allocated), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, queued), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, bpl), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, bph), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 60, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, size), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 65, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, ctrl), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 70, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, type), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 75, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, enqueue), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 83, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, dequeue), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, trb), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, allocated), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, queued), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, bpl), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, bph), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 60, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, size), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 65, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, ctrl), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 70, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, type), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 75, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, enqueue), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 83, offsetof(struct orma_pb_dwc3_prepare_trb_ftrace_event, dequeue), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char dwc3_prepare_trb_ftrace_event_names[] = {
 	"Dwc3PrepareTrbFtraceEvent"
@@ -337,16 +337,16 @@ static const char dwc3_prepare_trb_ftrace_event_names[] = {
 	"\0dequeue"};
 const struct orma_proto_desc orma_pb_dwc3_prepare_trb_ftrace_event_desc = {
 	dwc3_prepare_trb_ftrace_event_names,
-	dwc3_prepare_trb_ftrace_event_fields, NULL, NULL,
+	dwc3_prepare_trb_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_prepare_trb_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_prepare_trb_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_readl_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_dwc3_readl_ftrace_event, base_), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_dwc3_readl_ftrace_event, offset), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_dwc3_readl_ftrace_event, value), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_dwc3_readl_ftrace_event, msg), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_dwc3_readl_ftrace_event, base_), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_dwc3_readl_ftrace_event, offset), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 33, offsetof(struct orma_pb_dwc3_readl_ftrace_event, value), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 39, offsetof(struct orma_pb_dwc3_readl_ftrace_event, msg), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dwc3_readl_ftrace_event_names[] = {
 	"Dwc3ReadlFtraceEvent"
@@ -356,16 +356,16 @@ static const char dwc3_readl_ftrace_event_names[] = {
 	"\0msg"};
 const struct orma_proto_desc orma_pb_dwc3_readl_ftrace_event_desc = {
 	dwc3_readl_ftrace_event_names,
-	dwc3_readl_ftrace_event_fields, NULL, NULL,
+	dwc3_readl_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_readl_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_readl_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc dwc3_writel_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_dwc3_writel_ftrace_event, base_), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_dwc3_writel_ftrace_event, offset), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_dwc3_writel_ftrace_event, value), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_dwc3_writel_ftrace_event, msg), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_dwc3_writel_ftrace_event, base_), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 27, offsetof(struct orma_pb_dwc3_writel_ftrace_event, offset), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 34, offsetof(struct orma_pb_dwc3_writel_ftrace_event, value), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 40, offsetof(struct orma_pb_dwc3_writel_ftrace_event, msg), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char dwc3_writel_ftrace_event_names[] = {
 	"Dwc3WritelFtraceEvent"
@@ -375,7 +375,7 @@ static const char dwc3_writel_ftrace_event_names[] = {
 	"\0msg"};
 const struct orma_proto_desc orma_pb_dwc3_writel_ftrace_event_desc = {
 	dwc3_writel_ftrace_event_names,
-	dwc3_writel_ftrace_event_fields, NULL, NULL,
+	dwc3_writel_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_dwc3_writel_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_dwc3_writel_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -21,18 +21,18 @@ static const union orma_proto_type ftrace_event_bundle_types[] = {
 	{.message = &orma_pb_ftrace_event_bundle_generic_event_descriptor_desc},
 };
 static const struct orma_proto_field_desc ftrace_event_bundle_fields[] = {
-	{1, 18, offsetof(struct orma_pb_ftrace_event_bundle, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_ftrace_event_bundle, event), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 28, offsetof(struct orma_pb_ftrace_event_bundle, lost_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ftrace_event_bundle, compact_sched), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_ftrace_event_bundle, ftrace_clock), 2, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{6, 67, offsetof(struct orma_pb_ftrace_event_bundle, ftrace_timestamp), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 84, offsetof(struct orma_pb_ftrace_event_bundle, boot_timestamp), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{8, 99, offsetof(struct orma_pb_ftrace_event_bundle, error), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{9, 105, offsetof(struct orma_pb_ftrace_event_bundle, last_read_event_timestamp), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 131, offsetof(struct orma_pb_ftrace_event_bundle, previous_bundle_end_timestamp), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 161, offsetof(struct orma_pb_ftrace_event_bundle, generic_event_descriptors), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{512, 187, offsetof(struct orma_pb_ftrace_event_bundle, broken_abi_trace_page), 7, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_ftrace_event_bundle, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 22, offsetof(struct orma_pb_ftrace_event_bundle, event), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 28, offsetof(struct orma_pb_ftrace_event_bundle, lost_events), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ftrace_event_bundle, compact_sched), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 54, offsetof(struct orma_pb_ftrace_event_bundle, ftrace_clock), 2, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{6, 0, 67, offsetof(struct orma_pb_ftrace_event_bundle, ftrace_timestamp), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 84, offsetof(struct orma_pb_ftrace_event_bundle, boot_timestamp), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{8, 1, 99, offsetof(struct orma_pb_ftrace_event_bundle, error), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9, 0, 105, offsetof(struct orma_pb_ftrace_event_bundle, last_read_event_timestamp), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 131, offsetof(struct orma_pb_ftrace_event_bundle, previous_bundle_end_timestamp), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 1, 161, offsetof(struct orma_pb_ftrace_event_bundle, generic_event_descriptors), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{512, 0, 187, offsetof(struct orma_pb_ftrace_event_bundle, broken_abi_trace_page), 7, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char ftrace_event_bundle_names[] = {
 	"FtraceEventBundle"
@@ -50,24 +50,24 @@ static const char ftrace_event_bundle_names[] = {
 	"\0broken_abi_trace_page"};
 const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc = {
 	ftrace_event_bundle_names,
-	ftrace_event_bundle_fields, ftrace_event_bundle_types, NULL,
+	ftrace_event_bundle_fields, ftrace_event_bundle_types,
 	sizeof(struct orma_pb_ftrace_event_bundle), 12, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_event_bundle) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_event_bundle_compact_sched_fields[] = {
-	{1, 31, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
-	{2, 48, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_prev_state), 0, 0, ORMA_PROTO_KIND_INT64, 3, 0, 0},
-	{3, 66, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_pid), 0, 0, ORMA_PROTO_KIND_INT32, 3, 0, 0},
-	{4, 82, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_prio), 0, 0, ORMA_PROTO_KIND_INT32, 3, 0, 0},
-	{5, 99, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, intern_table), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{6, 112, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_comm_index), 0, 0, ORMA_PROTO_KIND_UINT32, 3, 0, 0},
-	{7, 135, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
-	{8, 152, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_pid), 0, 0, ORMA_PROTO_KIND_INT32, 3, 0, 0},
-	{9, 163, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_target_cpu), 0, 0, ORMA_PROTO_KIND_INT32, 3, 0, 0},
-	{10, 181, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_prio), 0, 0, ORMA_PROTO_KIND_INT32, 3, 0, 0},
-	{11, 193, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_comm_index), 0, 0, ORMA_PROTO_KIND_UINT32, 3, 0, 0},
-	{12, 211, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_common_flags), 0, 0, ORMA_PROTO_KIND_UINT32, 3, 0, 0},
+	{1, 3, 31, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 3, 48, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_prev_state), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 3, 66, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 3, 82, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_prio), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 1, 99, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, intern_table), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 3, 112, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, switch_next_comm_index), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 3, 135, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 3, 152, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 3, 163, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_target_cpu), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{10, 3, 181, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_prio), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{11, 3, 193, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_comm_index), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 3, 211, offsetof(struct orma_pb_ftrace_event_bundle_compact_sched, waking_common_flags), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ftrace_event_bundle_compact_sched_names[] = {
 	"FtraceEventBundle.CompactSched"
@@ -85,7 +85,7 @@ static const char ftrace_event_bundle_compact_sched_names[] = {
 	"\0waking_common_flags"};
 const struct orma_proto_desc orma_pb_ftrace_event_bundle_compact_sched_desc = {
 	ftrace_event_bundle_compact_sched_names,
-	ftrace_event_bundle_compact_sched_fields, NULL, NULL,
+	ftrace_event_bundle_compact_sched_fields, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle_compact_sched), 12, 0,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_event_bundle_compact_sched) <= UINT16_MAX, "fits struct_size");
@@ -94,8 +94,8 @@ static const union orma_proto_type ftrace_event_bundle_ftrace_error_types[] = {
 	{.enumeration = &orma_pb_ftrace_parse_status_enum},
 };
 static const struct orma_proto_field_desc ftrace_event_bundle_ftrace_error_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, status), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ftrace_event_bundle_ftrace_error, status), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char ftrace_event_bundle_ftrace_error_names[] = {
 	"FtraceEventBundle.FtraceError"
@@ -103,15 +103,15 @@ static const char ftrace_event_bundle_ftrace_error_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_ftrace_event_bundle_ftrace_error_desc = {
 	ftrace_event_bundle_ftrace_error_names,
-	ftrace_event_bundle_ftrace_error_fields, ftrace_event_bundle_ftrace_error_types, NULL,
+	ftrace_event_bundle_ftrace_error_fields, ftrace_event_bundle_ftrace_error_types,
 	sizeof(struct orma_pb_ftrace_event_bundle_ftrace_error), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_event_bundle_ftrace_error) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_event_bundle_generic_event_descriptor_fields[] = {
-	{1, 41, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, field_id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 50, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, event_descriptor), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{3, 67, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, group_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 41, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, field_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 50, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, event_descriptor), 1, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{3, 0, 67, offsetof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor, group_name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ftrace_event_bundle_generic_event_descriptor_names[] = {
 	"FtraceEventBundle.GenericEventDescriptor"
@@ -120,7 +120,7 @@ static const char ftrace_event_bundle_generic_event_descriptor_names[] = {
 	"\0group_name"};
 const struct orma_proto_desc orma_pb_ftrace_event_bundle_generic_event_descriptor_desc = {
 	ftrace_event_bundle_generic_event_descriptor_names,
-	ftrace_event_bundle_generic_event_descriptor_fields, NULL, NULL,
+	ftrace_event_bundle_generic_event_descriptor_fields, NULL,
 	sizeof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_event_bundle_generic_event_descriptor) <= UINT16_MAX, "fits struct_size");

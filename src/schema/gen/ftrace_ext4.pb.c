@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_ext4.pb.h"
 
 static const struct orma_proto_field_desc ext4_da_write_begin_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 44, offsetof(struct orma_pb_ext4_da_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_da_write_begin_ftrace_event_names[] = {
 	"Ext4DaWriteBeginFtraceEvent"
@@ -19,17 +19,17 @@ static const char ext4_da_write_begin_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_da_write_begin_ftrace_event_desc = {
 	ext4_da_write_begin_ftrace_event_names,
-	ext4_da_write_begin_ftrace_event_fields, NULL, NULL,
+	ext4_da_write_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_write_begin_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_write_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_write_end_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 42, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 38, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 42, offsetof(struct orma_pb_ext4_da_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_da_write_end_ftrace_event_names[] = {
 	"Ext4DaWriteEndFtraceEvent"
@@ -40,16 +40,16 @@ static const char ext4_da_write_end_ftrace_event_names[] = {
 	"\0copied"};
 const struct orma_proto_desc orma_pb_ext4_da_write_end_ftrace_event_desc = {
 	ext4_da_write_end_ftrace_event_names,
-	ext4_da_write_end_ftrace_event_fields, NULL, NULL,
+	ext4_da_write_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_write_end_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_write_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_sync_file_enter_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, datasync), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_sync_file_enter_ftrace_event, datasync), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_sync_file_enter_ftrace_event_names[] = {
 	"Ext4SyncFileEnterFtraceEvent"
@@ -59,15 +59,15 @@ static const char ext4_sync_file_enter_ftrace_event_names[] = {
 	"\0datasync"};
 const struct orma_proto_desc orma_pb_ext4_sync_file_enter_ftrace_event_desc = {
 	ext4_sync_file_enter_ftrace_event_names,
-	ext4_sync_file_enter_ftrace_event_fields, NULL, NULL,
+	ext4_sync_file_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_sync_file_enter_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_sync_file_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_sync_file_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_sync_file_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_sync_file_exit_ftrace_event_names[] = {
 	"Ext4SyncFileExitFtraceEvent"
@@ -76,16 +76,16 @@ static const char ext4_sync_file_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_sync_file_exit_ftrace_event_desc = {
 	ext4_sync_file_exit_ftrace_event_names,
-	ext4_sync_file_exit_ftrace_event_fields, NULL, NULL,
+	ext4_sync_file_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_sync_file_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_sync_file_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_alloc_da_blocks_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, data_blocks), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, meta_blocks), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, data_blocks), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event, meta_blocks), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_alloc_da_blocks_ftrace_event_names[] = {
 	"Ext4AllocDaBlocksFtraceEvent"
@@ -95,23 +95,23 @@ static const char ext4_alloc_da_blocks_ftrace_event_names[] = {
 	"\0meta_blocks"};
 const struct orma_proto_desc orma_pb_ext4_alloc_da_blocks_ftrace_event_desc = {
 	ext4_alloc_da_blocks_ftrace_event_names,
-	ext4_alloc_da_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_alloc_da_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_alloc_da_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_allocate_blocks_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, logical), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, lleft), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 62, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, lright), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 69, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, goal), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 74, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, pleft), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 80, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, pright), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 87, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, flags), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, logical), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, lleft), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 62, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, lright), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 69, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, goal), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 74, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, pleft), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 80, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, pright), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 87, offsetof(struct orma_pb_ext4_allocate_blocks_ftrace_event, flags), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_allocate_blocks_ftrace_event_names[] = {
 	"Ext4AllocateBlocksFtraceEvent"
@@ -128,16 +128,16 @@ static const char ext4_allocate_blocks_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_allocate_blocks_ftrace_event_desc = {
 	ext4_allocate_blocks_ftrace_event_names,
-	ext4_allocate_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_allocate_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_allocate_blocks_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_allocate_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_allocate_inode_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, dir), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, dir), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_allocate_inode_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_allocate_inode_ftrace_event_names[] = {
 	"Ext4AllocateInodeFtraceEvent"
@@ -147,15 +147,15 @@ static const char ext4_allocate_inode_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_allocate_inode_ftrace_event_desc = {
 	ext4_allocate_inode_ftrace_event_names,
-	ext4_allocate_inode_ftrace_event_fields, NULL, NULL,
+	ext4_allocate_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_allocate_inode_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_allocate_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_begin_ordered_truncate_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, new_size), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 44, offsetof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event, new_size), 2, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_begin_ordered_truncate_ftrace_event_names[] = {
 	"Ext4BeginOrderedTruncateFtraceEvent"
@@ -164,16 +164,16 @@ static const char ext4_begin_ordered_truncate_ftrace_event_names[] = {
 	"\0new_size"};
 const struct orma_proto_desc orma_pb_ext4_begin_ordered_truncate_ftrace_event_desc = {
 	ext4_begin_ordered_truncate_ftrace_event_names,
-	ext4_begin_ordered_truncate_ftrace_event_fields, NULL, NULL,
+	ext4_begin_ordered_truncate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_begin_ordered_truncate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_collapse_range_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_collapse_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_collapse_range_ftrace_event_names[] = {
 	"Ext4CollapseRangeFtraceEvent"
@@ -183,20 +183,20 @@ static const char ext4_collapse_range_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_collapse_range_ftrace_event_desc = {
 	ext4_collapse_range_ftrace_event_names,
-	ext4_collapse_range_ftrace_event_fields, NULL, NULL,
+	ext4_collapse_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_collapse_range_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_collapse_range_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_release_space_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, freed_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, reserved_data_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 81, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, reserved_meta_blocks), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 102, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, allocated_meta_blocks), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 124, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, mode), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, freed_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 60, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, reserved_data_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 81, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, reserved_meta_blocks), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 102, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, allocated_meta_blocks), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 124, offsetof(struct orma_pb_ext4_da_release_space_ftrace_event, mode), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_da_release_space_ftrace_event_names[] = {
 	"Ext4DaReleaseSpaceFtraceEvent"
@@ -210,19 +210,19 @@ static const char ext4_da_release_space_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_da_release_space_ftrace_event_desc = {
 	ext4_da_release_space_ftrace_event_names,
-	ext4_da_release_space_ftrace_event_fields, NULL, NULL,
+	ext4_da_release_space_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_release_space_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_release_space_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_reserve_space_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, reserved_data_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, reserved_meta_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 89, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 94, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, md_needed), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, reserved_data_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 68, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, reserved_meta_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 89, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 94, offsetof(struct orma_pb_ext4_da_reserve_space_ftrace_event, md_needed), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_da_reserve_space_ftrace_event_names[] = {
 	"Ext4DaReserveSpaceFtraceEvent"
@@ -235,21 +235,21 @@ static const char ext4_da_reserve_space_ftrace_event_names[] = {
 	"\0md_needed"};
 const struct orma_proto_desc orma_pb_ext4_da_reserve_space_ftrace_event_desc = {
 	ext4_da_reserve_space_ftrace_event_names,
-	ext4_da_reserve_space_ftrace_event_fields, NULL, NULL,
+	ext4_da_reserve_space_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_reserve_space_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_reserve_space_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_update_reserve_space_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, used_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 65, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, reserved_data_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 86, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, reserved_meta_blocks), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 107, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, allocated_meta_blocks), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 129, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, quota_claim), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 141, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, mode), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 44, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, i_blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 53, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, used_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 65, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, reserved_data_blocks), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 86, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, reserved_meta_blocks), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 107, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, allocated_meta_blocks), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 129, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, quota_claim), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 141, offsetof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event, mode), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_da_update_reserve_space_ftrace_event_names[] = {
 	"Ext4DaUpdateReserveSpaceFtraceEvent"
@@ -264,22 +264,22 @@ static const char ext4_da_update_reserve_space_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_da_update_reserve_space_ftrace_event_desc = {
 	ext4_da_update_reserve_space_ftrace_event_names,
-	ext4_da_update_reserve_space_ftrace_event_fields, NULL, NULL,
+	ext4_da_update_reserve_space_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_update_reserve_space_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_write_pages_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, first_page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, nr_to_write), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, sync_mode), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_blocknr), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 79, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_size), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 86, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_state), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 94, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, io_done), 8, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{10, 102, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, pages_written), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, first_page), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, nr_to_write), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 59, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, sync_mode), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 69, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_blocknr), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 79, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_size), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 86, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, b_state), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 94, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, io_done), 8, 0, ORMA_PROTO_KIND_INT32, 0},
+	{10, 0, 102, offsetof(struct orma_pb_ext4_da_write_pages_ftrace_event, pages_written), 9, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_da_write_pages_ftrace_event_names[] = {
 	"Ext4DaWritePagesFtraceEvent"
@@ -295,17 +295,17 @@ static const char ext4_da_write_pages_ftrace_event_names[] = {
 	"\0pages_written"};
 const struct orma_proto_desc orma_pb_ext4_da_write_pages_ftrace_event_desc = {
 	ext4_da_write_pages_ftrace_event_names,
-	ext4_da_write_pages_ftrace_event_fields, NULL, NULL,
+	ext4_da_write_pages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_write_pages_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_write_pages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_da_write_pages_extent_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_da_write_pages_extent_ftrace_event_names[] = {
 	"Ext4DaWritePagesExtentFtraceEvent"
@@ -316,17 +316,17 @@ static const char ext4_da_write_pages_extent_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_da_write_pages_extent_ftrace_event_desc = {
 	ext4_da_write_pages_extent_ftrace_event_names,
-	ext4_da_write_pages_extent_ftrace_event_fields, NULL, NULL,
+	ext4_da_write_pages_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_da_write_pages_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_direct_io_enter_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, rw), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 45, offsetof(struct orma_pb_ext4_direct_io_enter_ftrace_event, rw), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_direct_io_enter_ftrace_event_names[] = {
 	"Ext4DirectIOEnterFtraceEvent"
@@ -337,18 +337,18 @@ static const char ext4_direct_io_enter_ftrace_event_names[] = {
 	"\0rw"};
 const struct orma_proto_desc orma_pb_ext4_direct_io_enter_ftrace_event_desc = {
 	ext4_direct_io_enter_ftrace_event_names,
-	ext4_direct_io_enter_ftrace_event_fields, NULL, NULL,
+	ext4_direct_io_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_direct_io_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_direct_io_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_direct_io_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, rw), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 47, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 44, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, rw), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 47, offsetof(struct orma_pb_ext4_direct_io_exit_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_direct_io_exit_ftrace_event_names[] = {
 	"Ext4DirectIOExitFtraceEvent"
@@ -360,15 +360,15 @@ static const char ext4_direct_io_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_direct_io_exit_ftrace_event_desc = {
 	ext4_direct_io_exit_ftrace_event_names,
-	ext4_direct_io_exit_ftrace_event_fields, NULL, NULL,
+	ext4_direct_io_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_direct_io_exit_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_direct_io_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_discard_blocks_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, blk), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, count), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, blk), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_discard_blocks_ftrace_event, count), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_discard_blocks_ftrace_event_names[] = {
 	"Ext4DiscardBlocksFtraceEvent"
@@ -377,16 +377,16 @@ static const char ext4_discard_blocks_ftrace_event_names[] = {
 	"\0count"};
 const struct orma_proto_desc orma_pb_ext4_discard_blocks_ftrace_event_desc = {
 	ext4_discard_blocks_ftrace_event_names,
-	ext4_discard_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_discard_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_discard_blocks_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_discard_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_discard_preallocations_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 41, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, len), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, needed), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 41, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 45, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, len), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_ext4_discard_preallocations_ftrace_event, needed), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_discard_preallocations_ftrace_event_names[] = {
 	"Ext4DiscardPreallocationsFtraceEvent"
@@ -396,15 +396,15 @@ static const char ext4_discard_preallocations_ftrace_event_names[] = {
 	"\0needed"};
 const struct orma_proto_desc orma_pb_ext4_discard_preallocations_ftrace_event_desc = {
 	ext4_discard_preallocations_ftrace_event_names,
-	ext4_discard_preallocations_ftrace_event_fields, NULL, NULL,
+	ext4_discard_preallocations_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_discard_preallocations_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_discard_preallocations_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_drop_inode_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, drop), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_drop_inode_ftrace_event, drop), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_drop_inode_ftrace_event_names[] = {
 	"Ext4DropInodeFtraceEvent"
@@ -413,18 +413,18 @@ static const char ext4_drop_inode_ftrace_event_names[] = {
 	"\0drop"};
 const struct orma_proto_desc orma_pb_ext4_drop_inode_ftrace_event_desc = {
 	ext4_drop_inode_ftrace_event_names,
-	ext4_drop_inode_ftrace_event_fields, NULL, NULL,
+	ext4_drop_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_drop_inode_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_drop_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_cache_extent_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 51, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 46, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 51, offsetof(struct orma_pb_ext4_es_cache_extent_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_es_cache_extent_ftrace_event_names[] = {
 	"Ext4EsCacheExtentFtraceEvent"
@@ -436,15 +436,15 @@ static const char ext4_es_cache_extent_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_ext4_es_cache_extent_ftrace_event_desc = {
 	ext4_es_cache_extent_ftrace_event_names,
-	ext4_es_cache_extent_ftrace_event_fields, NULL, NULL,
+	ext4_es_cache_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_cache_extent_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_cache_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_find_delayed_extent_range_enter_ftrace_event_fields[] = {
-	{1, 45, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 49, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 53, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 45, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 49, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 53, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_es_find_delayed_extent_range_enter_ftrace_event_names[] = {
 	"Ext4EsFindDelayedExtentRangeEnterFtraceEvent"
@@ -453,18 +453,18 @@ static const char ext4_es_find_delayed_extent_range_enter_ftrace_event_names[] =
 	"\0lblk"};
 const struct orma_proto_desc orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event_desc = {
 	ext4_es_find_delayed_extent_range_enter_ftrace_event_names,
-	ext4_es_find_delayed_extent_range_enter_ftrace_event_fields, NULL, NULL,
+	ext4_es_find_delayed_extent_range_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_find_delayed_extent_range_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_find_delayed_extent_range_exit_ftrace_event_fields[] = {
-	{1, 44, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 48, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 66, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 44, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 48, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 52, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 57, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 61, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 66, offsetof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_es_find_delayed_extent_range_exit_ftrace_event_names[] = {
 	"Ext4EsFindDelayedExtentRangeExitFtraceEvent"
@@ -476,18 +476,18 @@ static const char ext4_es_find_delayed_extent_range_exit_ftrace_event_names[] = 
 	"\0status"};
 const struct orma_proto_desc orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event_desc = {
 	ext4_es_find_delayed_extent_range_exit_ftrace_event_names,
-	ext4_es_find_delayed_extent_range_exit_ftrace_event_fields, NULL, NULL,
+	ext4_es_find_delayed_extent_range_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_find_delayed_extent_range_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_insert_extent_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 47, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 47, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 52, offsetof(struct orma_pb_ext4_es_insert_extent_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_es_insert_extent_ftrace_event_names[] = {
 	"Ext4EsInsertExtentFtraceEvent"
@@ -499,15 +499,15 @@ static const char ext4_es_insert_extent_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_ext4_es_insert_extent_ftrace_event_desc = {
 	ext4_es_insert_extent_ftrace_event_names,
-	ext4_es_insert_extent_ftrace_event_fields, NULL, NULL,
+	ext4_es_insert_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_insert_extent_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_insert_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_lookup_extent_enter_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 39, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 43, offsetof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_es_lookup_extent_enter_ftrace_event_names[] = {
 	"Ext4EsLookupExtentEnterFtraceEvent"
@@ -516,19 +516,19 @@ static const char ext4_es_lookup_extent_enter_ftrace_event_names[] = {
 	"\0lblk"};
 const struct orma_proto_desc orma_pb_ext4_es_lookup_extent_enter_ftrace_event_desc = {
 	ext4_es_lookup_extent_enter_ftrace_event_names,
-	ext4_es_lookup_extent_enter_ftrace_event_fields, NULL, NULL,
+	ext4_es_lookup_extent_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_lookup_extent_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_lookup_extent_exit_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, found), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 56, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, status), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 63, offsetof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event, found), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_es_lookup_extent_exit_ftrace_event_names[] = {
 	"Ext4EsLookupExtentExitFtraceEvent"
@@ -541,16 +541,16 @@ static const char ext4_es_lookup_extent_exit_ftrace_event_names[] = {
 	"\0found"};
 const struct orma_proto_desc orma_pb_ext4_es_lookup_extent_exit_ftrace_event_desc = {
 	ext4_es_lookup_extent_exit_ftrace_event_names,
-	ext4_es_lookup_extent_exit_ftrace_event_fields, NULL, NULL,
+	ext4_es_lookup_extent_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_lookup_extent_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_remove_extent_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 43, offsetof(struct orma_pb_ext4_es_remove_extent_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_es_remove_extent_ftrace_event_names[] = {
 	"Ext4EsRemoveExtentFtraceEvent"
@@ -560,17 +560,17 @@ static const char ext4_es_remove_extent_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_es_remove_extent_ftrace_event_desc = {
 	ext4_es_remove_extent_ftrace_event_names,
-	ext4_es_remove_extent_ftrace_event_fields, NULL, NULL,
+	ext4_es_remove_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_remove_extent_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_remove_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_shrink_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, nr_shrunk), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, scan_time), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, nr_skipped), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, retried), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, nr_shrunk), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, scan_time), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 48, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, nr_skipped), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 59, offsetof(struct orma_pb_ext4_es_shrink_ftrace_event, retried), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_es_shrink_ftrace_event_names[] = {
 	"Ext4EsShrinkFtraceEvent"
@@ -581,15 +581,15 @@ static const char ext4_es_shrink_ftrace_event_names[] = {
 	"\0retried"};
 const struct orma_proto_desc orma_pb_ext4_es_shrink_ftrace_event_desc = {
 	ext4_es_shrink_ftrace_event_names,
-	ext4_es_shrink_ftrace_event_fields, NULL, NULL,
+	ext4_es_shrink_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_shrink_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_shrink_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_shrink_count_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, nr_to_scan), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, nr_to_scan), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 44, offsetof(struct orma_pb_ext4_es_shrink_count_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_es_shrink_count_ftrace_event_names[] = {
 	"Ext4EsShrinkCountFtraceEvent"
@@ -598,15 +598,15 @@ static const char ext4_es_shrink_count_ftrace_event_names[] = {
 	"\0cache_cnt"};
 const struct orma_proto_desc orma_pb_ext4_es_shrink_count_ftrace_event_desc = {
 	ext4_es_shrink_count_ftrace_event_names,
-	ext4_es_shrink_count_ftrace_event_fields, NULL, NULL,
+	ext4_es_shrink_count_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_shrink_count_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_shrink_count_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_shrink_scan_enter_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, nr_to_scan), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, nr_to_scan), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_es_shrink_scan_enter_ftrace_event_names[] = {
 	"Ext4EsShrinkScanEnterFtraceEvent"
@@ -615,15 +615,15 @@ static const char ext4_es_shrink_scan_enter_ftrace_event_names[] = {
 	"\0cache_cnt"};
 const struct orma_proto_desc orma_pb_ext4_es_shrink_scan_enter_ftrace_event_desc = {
 	ext4_es_shrink_scan_enter_ftrace_event_names,
-	ext4_es_shrink_scan_enter_ftrace_event_fields, NULL, NULL,
+	ext4_es_shrink_scan_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_shrink_scan_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_es_shrink_scan_exit_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, nr_shrunk), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, nr_shrunk), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 46, offsetof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event, cache_cnt), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_es_shrink_scan_exit_ftrace_event_names[] = {
 	"Ext4EsShrinkScanExitFtraceEvent"
@@ -632,15 +632,15 @@ static const char ext4_es_shrink_scan_exit_ftrace_event_names[] = {
 	"\0cache_cnt"};
 const struct orma_proto_desc orma_pb_ext4_es_shrink_scan_exit_ftrace_event_desc = {
 	ext4_es_shrink_scan_exit_ftrace_event_names,
-	ext4_es_shrink_scan_exit_ftrace_event_fields, NULL, NULL,
+	ext4_es_shrink_scan_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_es_shrink_scan_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_evict_inode_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, nlink), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_evict_inode_ftrace_event, nlink), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_evict_inode_ftrace_event_names[] = {
 	"Ext4EvictInodeFtraceEvent"
@@ -649,19 +649,19 @@ static const char ext4_evict_inode_ftrace_event_names[] = {
 	"\0nlink"};
 const struct orma_proto_desc orma_pb_ext4_evict_inode_ftrace_event_desc = {
 	ext4_evict_inode_ftrace_event_names,
-	ext4_evict_inode_ftrace_event_fields, NULL, NULL,
+	ext4_evict_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_evict_inode_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_evict_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_convert_to_initialized_enter_ftrace_event_fields[] = {
-	{1, 44, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 48, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, m_lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 59, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, m_len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 65, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 72, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_len), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 78, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_pblk), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 44, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 48, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 52, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, m_lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 59, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, m_len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 65, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 72, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_len), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 78, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event, u_pblk), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_ext_convert_to_initialized_enter_ftrace_event_names[] = {
 	"Ext4ExtConvertToInitializedEnterFtraceEvent"
@@ -674,22 +674,22 @@ static const char ext4_ext_convert_to_initialized_enter_ftrace_event_names[] = {
 	"\0u_pblk"};
 const struct orma_proto_desc orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event_desc = {
 	ext4_ext_convert_to_initialized_enter_ftrace_event_names,
-	ext4_ext_convert_to_initialized_enter_ftrace_event_fields, NULL, NULL,
+	ext4_ext_convert_to_initialized_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_convert_to_initialized_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_convert_to_initialized_fastpath_ftrace_event_fields[] = {
-	{1, 47, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 51, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 55, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, m_lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, m_len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 75, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_len), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 81, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_pblk), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 88, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 95, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_len), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 101, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_pblk), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 47, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 51, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 55, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, m_lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 62, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, m_len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 68, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 75, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_len), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 81, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, u_pblk), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 88, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 95, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_len), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 101, offsetof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event, i_pblk), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_ext_convert_to_initialized_fastpath_ftrace_event_names[] = {
 	"Ext4ExtConvertToInitializedFastpathFtraceEvent"
@@ -705,20 +705,20 @@ static const char ext4_ext_convert_to_initialized_fastpath_ftrace_event_names[] 
 	"\0i_pblk"};
 const struct orma_proto_desc orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event_desc = {
 	ext4_ext_convert_to_initialized_fastpath_ftrace_event_names,
-	ext4_ext_convert_to_initialized_fastpath_ftrace_event_fields, NULL, NULL,
+	ext4_ext_convert_to_initialized_fastpath_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_convert_to_initialized_fastpath_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_handle_unwritten_extents_ftrace_event_fields[] = {
-	{1, 41, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 45, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 55, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 65, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 69, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, allocated), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 79, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, newblk), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 41, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 45, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 49, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 55, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 60, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, pblk), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 65, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 69, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, allocated), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 79, offsetof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event, newblk), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_ext_handle_unwritten_extents_ftrace_event_names[] = {
 	"Ext4ExtHandleUnwrittenExtentsFtraceEvent"
@@ -732,16 +732,16 @@ static const char ext4_ext_handle_unwritten_extents_ftrace_event_names[] = {
 	"\0newblk"};
 const struct orma_proto_desc orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event_desc = {
 	ext4_ext_handle_unwritten_extents_ftrace_event_names,
-	ext4_ext_handle_unwritten_extents_ftrace_event_fields, NULL, NULL,
+	ext4_ext_handle_unwritten_extents_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_handle_unwritten_extents_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_in_cache_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 39, offsetof(struct orma_pb_ext4_ext_in_cache_ftrace_event, ret), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ext_in_cache_ftrace_event_names[] = {
 	"Ext4ExtInCacheFtraceEvent"
@@ -751,16 +751,16 @@ static const char ext4_ext_in_cache_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_ext_in_cache_ftrace_event_desc = {
 	ext4_ext_in_cache_ftrace_event_names,
-	ext4_ext_in_cache_ftrace_event_fields, NULL, NULL,
+	ext4_ext_in_cache_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_in_cache_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_in_cache_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_load_extent_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_ext_load_extent_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_ext_load_extent_ftrace_event_names[] = {
 	"Ext4ExtLoadExtentFtraceEvent"
@@ -770,17 +770,17 @@ static const char ext4_ext_load_extent_ftrace_event_names[] = {
 	"\0lblk"};
 const struct orma_proto_desc orma_pb_ext4_ext_load_extent_ftrace_event_desc = {
 	ext4_ext_load_extent_ftrace_event_names,
-	ext4_ext_load_extent_ftrace_event_fields, NULL, NULL,
+	ext4_ext_load_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_load_extent_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_load_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_map_blocks_enter_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_ext_map_blocks_enter_ftrace_event_names[] = {
 	"Ext4ExtMapBlocksEnterFtraceEvent"
@@ -791,20 +791,20 @@ static const char ext4_ext_map_blocks_enter_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_ext_map_blocks_enter_ftrace_event_desc = {
 	ext4_ext_map_blocks_enter_ftrace_event_names,
-	ext4_ext_map_blocks_enter_ftrace_event_fields, NULL, NULL,
+	ext4_ext_map_blocks_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_map_blocks_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_map_blocks_exit_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 60, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, mflags), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 67, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 51, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 60, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, mflags), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 67, offsetof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ext_map_blocks_exit_ftrace_event_names[] = {
 	"Ext4ExtMapBlocksExitFtraceEvent"
@@ -818,17 +818,17 @@ static const char ext4_ext_map_blocks_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_ext_map_blocks_exit_ftrace_event_desc = {
 	ext4_ext_map_blocks_exit_ftrace_event_names,
-	ext4_ext_map_blocks_exit_ftrace_event_fields, NULL, NULL,
+	ext4_ext_map_blocks_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_map_blocks_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_put_in_cache_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, start), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 46, offsetof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event, start), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_ext_put_in_cache_ftrace_event_names[] = {
 	"Ext4ExtPutInCacheFtraceEvent"
@@ -839,17 +839,17 @@ static const char ext4_ext_put_in_cache_ftrace_event_names[] = {
 	"\0start"};
 const struct orma_proto_desc orma_pb_ext4_ext_put_in_cache_ftrace_event_desc = {
 	ext4_ext_put_in_cache_ftrace_event_names,
-	ext4_ext_put_in_cache_ftrace_event_fields, NULL, NULL,
+	ext4_ext_put_in_cache_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_put_in_cache_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_remove_space_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, end), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, depth), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, end), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_ext4_ext_remove_space_ftrace_event, depth), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ext_remove_space_ftrace_event_names[] = {
 	"Ext4ExtRemoveSpaceFtraceEvent"
@@ -860,22 +860,22 @@ static const char ext4_ext_remove_space_ftrace_event_names[] = {
 	"\0depth"};
 const struct orma_proto_desc orma_pb_ext4_ext_remove_space_ftrace_event_desc = {
 	ext4_ext_remove_space_ftrace_event_names,
-	ext4_ext_remove_space_ftrace_event_fields, NULL, NULL,
+	ext4_ext_remove_space_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_remove_space_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_remove_space_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_remove_space_done_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, end), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, depth), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 58, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, partial), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 66, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, eh_entries), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 77, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 85, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_pclu), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 93, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_state), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, end), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, depth), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 58, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, partial), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 66, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, eh_entries), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 77, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 85, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_pclu), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 93, offsetof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event, pc_state), 9, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ext_remove_space_done_ftrace_event_names[] = {
 	"Ext4ExtRemoveSpaceDoneFtraceEvent"
@@ -891,15 +891,15 @@ static const char ext4_ext_remove_space_done_ftrace_event_names[] = {
 	"\0pc_state"};
 const struct orma_proto_desc orma_pb_ext4_ext_remove_space_done_ftrace_event_desc = {
 	ext4_ext_remove_space_done_ftrace_event_names,
-	ext4_ext_remove_space_done_ftrace_event_fields, NULL, NULL,
+	ext4_ext_remove_space_done_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_remove_space_done_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_rm_idx_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_ext4_ext_rm_idx_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_ext_rm_idx_ftrace_event_names[] = {
 	"Ext4ExtRmIdxFtraceEvent"
@@ -908,22 +908,22 @@ static const char ext4_ext_rm_idx_ftrace_event_names[] = {
 	"\0pblk"};
 const struct orma_proto_desc orma_pb_ext4_ext_rm_idx_ftrace_event_desc = {
 	ext4_ext_rm_idx_ftrace_event_names,
-	ext4_ext_rm_idx_ftrace_event_fields, NULL, NULL,
+	ext4_ext_rm_idx_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_rm_idx_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_rm_idx_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_rm_leaf_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, partial), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 47, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 55, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_pblk), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_len), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 70, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 78, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_pclu), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 86, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_state), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, partial), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 47, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 55, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_pblk), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 63, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, ee_len), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 70, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_lblk), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 78, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_pclu), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 86, offsetof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event, pc_state), 9, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ext_rm_leaf_ftrace_event_names[] = {
 	"Ext4ExtRmLeafFtraceEvent"
@@ -939,17 +939,17 @@ static const char ext4_ext_rm_leaf_ftrace_event_names[] = {
 	"\0pc_state"};
 const struct orma_proto_desc orma_pb_ext4_ext_rm_leaf_ftrace_event_desc = {
 	ext4_ext_rm_leaf_ftrace_event_names,
-	ext4_ext_rm_leaf_ftrace_event_fields, NULL, NULL,
+	ext4_ext_rm_leaf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_rm_leaf_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ext_show_extent_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 47, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, pblk), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, lblk), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 47, offsetof(struct orma_pb_ext4_ext_show_extent_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_ext_show_extent_ftrace_event_names[] = {
 	"Ext4ExtShowExtentFtraceEvent"
@@ -960,18 +960,18 @@ static const char ext4_ext_show_extent_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_ext_show_extent_ftrace_event_desc = {
 	ext4_ext_show_extent_ftrace_event_names,
-	ext4_ext_show_extent_ftrace_event_fields, NULL, NULL,
+	ext4_ext_show_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ext_show_extent_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ext_show_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_fallocate_enter_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 54, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, pos), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 45, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 49, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 54, offsetof(struct orma_pb_ext4_fallocate_enter_ftrace_event, pos), 5, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_fallocate_enter_ftrace_event_names[] = {
 	"Ext4FallocateEnterFtraceEvent"
@@ -983,17 +983,17 @@ static const char ext4_fallocate_enter_ftrace_event_names[] = {
 	"\0pos"};
 const struct orma_proto_desc orma_pb_ext4_fallocate_enter_ftrace_event_desc = {
 	ext4_fallocate_enter_ftrace_event_names,
-	ext4_fallocate_enter_ftrace_event_fields, NULL, NULL,
+	ext4_fallocate_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_fallocate_enter_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_fallocate_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_fallocate_exit_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, ret), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_ext4_fallocate_exit_ftrace_event, ret), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_fallocate_exit_ftrace_event_names[] = {
 	"Ext4FallocateExitFtraceEvent"
@@ -1004,19 +1004,19 @@ static const char ext4_fallocate_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_fallocate_exit_ftrace_event_desc = {
 	ext4_fallocate_exit_ftrace_event_names,
-	ext4_fallocate_exit_ftrace_event_fields, NULL, NULL,
+	ext4_fallocate_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_fallocate_exit_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_fallocate_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_find_delalloc_range_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, from), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, to), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, reverse), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, found), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, found_blk), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, from), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, to), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, reverse), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, found), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 63, offsetof(struct orma_pb_ext4_find_delalloc_range_ftrace_event, found_blk), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_find_delalloc_range_ftrace_event_names[] = {
 	"Ext4FindDelallocRangeFtraceEvent"
@@ -1029,17 +1029,17 @@ static const char ext4_find_delalloc_range_ftrace_event_names[] = {
 	"\0found_blk"};
 const struct orma_proto_desc orma_pb_ext4_find_delalloc_range_ftrace_event_desc = {
 	ext4_find_delalloc_range_ftrace_event_names,
-	ext4_find_delalloc_range_ftrace_event_fields, NULL, NULL,
+	ext4_find_delalloc_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_find_delalloc_range_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_find_delalloc_range_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_forget_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_ext4_forget_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_ext4_forget_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_ext4_forget_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_ext4_forget_ftrace_event, is_metadata), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_ext4_forget_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_ext4_forget_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_ext4_forget_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 30, offsetof(struct orma_pb_ext4_forget_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 36, offsetof(struct orma_pb_ext4_forget_ftrace_event, is_metadata), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_ext4_forget_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_forget_ftrace_event_names[] = {
 	"Ext4ForgetFtraceEvent"
@@ -1050,18 +1050,18 @@ static const char ext4_forget_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_forget_ftrace_event_desc = {
 	ext4_forget_ftrace_event_names,
-	ext4_forget_ftrace_event_fields, NULL, NULL,
+	ext4_forget_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_forget_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_forget_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_free_blocks_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 46, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 52, offsetof(struct orma_pb_ext4_free_blocks_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_free_blocks_ftrace_event_names[] = {
 	"Ext4FreeBlocksFtraceEvent"
@@ -1073,18 +1073,18 @@ static const char ext4_free_blocks_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_free_blocks_ftrace_event_desc = {
 	ext4_free_blocks_ftrace_event_names,
-	ext4_free_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_free_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_free_blocks_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_free_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_free_inode_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, uid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, gid), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 41, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, blocks), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 48, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, uid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 37, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, gid), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 41, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, blocks), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 48, offsetof(struct orma_pb_ext4_free_inode_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_free_inode_ftrace_event_names[] = {
 	"Ext4FreeInodeFtraceEvent"
@@ -1096,18 +1096,18 @@ static const char ext4_free_inode_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_free_inode_ftrace_event_desc = {
 	ext4_free_inode_ftrace_event_names,
-	ext4_free_inode_ftrace_event_fields, NULL, NULL,
+	ext4_free_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_free_inode_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_free_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_get_implied_cluster_alloc_exit_ftrace_event_fields[] = {
-	{1, 42, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 46, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 62, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 66, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 42, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 46, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 52, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 57, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 62, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 66, offsetof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_get_implied_cluster_alloc_exit_ftrace_event_names[] = {
 	"Ext4GetImpliedClusterAllocExitFtraceEvent"
@@ -1119,16 +1119,16 @@ static const char ext4_get_implied_cluster_alloc_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event_desc = {
 	ext4_get_implied_cluster_alloc_exit_ftrace_event_names,
-	ext4_get_implied_cluster_alloc_exit_ftrace_event_fields, NULL, NULL,
+	ext4_get_implied_cluster_alloc_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_get_implied_cluster_alloc_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_get_reserved_cluster_alloc_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 47, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 52, offsetof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_get_reserved_cluster_alloc_ftrace_event_names[] = {
 	"Ext4GetReservedClusterAllocFtraceEvent"
@@ -1138,17 +1138,17 @@ static const char ext4_get_reserved_cluster_alloc_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event_desc = {
 	ext4_get_reserved_cluster_alloc_ftrace_event_names,
-	ext4_get_reserved_cluster_alloc_ftrace_event_fields, NULL, NULL,
+	ext4_get_reserved_cluster_alloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_get_reserved_cluster_alloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ind_map_blocks_enter_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, lblk), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_ind_map_blocks_enter_ftrace_event_names[] = {
 	"Ext4IndMapBlocksEnterFtraceEvent"
@@ -1159,20 +1159,20 @@ static const char ext4_ind_map_blocks_enter_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_ind_map_blocks_enter_ftrace_event_desc = {
 	ext4_ind_map_blocks_enter_ftrace_event_names,
-	ext4_ind_map_blocks_enter_ftrace_event_fields, NULL, NULL,
+	ext4_ind_map_blocks_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ind_map_blocks_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_ind_map_blocks_exit_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 60, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, mflags), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 67, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, pblk), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 51, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, lblk), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, len), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 60, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, mflags), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 67, offsetof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_ind_map_blocks_exit_ftrace_event_names[] = {
 	"Ext4IndMapBlocksExitFtraceEvent"
@@ -1186,16 +1186,16 @@ static const char ext4_ind_map_blocks_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_ind_map_blocks_exit_ftrace_event_desc = {
 	ext4_ind_map_blocks_exit_ftrace_event_names,
-	ext4_ind_map_blocks_exit_ftrace_event_fields, NULL, NULL,
+	ext4_ind_map_blocks_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_ind_map_blocks_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_insert_range_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_insert_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_insert_range_ftrace_event_names[] = {
 	"Ext4InsertRangeFtraceEvent"
@@ -1205,17 +1205,17 @@ static const char ext4_insert_range_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_insert_range_ftrace_event_desc = {
 	ext4_insert_range_ftrace_event_names,
-	ext4_insert_range_ftrace_event_fields, NULL, NULL,
+	ext4_insert_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_insert_range_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_insert_range_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_invalidatepage_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, length), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 51, offsetof(struct orma_pb_ext4_invalidatepage_ftrace_event, length), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_invalidatepage_ftrace_event_names[] = {
 	"Ext4InvalidatepageFtraceEvent"
@@ -1226,18 +1226,18 @@ static const char ext4_invalidatepage_ftrace_event_names[] = {
 	"\0length"};
 const struct orma_proto_desc orma_pb_ext4_invalidatepage_ftrace_event_desc = {
 	ext4_invalidatepage_ftrace_event_names,
-	ext4_invalidatepage_ftrace_event_fields, NULL, NULL,
+	ext4_invalidatepage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_invalidatepage_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_invalidatepage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_journal_start_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, ip), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, rsv_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, nblocks), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, revoke_creds), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, ip), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, rsv_blocks), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, nblocks), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 61, offsetof(struct orma_pb_ext4_journal_start_ftrace_event, revoke_creds), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_journal_start_ftrace_event_names[] = {
 	"Ext4JournalStartFtraceEvent"
@@ -1249,15 +1249,15 @@ static const char ext4_journal_start_ftrace_event_names[] = {
 	"\0revoke_creds"};
 const struct orma_proto_desc orma_pb_ext4_journal_start_ftrace_event_desc = {
 	ext4_journal_start_ftrace_event_names,
-	ext4_journal_start_ftrace_event_fields, NULL, NULL,
+	ext4_journal_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_journal_start_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_journal_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_journal_start_reserved_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, ip), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, ip), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 43, offsetof(struct orma_pb_ext4_journal_start_reserved_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_journal_start_reserved_ftrace_event_names[] = {
 	"Ext4JournalStartReservedFtraceEvent"
@@ -1266,17 +1266,17 @@ static const char ext4_journal_start_reserved_ftrace_event_names[] = {
 	"\0blocks"};
 const struct orma_proto_desc orma_pb_ext4_journal_start_reserved_ftrace_event_desc = {
 	ext4_journal_start_reserved_ftrace_event_names,
-	ext4_journal_start_reserved_ftrace_event_fields, NULL, NULL,
+	ext4_journal_start_reserved_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_journal_start_reserved_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_journal_start_reserved_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_journalled_invalidatepage_ftrace_event_fields[] = {
-	{1, 40, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, length), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 44, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 48, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 54, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 61, offsetof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event, length), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_journalled_invalidatepage_ftrace_event_names[] = {
 	"Ext4JournalledInvalidatepageFtraceEvent"
@@ -1287,17 +1287,17 @@ static const char ext4_journalled_invalidatepage_ftrace_event_names[] = {
 	"\0length"};
 const struct orma_proto_desc orma_pb_ext4_journalled_invalidatepage_ftrace_event_desc = {
 	ext4_journalled_invalidatepage_ftrace_event_names,
-	ext4_journalled_invalidatepage_ftrace_event_fields, NULL, NULL,
+	ext4_journalled_invalidatepage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_journalled_invalidatepage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_journalled_write_end_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_ext4_journalled_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_journalled_write_end_ftrace_event_names[] = {
 	"Ext4JournalledWriteEndFtraceEvent"
@@ -1308,14 +1308,14 @@ static const char ext4_journalled_write_end_ftrace_event_names[] = {
 	"\0copied"};
 const struct orma_proto_desc orma_pb_ext4_journalled_write_end_ftrace_event_desc = {
 	ext4_journalled_write_end_ftrace_event_names,
-	ext4_journalled_write_end_ftrace_event_fields, NULL, NULL,
+	ext4_journalled_write_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_journalled_write_end_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_journalled_write_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_load_inode_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_load_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_load_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_load_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_load_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_load_inode_ftrace_event_names[] = {
 	"Ext4LoadInodeFtraceEvent"
@@ -1323,14 +1323,14 @@ static const char ext4_load_inode_ftrace_event_names[] = {
 	"\0ino"};
 const struct orma_proto_desc orma_pb_ext4_load_inode_ftrace_event_desc = {
 	ext4_load_inode_ftrace_event_names,
-	ext4_load_inode_ftrace_event_fields, NULL, NULL,
+	ext4_load_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_load_inode_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_load_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_load_inode_bitmap_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_load_inode_bitmap_ftrace_event_names[] = {
 	"Ext4LoadInodeBitmapFtraceEvent"
@@ -1338,15 +1338,15 @@ static const char ext4_load_inode_bitmap_ftrace_event_names[] = {
 	"\0group"};
 const struct orma_proto_desc orma_pb_ext4_load_inode_bitmap_ftrace_event_desc = {
 	ext4_load_inode_bitmap_ftrace_event_names,
-	ext4_load_inode_bitmap_ftrace_event_fields, NULL, NULL,
+	ext4_load_inode_bitmap_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_load_inode_bitmap_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mark_inode_dirty_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, ip), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event, ip), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_mark_inode_dirty_ftrace_event_names[] = {
 	"Ext4MarkInodeDirtyFtraceEvent"
@@ -1355,14 +1355,14 @@ static const char ext4_mark_inode_dirty_ftrace_event_names[] = {
 	"\0ip"};
 const struct orma_proto_desc orma_pb_ext4_mark_inode_dirty_ftrace_event_desc = {
 	ext4_mark_inode_dirty_ftrace_event_names,
-	ext4_mark_inode_dirty_ftrace_event_fields, NULL, NULL,
+	ext4_mark_inode_dirty_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mark_inode_dirty_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_bitmap_load_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_bitmap_load_ftrace_event_names[] = {
 	"Ext4MbBitmapLoadFtraceEvent"
@@ -1370,14 +1370,14 @@ static const char ext4_mb_bitmap_load_ftrace_event_names[] = {
 	"\0group"};
 const struct orma_proto_desc orma_pb_ext4_mb_bitmap_load_ftrace_event_desc = {
 	ext4_mb_bitmap_load_ftrace_event_names,
-	ext4_mb_bitmap_load_ftrace_event_fields, NULL, NULL,
+	ext4_mb_bitmap_load_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_bitmap_load_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_buddy_bitmap_load_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_buddy_bitmap_load_ftrace_event_names[] = {
 	"Ext4MbBuddyBitmapLoadFtraceEvent"
@@ -1385,14 +1385,14 @@ static const char ext4_mb_buddy_bitmap_load_ftrace_event_names[] = {
 	"\0group"};
 const struct orma_proto_desc orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event_desc = {
 	ext4_mb_buddy_bitmap_load_ftrace_event_names,
-	ext4_mb_buddy_bitmap_load_ftrace_event_fields, NULL, NULL,
+	ext4_mb_buddy_bitmap_load_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_buddy_bitmap_load_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_discard_preallocations_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event, needed), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event, needed), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_mb_discard_preallocations_ftrace_event_names[] = {
 	"Ext4MbDiscardPreallocationsFtraceEvent"
@@ -1400,17 +1400,17 @@ static const char ext4_mb_discard_preallocations_ftrace_event_names[] = {
 	"\0needed"};
 const struct orma_proto_desc orma_pb_ext4_mb_discard_preallocations_ftrace_event_desc = {
 	ext4_mb_discard_preallocations_ftrace_event_names,
-	ext4_mb_discard_preallocations_ftrace_event_fields, NULL, NULL,
+	ext4_mb_discard_preallocations_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_discard_preallocations_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_new_group_pa_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_pstart), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_lstart), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_pstart), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_lstart), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 56, offsetof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event, pa_len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_new_group_pa_ftrace_event_names[] = {
 	"Ext4MbNewGroupPaFtraceEvent"
@@ -1421,17 +1421,17 @@ static const char ext4_mb_new_group_pa_ftrace_event_names[] = {
 	"\0pa_len"};
 const struct orma_proto_desc orma_pb_ext4_mb_new_group_pa_ftrace_event_desc = {
 	ext4_mb_new_group_pa_ftrace_event_names,
-	ext4_mb_new_group_pa_ftrace_event_fields, NULL, NULL,
+	ext4_mb_new_group_pa_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_new_group_pa_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_new_inode_pa_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_pstart), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_lstart), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_pstart), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_lstart), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 56, offsetof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event, pa_len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_new_inode_pa_ftrace_event_names[] = {
 	"Ext4MbNewInodePaFtraceEvent"
@@ -1442,15 +1442,15 @@ static const char ext4_mb_new_inode_pa_ftrace_event_names[] = {
 	"\0pa_len"};
 const struct orma_proto_desc orma_pb_ext4_mb_new_inode_pa_ftrace_event_desc = {
 	ext4_mb_new_inode_pa_ftrace_event_names,
-	ext4_mb_new_inode_pa_ftrace_event_fields, NULL, NULL,
+	ext4_mb_new_inode_pa_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_new_inode_pa_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_release_group_pa_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, pa_pstart), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, pa_len), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, pa_pstart), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 46, offsetof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event, pa_len), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_release_group_pa_ftrace_event_names[] = {
 	"Ext4MbReleaseGroupPaFtraceEvent"
@@ -1459,16 +1459,16 @@ static const char ext4_mb_release_group_pa_ftrace_event_names[] = {
 	"\0pa_len"};
 const struct orma_proto_desc orma_pb_ext4_mb_release_group_pa_ftrace_event_desc = {
 	ext4_mb_release_group_pa_ftrace_event_names,
-	ext4_mb_release_group_pa_ftrace_event_fields, NULL, NULL,
+	ext4_mb_release_group_pa_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_release_group_pa_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mb_release_inode_pa_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, block), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event, count), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mb_release_inode_pa_ftrace_event_names[] = {
 	"Ext4MbReleaseInodePaFtraceEvent"
@@ -1478,32 +1478,32 @@ static const char ext4_mb_release_inode_pa_ftrace_event_names[] = {
 	"\0count"};
 const struct orma_proto_desc orma_pb_ext4_mb_release_inode_pa_ftrace_event_desc = {
 	ext4_mb_release_inode_pa_ftrace_event_names,
-	ext4_mb_release_inode_pa_ftrace_event_fields, NULL, NULL,
+	ext4_mb_release_inode_pa_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mb_release_inode_pa_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mballoc_alloc_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_logical), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_start), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_group), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 71, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_len), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 80, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_logical), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 93, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_start), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 104, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_group), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 115, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_len), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{11, 124, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_logical), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 139, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_start), 11, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{13, 152, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_group), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 165, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_len), 13, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{15, 176, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, found), 14, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 182, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, groups), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 189, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, buddy), 16, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{18, 195, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, flags), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{19, 201, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, tail), 18, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{20, 206, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, cr), 19, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_logical), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_start), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 60, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_group), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 71, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, orig_len), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 80, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_logical), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 93, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_start), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 104, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_group), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 115, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, goal_len), 9, 0, ORMA_PROTO_KIND_INT32, 0},
+	{11, 0, 124, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_logical), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 139, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_start), 11, 0, ORMA_PROTO_KIND_INT32, 0},
+	{13, 0, 152, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_group), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 165, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, result_len), 13, 0, ORMA_PROTO_KIND_INT32, 0},
+	{15, 0, 176, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, found), 14, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 182, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, groups), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 189, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, buddy), 16, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{18, 0, 195, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, flags), 17, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{19, 0, 201, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, tail), 18, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{20, 0, 206, offsetof(struct orma_pb_ext4_mballoc_alloc_ftrace_event, cr), 19, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_mballoc_alloc_ftrace_event_names[] = {
 	"Ext4MballocAllocFtraceEvent"
@@ -1529,17 +1529,17 @@ static const char ext4_mballoc_alloc_ftrace_event_names[] = {
 	"\0cr"};
 const struct orma_proto_desc orma_pb_ext4_mballoc_alloc_ftrace_event_desc = {
 	ext4_mballoc_alloc_ftrace_event_names,
-	ext4_mballoc_alloc_ftrace_event_fields, NULL, NULL,
+	ext4_mballoc_alloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mballoc_alloc_ftrace_event), 20, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mballoc_alloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mballoc_discard_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_start), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_group), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 64, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_len), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_start), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_group), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 64, offsetof(struct orma_pb_ext4_mballoc_discard_ftrace_event, result_len), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_mballoc_discard_ftrace_event_names[] = {
 	"Ext4MballocDiscardFtraceEvent"
@@ -1550,17 +1550,17 @@ static const char ext4_mballoc_discard_ftrace_event_names[] = {
 	"\0result_len"};
 const struct orma_proto_desc orma_pb_ext4_mballoc_discard_ftrace_event_desc = {
 	ext4_mballoc_discard_ftrace_event_names,
-	ext4_mballoc_discard_ftrace_event_fields, NULL, NULL,
+	ext4_mballoc_discard_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mballoc_discard_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mballoc_discard_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mballoc_free_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_start), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_group), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_len), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_start), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_group), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 61, offsetof(struct orma_pb_ext4_mballoc_free_ftrace_event, result_len), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_mballoc_free_ftrace_event_names[] = {
 	"Ext4MballocFreeFtraceEvent"
@@ -1571,22 +1571,22 @@ static const char ext4_mballoc_free_ftrace_event_names[] = {
 	"\0result_len"};
 const struct orma_proto_desc orma_pb_ext4_mballoc_free_ftrace_event_desc = {
 	ext4_mballoc_free_ftrace_event_names,
-	ext4_mballoc_free_ftrace_event_fields, NULL, NULL,
+	ext4_mballoc_free_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mballoc_free_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mballoc_free_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_mballoc_prealloc_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_logical), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_start), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 63, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_group), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 74, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_len), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 83, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_logical), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 98, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_start), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 111, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_group), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 124, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_len), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_logical), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 52, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_start), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 63, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_group), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 74, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, orig_len), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 83, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_logical), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 98, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_start), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 111, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_group), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 124, offsetof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event, result_len), 9, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_mballoc_prealloc_ftrace_event_names[] = {
 	"Ext4MballocPreallocFtraceEvent"
@@ -1602,18 +1602,18 @@ static const char ext4_mballoc_prealloc_ftrace_event_names[] = {
 	"\0result_len"};
 const struct orma_proto_desc orma_pb_ext4_mballoc_prealloc_ftrace_event_desc = {
 	ext4_mballoc_prealloc_ftrace_event_names,
-	ext4_mballoc_prealloc_ftrace_event_fields, NULL, NULL,
+	ext4_mballoc_prealloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_mballoc_prealloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_other_inode_update_time_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, orig_ino), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, uid), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 57, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, gid), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 44, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, orig_ino), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 53, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, uid), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 57, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, gid), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 61, offsetof(struct orma_pb_ext4_other_inode_update_time_ftrace_event, mode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_other_inode_update_time_ftrace_event_names[] = {
 	"Ext4OtherInodeUpdateTimeFtraceEvent"
@@ -1625,17 +1625,17 @@ static const char ext4_other_inode_update_time_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_other_inode_update_time_ftrace_event_desc = {
 	ext4_other_inode_update_time_ftrace_event_names,
-	ext4_other_inode_update_time_ftrace_event_fields, NULL, NULL,
+	ext4_other_inode_update_time_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_other_inode_update_time_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_other_inode_update_time_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_punch_hole_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 44, offsetof(struct orma_pb_ext4_punch_hole_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_punch_hole_ftrace_event_names[] = {
 	"Ext4PunchHoleFtraceEvent"
@@ -1646,15 +1646,15 @@ static const char ext4_punch_hole_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_punch_hole_ftrace_event_desc = {
 	ext4_punch_hole_ftrace_event_names,
-	ext4_punch_hole_ftrace_event_fields, NULL, NULL,
+	ext4_punch_hole_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_punch_hole_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_punch_hole_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_read_block_bitmap_load_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, prefetch), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 39, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, group), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event, prefetch), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_read_block_bitmap_load_ftrace_event_names[] = {
 	"Ext4ReadBlockBitmapLoadFtraceEvent"
@@ -1663,15 +1663,15 @@ static const char ext4_read_block_bitmap_load_ftrace_event_names[] = {
 	"\0prefetch"};
 const struct orma_proto_desc orma_pb_ext4_read_block_bitmap_load_ftrace_event_desc = {
 	ext4_read_block_bitmap_load_ftrace_event_names,
-	ext4_read_block_bitmap_load_ftrace_event_fields, NULL, NULL,
+	ext4_read_block_bitmap_load_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_read_block_bitmap_load_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_readpage_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_ext4_readpage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_ext4_readpage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_ext4_readpage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_ext4_readpage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_ext4_readpage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_ext4_readpage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_readpage_ftrace_event_names[] = {
 	"Ext4ReadpageFtraceEvent"
@@ -1680,15 +1680,15 @@ static const char ext4_readpage_ftrace_event_names[] = {
 	"\0index"};
 const struct orma_proto_desc orma_pb_ext4_readpage_ftrace_event_desc = {
 	ext4_readpage_ftrace_event_names,
-	ext4_readpage_ftrace_event_fields, NULL, NULL,
+	ext4_readpage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_readpage_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_readpage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_releasepage_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_ext4_releasepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_releasepage_ftrace_event_names[] = {
 	"Ext4ReleasepageFtraceEvent"
@@ -1697,23 +1697,23 @@ static const char ext4_releasepage_ftrace_event_names[] = {
 	"\0index"};
 const struct orma_proto_desc orma_pb_ext4_releasepage_ftrace_event_desc = {
 	ext4_releasepage_ftrace_event_names,
-	ext4_releasepage_ftrace_event_fields, NULL, NULL,
+	ext4_releasepage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_releasepage_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_releasepage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_remove_blocks_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, from), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, to), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, partial), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_pblk), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 60, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_lblk), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 68, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_len), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 75, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_lblk), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 83, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_pclu), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 91, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_state), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, from), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, to), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 44, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, partial), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 52, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_pblk), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 60, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_lblk), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 68, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, ee_len), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 75, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_lblk), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 83, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_pclu), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 91, offsetof(struct orma_pb_ext4_remove_blocks_ftrace_event, pc_state), 10, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_remove_blocks_ftrace_event_names[] = {
 	"Ext4RemoveBlocksFtraceEvent"
@@ -1730,22 +1730,22 @@ static const char ext4_remove_blocks_ftrace_event_names[] = {
 	"\0pc_state"};
 const struct orma_proto_desc orma_pb_ext4_remove_blocks_ftrace_event_desc = {
 	ext4_remove_blocks_ftrace_event_names,
-	ext4_remove_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_remove_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_remove_blocks_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_remove_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_request_blocks_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, len), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, logical), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, lleft), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 55, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, lright), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 62, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, goal), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 67, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, pleft), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 73, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, pright), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 80, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, flags), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, len), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, logical), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, lleft), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 55, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, lright), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 62, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, goal), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 67, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, pleft), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 73, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, pright), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 80, offsetof(struct orma_pb_ext4_request_blocks_ftrace_event, flags), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_request_blocks_ftrace_event_names[] = {
 	"Ext4RequestBlocksFtraceEvent"
@@ -1761,15 +1761,15 @@ static const char ext4_request_blocks_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_request_blocks_ftrace_event_desc = {
 	ext4_request_blocks_ftrace_event_names,
-	ext4_request_blocks_ftrace_event_fields, NULL, NULL,
+	ext4_request_blocks_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_request_blocks_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_request_blocks_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_request_inode_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, dir), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, dir), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_request_inode_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_request_inode_ftrace_event_names[] = {
 	"Ext4RequestInodeFtraceEvent"
@@ -1778,14 +1778,14 @@ static const char ext4_request_inode_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_request_inode_ftrace_event_desc = {
 	ext4_request_inode_ftrace_event_names,
-	ext4_request_inode_ftrace_event_fields, NULL, NULL,
+	ext4_request_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_request_inode_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_request_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_sync_fs_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_ext4_sync_fs_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_ext4_sync_fs_ftrace_event, wait), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_ext4_sync_fs_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_ext4_sync_fs_ftrace_event, wait), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_sync_fs_ftrace_event_names[] = {
 	"Ext4SyncFsFtraceEvent"
@@ -1793,17 +1793,17 @@ static const char ext4_sync_fs_ftrace_event_names[] = {
 	"\0wait"};
 const struct orma_proto_desc orma_pb_ext4_sync_fs_ftrace_event_desc = {
 	ext4_sync_fs_ftrace_event_names,
-	ext4_sync_fs_ftrace_event_fields, NULL, NULL,
+	ext4_sync_fs_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_sync_fs_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_sync_fs_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_trim_all_free_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, dev_major), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, dev_minor), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 59, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, dev_major), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, dev_minor), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 53, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 59, offsetof(struct orma_pb_ext4_trim_all_free_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_trim_all_free_ftrace_event_names[] = {
 	"Ext4TrimAllFreeFtraceEvent"
@@ -1814,17 +1814,17 @@ static const char ext4_trim_all_free_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_trim_all_free_ftrace_event_desc = {
 	ext4_trim_all_free_ftrace_event_names,
-	ext4_trim_all_free_ftrace_event_fields, NULL, NULL,
+	ext4_trim_all_free_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_trim_all_free_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_trim_all_free_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_trim_extent_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, dev_major), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, dev_minor), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 58, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, dev_major), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, dev_minor), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 46, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 52, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, start), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 58, offsetof(struct orma_pb_ext4_trim_extent_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_trim_extent_ftrace_event_names[] = {
 	"Ext4TrimExtentFtraceEvent"
@@ -1835,15 +1835,15 @@ static const char ext4_trim_extent_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_ext4_trim_extent_ftrace_event_desc = {
 	ext4_trim_extent_ftrace_event_names,
-	ext4_trim_extent_ftrace_event_fields, NULL, NULL,
+	ext4_trim_extent_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_trim_extent_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_trim_extent_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_truncate_enter_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ext4_truncate_enter_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_truncate_enter_ftrace_event_names[] = {
 	"Ext4TruncateEnterFtraceEvent"
@@ -1852,15 +1852,15 @@ static const char ext4_truncate_enter_ftrace_event_names[] = {
 	"\0blocks"};
 const struct orma_proto_desc orma_pb_ext4_truncate_enter_ftrace_event_desc = {
 	ext4_truncate_enter_ftrace_event_names,
-	ext4_truncate_enter_ftrace_event_fields, NULL, NULL,
+	ext4_truncate_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_truncate_enter_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_truncate_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_truncate_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_ext4_truncate_exit_ftrace_event, blocks), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_truncate_exit_ftrace_event_names[] = {
 	"Ext4TruncateExitFtraceEvent"
@@ -1869,16 +1869,16 @@ static const char ext4_truncate_exit_ftrace_event_names[] = {
 	"\0blocks"};
 const struct orma_proto_desc orma_pb_ext4_truncate_exit_ftrace_event_desc = {
 	ext4_truncate_exit_ftrace_event_names,
-	ext4_truncate_exit_ftrace_event_fields, NULL, NULL,
+	ext4_truncate_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_truncate_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_truncate_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_unlink_enter_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, size), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 42, offsetof(struct orma_pb_ext4_unlink_enter_ftrace_event, size), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ext4_unlink_enter_ftrace_event_names[] = {
 	"Ext4UnlinkEnterFtraceEvent"
@@ -1888,15 +1888,15 @@ static const char ext4_unlink_enter_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_ext4_unlink_enter_ftrace_event_desc = {
 	ext4_unlink_enter_ftrace_event_names,
-	ext4_unlink_enter_ftrace_event_fields, NULL, NULL,
+	ext4_unlink_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_unlink_enter_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_unlink_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_unlink_exit_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_unlink_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_unlink_exit_ftrace_event_names[] = {
 	"Ext4UnlinkExitFtraceEvent"
@@ -1905,17 +1905,17 @@ static const char ext4_unlink_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_ext4_unlink_exit_ftrace_event_desc = {
 	ext4_unlink_exit_ftrace_event_names,
-	ext4_unlink_exit_ftrace_event_fields, NULL, NULL,
+	ext4_unlink_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_unlink_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_unlink_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_write_begin_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 42, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 38, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 42, offsetof(struct orma_pb_ext4_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_write_begin_ftrace_event_names[] = {
 	"Ext4WriteBeginFtraceEvent"
@@ -1926,17 +1926,17 @@ static const char ext4_write_begin_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_ext4_write_begin_ftrace_event_desc = {
 	ext4_write_begin_ftrace_event_names,
-	ext4_write_begin_ftrace_event_fields, NULL, NULL,
+	ext4_write_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_write_begin_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_write_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_write_end_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_ext4_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_ext4_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_ext4_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_ext4_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 40, offsetof(struct orma_pb_ext4_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_ext4_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_ext4_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_ext4_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 36, offsetof(struct orma_pb_ext4_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 40, offsetof(struct orma_pb_ext4_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_write_end_ftrace_event_names[] = {
 	"Ext4WriteEndFtraceEvent"
@@ -1947,15 +1947,15 @@ static const char ext4_write_end_ftrace_event_names[] = {
 	"\0copied"};
 const struct orma_proto_desc orma_pb_ext4_write_end_ftrace_event_desc = {
 	ext4_write_end_ftrace_event_names,
-	ext4_write_end_ftrace_event_fields, NULL, NULL,
+	ext4_write_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_write_end_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_write_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_writepage_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_writepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_writepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_writepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_writepage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_writepage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_writepage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ext4_writepage_ftrace_event_names[] = {
 	"Ext4WritepageFtraceEvent"
@@ -1964,22 +1964,22 @@ static const char ext4_writepage_ftrace_event_names[] = {
 	"\0index"};
 const struct orma_proto_desc orma_pb_ext4_writepage_ftrace_event_desc = {
 	ext4_writepage_ftrace_event_names,
-	ext4_writepage_ftrace_event_fields, NULL, NULL,
+	ext4_writepage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_writepage_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_writepage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_writepages_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ext4_writepages_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_ext4_writepages_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_ext4_writepages_ftrace_event, nr_to_write), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_ext4_writepages_ftrace_event, pages_skipped), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_start), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 72, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_end), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 82, offsetof(struct orma_pb_ext4_writepages_ftrace_event, writeback_index), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 98, offsetof(struct orma_pb_ext4_writepages_ftrace_event, sync_mode), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 108, offsetof(struct orma_pb_ext4_writepages_ftrace_event, for_kupdate), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 120, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_cyclic), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ext4_writepages_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_ext4_writepages_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_ext4_writepages_ftrace_event, nr_to_write), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_ext4_writepages_ftrace_event, pages_skipped), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 60, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_start), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 72, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_end), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 82, offsetof(struct orma_pb_ext4_writepages_ftrace_event, writeback_index), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 98, offsetof(struct orma_pb_ext4_writepages_ftrace_event, sync_mode), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 108, offsetof(struct orma_pb_ext4_writepages_ftrace_event, for_kupdate), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 120, offsetof(struct orma_pb_ext4_writepages_ftrace_event, range_cyclic), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ext4_writepages_ftrace_event_names[] = {
 	"Ext4WritepagesFtraceEvent"
@@ -1995,19 +1995,19 @@ static const char ext4_writepages_ftrace_event_names[] = {
 	"\0range_cyclic"};
 const struct orma_proto_desc orma_pb_ext4_writepages_ftrace_event_desc = {
 	ext4_writepages_ftrace_event_names,
-	ext4_writepages_ftrace_event_fields, NULL, NULL,
+	ext4_writepages_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_writepages_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_writepages_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_writepages_result_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, pages_written), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 58, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, pages_skipped), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 72, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, writeback_index), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 88, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, sync_mode), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, pages_written), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 58, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, pages_skipped), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 72, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, writeback_index), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 88, offsetof(struct orma_pb_ext4_writepages_result_ftrace_event, sync_mode), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_writepages_result_ftrace_event_names[] = {
 	"Ext4WritepagesResultFtraceEvent"
@@ -2020,17 +2020,17 @@ static const char ext4_writepages_result_ftrace_event_names[] = {
 	"\0sync_mode"};
 const struct orma_proto_desc orma_pb_ext4_writepages_result_ftrace_event_desc = {
 	ext4_writepages_result_ftrace_event_names,
-	ext4_writepages_result_ftrace_event_fields, NULL, NULL,
+	ext4_writepages_result_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_writepages_result_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_writepages_result_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ext4_zero_range_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, offset), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 44, offsetof(struct orma_pb_ext4_zero_range_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ext4_zero_range_ftrace_event_names[] = {
 	"Ext4ZeroRangeFtraceEvent"
@@ -2041,7 +2041,7 @@ static const char ext4_zero_range_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_ext4_zero_range_ftrace_event_desc = {
 	ext4_zero_range_ftrace_event_names,
-	ext4_zero_range_ftrace_event_fields, NULL, NULL,
+	ext4_zero_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ext4_zero_range_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ext4_zero_range_ftrace_event) <= UINT16_MAX, "fits struct_size");

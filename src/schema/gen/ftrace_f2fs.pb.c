@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_f2fs.pb.h"
 
 static const struct orma_proto_field_desc f2fs_do_submit_bio_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, btype), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, sync), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, sector), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, btype), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, sync), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, sector), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 49, offsetof(struct orma_pb_f2fs_do_submit_bio_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_do_submit_bio_ftrace_event_names[] = {
 	"F2fsDoSubmitBioFtraceEvent"
@@ -19,20 +19,20 @@ static const char f2fs_do_submit_bio_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_f2fs_do_submit_bio_ftrace_event_desc = {
 	f2fs_do_submit_bio_ftrace_event_names,
-	f2fs_do_submit_bio_ftrace_event_fields, NULL, NULL,
+	f2fs_do_submit_bio_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_do_submit_bio_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_do_submit_bio_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_evict_inode_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 44, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 49, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 55, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 62, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 39, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 44, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 49, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 55, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 62, offsetof(struct orma_pb_f2fs_evict_inode_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_evict_inode_ftrace_event_names[] = {
 	"F2fsEvictInodeFtraceEvent"
@@ -46,20 +46,20 @@ static const char f2fs_evict_inode_ftrace_event_names[] = {
 	"\0advise"};
 const struct orma_proto_desc orma_pb_f2fs_evict_inode_ftrace_event_desc = {
 	f2fs_evict_inode_ftrace_event_names,
-	f2fs_evict_inode_ftrace_event_fields, NULL, NULL,
+	f2fs_evict_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_evict_inode_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_evict_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_fallocate_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 49, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, size), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 54, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 61, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 38, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, offset), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 45, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 49, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, size), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 54, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 61, offsetof(struct orma_pb_f2fs_fallocate_ftrace_event, ret), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_fallocate_ftrace_event_names[] = {
 	"F2fsFallocateFtraceEvent"
@@ -73,18 +73,18 @@ static const char f2fs_fallocate_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_fallocate_ftrace_event_desc = {
 	f2fs_fallocate_ftrace_event_names,
-	f2fs_fallocate_ftrace_event_fields, NULL, NULL,
+	f2fs_fallocate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_fallocate_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_fallocate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_get_data_block_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, iblock), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, bh_start), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, bh_size), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, iblock), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 43, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, bh_start), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 52, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, bh_size), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 60, offsetof(struct orma_pb_f2fs_get_data_block_ftrace_event, ret), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_get_data_block_ftrace_event_names[] = {
 	"F2fsGetDataBlockFtraceEvent"
@@ -96,23 +96,23 @@ static const char f2fs_get_data_block_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_get_data_block_ftrace_event_desc = {
 	f2fs_get_data_block_ftrace_event_names,
-	f2fs_get_data_block_ftrace_event_fields, NULL, NULL,
+	f2fs_get_data_block_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_get_data_block_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_get_data_block_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_get_victim_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, type), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, gc_type), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, alloc_mode), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, gc_mode), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, victim), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 68, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, ofs_unit), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 77, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, pre_victim), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 88, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, prefree), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 96, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, free), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 101, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, cost), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, type), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 34, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, gc_type), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, alloc_mode), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, gc_mode), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 61, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, victim), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 68, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, ofs_unit), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 77, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, pre_victim), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 88, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, prefree), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 96, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, free), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 101, offsetof(struct orma_pb_f2fs_get_victim_ftrace_event, cost), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_get_victim_ftrace_event_names[] = {
 	"F2fsGetVictimFtraceEvent"
@@ -129,20 +129,20 @@ static const char f2fs_get_victim_ftrace_event_names[] = {
 	"\0cost"};
 const struct orma_proto_desc orma_pb_f2fs_get_victim_ftrace_event_desc = {
 	f2fs_get_victim_ftrace_event_names,
-	f2fs_get_victim_ftrace_event_fields, NULL, NULL,
+	f2fs_get_victim_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_get_victim_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_get_victim_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_iget_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_f2fs_iget_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_f2fs_iget_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 28, offsetof(struct orma_pb_f2fs_iget_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 33, offsetof(struct orma_pb_f2fs_iget_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 38, offsetof(struct orma_pb_f2fs_iget_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 43, offsetof(struct orma_pb_f2fs_iget_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 49, offsetof(struct orma_pb_f2fs_iget_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 56, offsetof(struct orma_pb_f2fs_iget_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_f2fs_iget_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 24, offsetof(struct orma_pb_f2fs_iget_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 28, offsetof(struct orma_pb_f2fs_iget_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 33, offsetof(struct orma_pb_f2fs_iget_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 38, offsetof(struct orma_pb_f2fs_iget_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 43, offsetof(struct orma_pb_f2fs_iget_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 49, offsetof(struct orma_pb_f2fs_iget_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 56, offsetof(struct orma_pb_f2fs_iget_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_iget_ftrace_event_names[] = {
 	"F2fsIgetFtraceEvent"
@@ -156,15 +156,15 @@ static const char f2fs_iget_ftrace_event_names[] = {
 	"\0advise"};
 const struct orma_proto_desc orma_pb_f2fs_iget_ftrace_event_desc = {
 	f2fs_iget_ftrace_event_names,
-	f2fs_iget_ftrace_event_fields, NULL, NULL,
+	f2fs_iget_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_iget_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_iget_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_iget_exit_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_iget_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_iget_exit_ftrace_event_names[] = {
 	"F2fsIgetExitFtraceEvent"
@@ -173,15 +173,15 @@ static const char f2fs_iget_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_iget_exit_ftrace_event_desc = {
 	f2fs_iget_exit_ftrace_event_names,
-	f2fs_iget_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_iget_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_iget_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_iget_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_new_inode_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_new_inode_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_new_inode_ftrace_event_names[] = {
 	"F2fsNewInodeFtraceEvent"
@@ -190,20 +190,20 @@ static const char f2fs_new_inode_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_new_inode_ftrace_event_desc = {
 	f2fs_new_inode_ftrace_event_names,
-	f2fs_new_inode_ftrace_event_fields, NULL, NULL,
+	f2fs_new_inode_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_new_inode_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_new_inode_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_readpage_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, blkaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, type), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 51, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dir), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 55, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dirty), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 61, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, uptodate), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 38, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, blkaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 46, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, type), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 51, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dir), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 55, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, dirty), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 61, offsetof(struct orma_pb_f2fs_readpage_ftrace_event, uptodate), 7, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_readpage_ftrace_event_names[] = {
 	"F2fsReadpageFtraceEvent"
@@ -217,15 +217,15 @@ static const char f2fs_readpage_ftrace_event_names[] = {
 	"\0uptodate"};
 const struct orma_proto_desc orma_pb_f2fs_readpage_ftrace_event_desc = {
 	f2fs_readpage_ftrace_event_names,
-	f2fs_readpage_ftrace_event_fields, NULL, NULL,
+	f2fs_readpage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_readpage_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_readpage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_reserve_new_block_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, nid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, ofs_in_node), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, nid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_f2fs_reserve_new_block_ftrace_event, ofs_in_node), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_reserve_new_block_ftrace_event_names[] = {
 	"F2fsReserveNewBlockFtraceEvent"
@@ -234,19 +234,19 @@ static const char f2fs_reserve_new_block_ftrace_event_names[] = {
 	"\0ofs_in_node"};
 const struct orma_proto_desc orma_pb_f2fs_reserve_new_block_ftrace_event_desc = {
 	f2fs_reserve_new_block_ftrace_event_names,
-	f2fs_reserve_new_block_ftrace_event_fields, NULL, NULL,
+	f2fs_reserve_new_block_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_reserve_new_block_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_reserve_new_block_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_set_page_dirty_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dir), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, index), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 51, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dirty), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 57, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, uptodate), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dir), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 45, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, index), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 51, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, dirty), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 57, offsetof(struct orma_pb_f2fs_set_page_dirty_ftrace_event, uptodate), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_set_page_dirty_ftrace_event_names[] = {
 	"F2fsSetPageDirtyFtraceEvent"
@@ -259,17 +259,17 @@ static const char f2fs_set_page_dirty_ftrace_event_names[] = {
 	"\0uptodate"};
 const struct orma_proto_desc orma_pb_f2fs_set_page_dirty_ftrace_event_desc = {
 	f2fs_set_page_dirty_ftrace_event_names,
-	f2fs_set_page_dirty_ftrace_event_fields, NULL, NULL,
+	f2fs_set_page_dirty_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_set_page_dirty_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_set_page_dirty_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_submit_write_page_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, block), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 50, offsetof(struct orma_pb_f2fs_submit_write_page_ftrace_event, block), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_submit_write_page_ftrace_event_names[] = {
 	"F2fsSubmitWritePageFtraceEvent"
@@ -280,20 +280,20 @@ static const char f2fs_submit_write_page_ftrace_event_names[] = {
 	"\0block"};
 const struct orma_proto_desc orma_pb_f2fs_submit_write_page_ftrace_event_desc = {
 	f2fs_submit_write_page_ftrace_event_names,
-	f2fs_submit_write_page_ftrace_event_fields, NULL, NULL,
+	f2fs_submit_write_page_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_submit_write_page_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_submit_write_page_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_sync_file_enter_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 47, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 58, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 65, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 42, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 47, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 52, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 58, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 65, offsetof(struct orma_pb_f2fs_sync_file_enter_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_sync_file_enter_ftrace_event_names[] = {
 	"F2fsSyncFileEnterFtraceEvent"
@@ -307,18 +307,18 @@ static const char f2fs_sync_file_enter_ftrace_event_names[] = {
 	"\0advise"};
 const struct orma_proto_desc orma_pb_f2fs_sync_file_enter_ftrace_event_desc = {
 	f2fs_sync_file_enter_ftrace_event_names,
-	f2fs_sync_file_enter_ftrace_event_fields, NULL, NULL,
+	f2fs_sync_file_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_sync_file_enter_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_sync_file_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_sync_file_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, need_cp), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, datasync), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, ret), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, cp_reason), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, need_cp), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, datasync), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, ret), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_f2fs_sync_file_exit_ftrace_event, cp_reason), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_sync_file_exit_ftrace_event_names[] = {
 	"F2fsSyncFileExitFtraceEvent"
@@ -330,15 +330,15 @@ static const char f2fs_sync_file_exit_ftrace_event_names[] = {
 	"\0cp_reason"};
 const struct orma_proto_desc orma_pb_f2fs_sync_file_exit_ftrace_event_desc = {
 	f2fs_sync_file_exit_ftrace_event_names,
-	f2fs_sync_file_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_sync_file_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_sync_file_exit_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_sync_file_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_sync_fs_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, dirty), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, wait), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, dirty), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_sync_fs_ftrace_event, wait), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_sync_fs_ftrace_event_names[] = {
 	"F2fsSyncFsFtraceEvent"
@@ -347,20 +347,20 @@ static const char f2fs_sync_fs_ftrace_event_names[] = {
 	"\0wait"};
 const struct orma_proto_desc orma_pb_f2fs_sync_fs_ftrace_event_desc = {
 	f2fs_sync_fs_ftrace_event_names,
-	f2fs_sync_fs_ftrace_event_fields, NULL, NULL,
+	f2fs_sync_fs_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_sync_fs_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_sync_fs_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 42, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 47, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 53, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 60, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, pino), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 37, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, mode), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 42, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, size), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 47, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, nlink), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 53, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, blocks), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 60, offsetof(struct orma_pb_f2fs_truncate_ftrace_event, advise), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_truncate_ftrace_event_names[] = {
 	"F2fsTruncateFtraceEvent"
@@ -374,17 +374,17 @@ static const char f2fs_truncate_ftrace_event_names[] = {
 	"\0advise"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_ftrace_event_desc = {
 	f2fs_truncate_ftrace_event_names,
-	f2fs_truncate_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_blocks_enter_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, from), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 39, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 43, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 48, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 55, offsetof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event, from), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char f2fs_truncate_blocks_enter_ftrace_event_names[] = {
 	"F2fsTruncateBlocksEnterFtraceEvent"
@@ -395,15 +395,15 @@ static const char f2fs_truncate_blocks_enter_ftrace_event_names[] = {
 	"\0from"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_blocks_enter_ftrace_event_desc = {
 	f2fs_truncate_blocks_enter_ftrace_event_names,
-	f2fs_truncate_blocks_enter_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_blocks_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_blocks_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_blocks_exit_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_truncate_blocks_exit_ftrace_event_names[] = {
 	"F2fsTruncateBlocksExitFtraceEvent"
@@ -412,17 +412,17 @@ static const char f2fs_truncate_blocks_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_blocks_exit_ftrace_event_desc = {
 	f2fs_truncate_blocks_exit_ftrace_event_names,
-	f2fs_truncate_blocks_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_blocks_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_blocks_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_data_blocks_range_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, ofs), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, free), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 47, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, ofs), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 55, offsetof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event, free), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_truncate_data_blocks_range_ftrace_event_names[] = {
 	"F2fsTruncateDataBlocksRangeFtraceEvent"
@@ -433,17 +433,17 @@ static const char f2fs_truncate_data_blocks_range_ftrace_event_names[] = {
 	"\0free"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_data_blocks_range_ftrace_event_desc = {
 	f2fs_truncate_data_blocks_range_ftrace_event_names,
-	f2fs_truncate_data_blocks_range_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_data_blocks_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_data_blocks_range_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_inode_blocks_enter_ftrace_event_fields[] = {
-	{1, 40, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, from), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 44, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 48, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 53, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 60, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event, from), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char f2fs_truncate_inode_blocks_enter_ftrace_event_names[] = {
 	"F2fsTruncateInodeBlocksEnterFtraceEvent"
@@ -454,15 +454,15 @@ static const char f2fs_truncate_inode_blocks_enter_ftrace_event_names[] = {
 	"\0from"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event_desc = {
 	f2fs_truncate_inode_blocks_enter_ftrace_event_names,
-	f2fs_truncate_inode_blocks_enter_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_inode_blocks_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_inode_blocks_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_inode_blocks_exit_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 47, offsetof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_truncate_inode_blocks_exit_ftrace_event_names[] = {
 	"F2fsTruncateInodeBlocksExitFtraceEvent"
@@ -471,16 +471,16 @@ static const char f2fs_truncate_inode_blocks_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event_desc = {
 	f2fs_truncate_inode_blocks_exit_ftrace_event_names,
-	f2fs_truncate_inode_blocks_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_inode_blocks_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_inode_blocks_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_node_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, blk_addr), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 40, offsetof(struct orma_pb_f2fs_truncate_node_ftrace_event, blk_addr), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_truncate_node_ftrace_event_names[] = {
 	"F2fsTruncateNodeFtraceEvent"
@@ -490,16 +490,16 @@ static const char f2fs_truncate_node_ftrace_event_names[] = {
 	"\0blk_addr"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_node_ftrace_event_desc = {
 	f2fs_truncate_node_ftrace_event_names,
-	f2fs_truncate_node_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_node_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_node_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_node_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_nodes_enter_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, blk_addr), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event, blk_addr), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_truncate_nodes_enter_ftrace_event_names[] = {
 	"F2fsTruncateNodesEnterFtraceEvent"
@@ -509,15 +509,15 @@ static const char f2fs_truncate_nodes_enter_ftrace_event_names[] = {
 	"\0blk_addr"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_nodes_enter_ftrace_event_desc = {
 	f2fs_truncate_nodes_enter_ftrace_event_names,
-	f2fs_truncate_nodes_enter_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_nodes_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_nodes_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_nodes_exit_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_truncate_nodes_exit_ftrace_event_names[] = {
 	"F2fsTruncateNodesExitFtraceEvent"
@@ -526,17 +526,17 @@ static const char f2fs_truncate_nodes_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_nodes_exit_ftrace_event_desc = {
 	f2fs_truncate_nodes_exit_ftrace_event_names,
-	f2fs_truncate_nodes_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_nodes_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_nodes_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_truncate_partial_nodes_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, depth), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, err), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 40, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 44, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, nid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, depth), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 54, offsetof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event, err), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_truncate_partial_nodes_ftrace_event_names[] = {
 	"F2fsTruncatePartialNodesFtraceEvent"
@@ -547,17 +547,17 @@ static const char f2fs_truncate_partial_nodes_ftrace_event_names[] = {
 	"\0err"};
 const struct orma_proto_desc orma_pb_f2fs_truncate_partial_nodes_ftrace_event_desc = {
 	f2fs_truncate_partial_nodes_ftrace_event_names,
-	f2fs_truncate_partial_nodes_ftrace_event_fields, NULL, NULL,
+	f2fs_truncate_partial_nodes_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_truncate_partial_nodes_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_unlink_enter_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 47, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, blocks), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 47, offsetof(struct orma_pb_f2fs_unlink_enter_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char f2fs_unlink_enter_ftrace_event_names[] = {
 	"F2fsUnlinkEnterFtraceEvent"
@@ -568,15 +568,15 @@ static const char f2fs_unlink_enter_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_f2fs_unlink_enter_ftrace_event_desc = {
 	f2fs_unlink_enter_ftrace_event_names,
-	f2fs_unlink_enter_ftrace_event_fields, NULL, NULL,
+	f2fs_unlink_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_unlink_enter_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_unlink_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_unlink_exit_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_f2fs_unlink_exit_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_unlink_exit_ftrace_event_names[] = {
 	"F2fsUnlinkExitFtraceEvent"
@@ -585,19 +585,19 @@ static const char f2fs_unlink_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_f2fs_unlink_exit_ftrace_event_desc = {
 	f2fs_unlink_exit_ftrace_event_names,
-	f2fs_unlink_exit_ftrace_event_fields, NULL, NULL,
+	f2fs_unlink_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_unlink_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_unlink_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_vm_page_mkwrite_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dir), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, index), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 52, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dirty), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 58, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, uptodate), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dir), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 46, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, index), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 52, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, dirty), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 58, offsetof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event, uptodate), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char f2fs_vm_page_mkwrite_ftrace_event_names[] = {
 	"F2fsVmPageMkwriteFtraceEvent"
@@ -610,17 +610,17 @@ static const char f2fs_vm_page_mkwrite_ftrace_event_names[] = {
 	"\0uptodate"};
 const struct orma_proto_desc orma_pb_f2fs_vm_page_mkwrite_ftrace_event_desc = {
 	f2fs_vm_page_mkwrite_ftrace_event_names,
-	f2fs_vm_page_mkwrite_ftrace_event_fields, NULL, NULL,
+	f2fs_vm_page_mkwrite_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_vm_page_mkwrite_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_write_begin_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 42, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 38, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 42, offsetof(struct orma_pb_f2fs_write_begin_ftrace_event, flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_write_begin_ftrace_event_names[] = {
 	"F2fsWriteBeginFtraceEvent"
@@ -631,17 +631,17 @@ static const char f2fs_write_begin_ftrace_event_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_f2fs_write_begin_ftrace_event_desc = {
 	f2fs_write_begin_ftrace_event_names,
-	f2fs_write_begin_ftrace_event_fields, NULL, NULL,
+	f2fs_write_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_write_begin_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_write_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_write_checkpoint_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, is_umount), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, msg), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, reason), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, phase), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, is_umount), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, msg), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 49, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, reason), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 56, offsetof(struct orma_pb_f2fs_write_checkpoint_ftrace_event, phase), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_write_checkpoint_ftrace_event_names[] = {
 	"F2fsWriteCheckpointFtraceEvent"
@@ -652,17 +652,17 @@ static const char f2fs_write_checkpoint_ftrace_event_names[] = {
 	"\0phase"};
 const struct orma_proto_desc orma_pb_f2fs_write_checkpoint_ftrace_event_desc = {
 	f2fs_write_checkpoint_ftrace_event_names,
-	f2fs_write_checkpoint_ftrace_event_fields, NULL, NULL,
+	f2fs_write_checkpoint_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_write_checkpoint_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_write_checkpoint_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_write_end_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 40, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, pos), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 36, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, len), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 40, offsetof(struct orma_pb_f2fs_write_end_ftrace_event, copied), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_write_end_ftrace_event_names[] = {
 	"F2fsWriteEndFtraceEvent"
@@ -673,35 +673,35 @@ static const char f2fs_write_end_ftrace_event_names[] = {
 	"\0copied"};
 const struct orma_proto_desc orma_pb_f2fs_write_end_ftrace_event_desc = {
 	f2fs_write_end_ftrace_event_names,
-	f2fs_write_end_ftrace_event_fields, NULL, NULL,
+	f2fs_write_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_write_end_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_write_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_iostat_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_bio), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_brio), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_dio), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_drio), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_mio), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 64, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_mrio), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 73, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_rio), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 81, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_wio), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 89, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, dev), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 93, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cdrio), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 102, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_dio), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{12, 112, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_mio), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{13, 122, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_nio), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{14, 132, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_dio), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{15, 139, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_discard), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{16, 150, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_drio), 15, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{17, 158, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gc_dio), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 168, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gc_nio), 17, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{19, 178, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gdrio), 18, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{20, 187, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_mio), 19, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{21, 194, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_mrio), 20, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{22, 202, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_nio), 21, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{23, 209, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_nrio), 22, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_bio), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_brio), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_dio), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_drio), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 56, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_mio), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 64, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_mrio), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 73, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_rio), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 81, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, app_wio), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 89, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, dev), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 93, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cdrio), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 102, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_dio), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{12, 0, 112, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_mio), 11, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{13, 0, 122, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_cp_nio), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{14, 0, 132, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_dio), 13, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{15, 0, 139, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_discard), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{16, 0, 150, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_drio), 15, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{17, 0, 158, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gc_dio), 16, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 0, 168, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gc_nio), 17, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{19, 0, 178, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_gdrio), 18, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{20, 0, 187, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_mio), 19, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{21, 0, 194, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_mrio), 20, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{22, 0, 202, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_nio), 21, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{23, 0, 209, offsetof(struct orma_pb_f2fs_iostat_ftrace_event, fs_nrio), 22, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char f2fs_iostat_ftrace_event_names[] = {
 	"F2fsIostatFtraceEvent"
@@ -730,40 +730,40 @@ static const char f2fs_iostat_ftrace_event_names[] = {
 	"\0fs_nrio"};
 const struct orma_proto_desc orma_pb_f2fs_iostat_ftrace_event_desc = {
 	f2fs_iostat_ftrace_event_names,
-	f2fs_iostat_ftrace_event_fields, NULL, NULL,
+	f2fs_iostat_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_iostat_ftrace_event), 23, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_iostat_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_iostat_latency_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_avg), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_cnt), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_peak), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_avg), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 69, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_cnt), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 81, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_peak), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 94, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_avg), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 105, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_cnt), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 116, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_peak), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 128, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, dev), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 132, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_avg), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 141, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_cnt), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 150, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_peak), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 160, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_avg), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 172, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_cnt), 14, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 184, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_peak), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 197, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_avg), 16, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{18, 208, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_cnt), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{19, 219, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_peak), 18, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{20, 231, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_avg), 19, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{21, 240, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_cnt), 20, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{22, 249, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_peak), 21, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{23, 259, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_avg), 22, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{24, 271, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_cnt), 23, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{25, 283, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_peak), 24, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{26, 296, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_avg), 25, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{27, 307, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_cnt), 26, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{28, 318, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_peak), 27, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_avg), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 38, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_cnt), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_rd_peak), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 57, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_avg), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 69, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_cnt), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 81, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_as_peak), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 94, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_avg), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 105, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_cnt), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 116, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, d_wr_s_peak), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 128, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, dev), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 132, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_avg), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 141, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_cnt), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 150, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_rd_peak), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 160, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_avg), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 172, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_cnt), 14, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 184, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_as_peak), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 197, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_avg), 16, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{18, 0, 208, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_cnt), 17, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{19, 0, 219, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, m_wr_s_peak), 18, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{20, 0, 231, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_avg), 19, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{21, 0, 240, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_cnt), 20, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{22, 0, 249, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_rd_peak), 21, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{23, 0, 259, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_avg), 22, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{24, 0, 271, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_cnt), 23, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{25, 0, 283, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_as_peak), 24, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{26, 0, 296, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_avg), 25, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{27, 0, 307, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_cnt), 26, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{28, 0, 318, offsetof(struct orma_pb_f2fs_iostat_latency_ftrace_event, n_wr_s_peak), 27, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_iostat_latency_ftrace_event_names[] = {
 	"F2fsIostatLatencyFtraceEvent"
@@ -797,16 +797,16 @@ static const char f2fs_iostat_latency_ftrace_event_names[] = {
 	"\0n_wr_s_peak"};
 const struct orma_proto_desc orma_pb_f2fs_iostat_latency_ftrace_event_desc = {
 	f2fs_iostat_latency_ftrace_event_names,
-	f2fs_iostat_latency_ftrace_event_fields, NULL, NULL,
+	f2fs_iostat_latency_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_iostat_latency_ftrace_event), 28, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_iostat_latency_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_background_gc_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, wait_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, prefree), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, free), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, wait_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, prefree), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_f2fs_background_gc_ftrace_event, free), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_background_gc_ftrace_event_names[] = {
 	"F2fsBackgroundGcFtraceEvent"
@@ -816,25 +816,25 @@ static const char f2fs_background_gc_ftrace_event_names[] = {
 	"\0free"};
 const struct orma_proto_desc orma_pb_f2fs_background_gc_ftrace_event_desc = {
 	f2fs_background_gc_ftrace_event_names,
-	f2fs_background_gc_ftrace_event_fields, NULL, NULL,
+	f2fs_background_gc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_background_gc_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_background_gc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_gc_begin_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, sync), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, background), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_nodes), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_dents), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 67, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_imeta), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 79, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, free_sec), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 88, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, free_seg), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 97, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, reserved_seg), 8, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{10, 110, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, prefree_seg), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 122, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, gc_type), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{12, 130, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, no_bg_gc), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 139, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, nr_free_secs), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 27, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, sync), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, background), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_nodes), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 55, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_dents), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 67, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, dirty_imeta), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 79, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, free_sec), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 88, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, free_seg), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 97, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, reserved_seg), 8, 0, ORMA_PROTO_KIND_INT32, 0},
+	{10, 0, 110, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, prefree_seg), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 122, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, gc_type), 10, 0, ORMA_PROTO_KIND_INT32, 0},
+	{12, 0, 130, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, no_bg_gc), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 139, offsetof(struct orma_pb_f2fs_gc_begin_ftrace_event, nr_free_secs), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_gc_begin_ftrace_event_names[] = {
 	"F2fsGcBeginFtraceEvent"
@@ -853,23 +853,23 @@ static const char f2fs_gc_begin_ftrace_event_names[] = {
 	"\0nr_free_secs"};
 const struct orma_proto_desc orma_pb_f2fs_gc_begin_ftrace_event_desc = {
 	f2fs_gc_begin_ftrace_event_names,
-	f2fs_gc_begin_ftrace_event_fields, NULL, NULL,
+	f2fs_gc_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_gc_begin_ftrace_event), 13, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_gc_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_gc_end_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, seg_freed), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, sec_freed), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_nodes), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_dents), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 73, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_imeta), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{8, 85, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, free_sec), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 94, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, free_seg), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 103, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, reserved_seg), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{11, 116, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, prefree_seg), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 25, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 29, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, seg_freed), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 39, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, sec_freed), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_nodes), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 61, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_dents), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 73, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, dirty_imeta), 6, 0, ORMA_PROTO_KIND_INT64, 0},
+	{8, 0, 85, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, free_sec), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 94, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, free_seg), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 103, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, reserved_seg), 9, 0, ORMA_PROTO_KIND_INT32, 0},
+	{11, 0, 116, offsetof(struct orma_pb_f2fs_gc_end_ftrace_event, prefree_seg), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char f2fs_gc_end_ftrace_event_names[] = {
 	"F2fsGcEndFtraceEvent"
@@ -886,25 +886,25 @@ static const char f2fs_gc_end_ftrace_event_names[] = {
 	"\0prefree_seg"};
 const struct orma_proto_desc orma_pb_f2fs_gc_end_ftrace_event_desc = {
 	f2fs_gc_end_ftrace_event_names,
-	f2fs_gc_end_ftrace_event_fields, NULL, NULL,
+	f2fs_gc_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_gc_end_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_gc_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc f2fs_lock_elapsed_time_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, ioprio_class), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 62, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, ioprio_data), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 74, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, lock_name), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 84, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, is_write), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 93, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, total_time), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 104, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, running_time), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 117, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, runnable_time), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{12, 131, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, io_sleep_time), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{13, 145, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, other_time), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, dev), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 40, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, ioprio_class), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 62, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, ioprio_data), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 74, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, lock_name), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 84, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, is_write), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 93, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, total_time), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 104, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, running_time), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 117, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, runnable_time), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{12, 0, 131, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, io_sleep_time), 11, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{13, 0, 145, offsetof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event, other_time), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char f2fs_lock_elapsed_time_ftrace_event_names[] = {
 	"F2fsLockElapsedTimeFtraceEvent"
@@ -923,7 +923,7 @@ static const char f2fs_lock_elapsed_time_ftrace_event_names[] = {
 	"\0other_time"};
 const struct orma_proto_desc orma_pb_f2fs_lock_elapsed_time_ftrace_event_desc = {
 	f2fs_lock_elapsed_time_ftrace_event_names,
-	f2fs_lock_elapsed_time_ftrace_event_fields, NULL, NULL,
+	f2fs_lock_elapsed_time_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event), 13, 1,
 };
 _Static_assert(sizeof(struct orma_pb_f2fs_lock_elapsed_time_ftrace_event) <= UINT16_MAX, "fits struct_size");

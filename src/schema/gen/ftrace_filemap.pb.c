@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_filemap.pb.h"
 
 static const struct orma_proto_field_desc mm_filemap_add_to_page_cache_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, i_ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 57, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 39, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, i_ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 45, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 51, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 57, offsetof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_filemap_add_to_page_cache_ftrace_event_names[] = {
 	"MmFilemapAddToPageCacheFtraceEvent"
@@ -19,17 +19,17 @@ static const char mm_filemap_add_to_page_cache_ftrace_event_names[] = {
 	"\0page"};
 const struct orma_proto_desc orma_pb_mm_filemap_add_to_page_cache_ftrace_event_desc = {
 	mm_filemap_add_to_page_cache_ftrace_event_names,
-	mm_filemap_add_to_page_cache_ftrace_event_fields, NULL, NULL,
+	mm_filemap_add_to_page_cache_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_filemap_add_to_page_cache_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_filemap_delete_from_page_cache_ftrace_event_fields[] = {
-	{1, 40, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, i_ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 62, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, pfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 44, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, i_ino), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 50, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, index), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 56, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, s_dev), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 62, offsetof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_filemap_delete_from_page_cache_ftrace_event_names[] = {
 	"MmFilemapDeleteFromPageCacheFtraceEvent"
@@ -40,7 +40,7 @@ static const char mm_filemap_delete_from_page_cache_ftrace_event_names[] = {
 	"\0page"};
 const struct orma_proto_desc orma_pb_mm_filemap_delete_from_page_cache_ftrace_event_desc = {
 	mm_filemap_delete_from_page_cache_ftrace_event_names,
-	mm_filemap_delete_from_page_cache_ftrace_event_fields, NULL, NULL,
+	mm_filemap_delete_from_page_cache_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_filemap_delete_from_page_cache_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_fs.pb.h"
 
 static const struct orma_proto_field_desc do_sys_open_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_do_sys_open_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_do_sys_open_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_do_sys_open_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_do_sys_open_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 30, offsetof(struct orma_pb_do_sys_open_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_do_sys_open_ftrace_event, mode), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char do_sys_open_ftrace_event_names[] = {
 	"DoSysOpenFtraceEvent"
@@ -15,20 +15,20 @@ static const char do_sys_open_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_do_sys_open_ftrace_event_desc = {
 	do_sys_open_ftrace_event_names,
-	do_sys_open_ftrace_event_fields, NULL, NULL,
+	do_sys_open_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_do_sys_open_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_do_sys_open_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc open_exec_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_open_exec_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_open_exec_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char open_exec_ftrace_event_names[] = {
 	"OpenExecFtraceEvent"
 	"\0filename"};
 const struct orma_proto_desc orma_pb_open_exec_ftrace_event_desc = {
 	open_exec_ftrace_event_names,
-	open_exec_ftrace_event_fields, NULL, NULL,
+	open_exec_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_open_exec_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_open_exec_ftrace_event) <= UINT16_MAX, "fits struct_size");

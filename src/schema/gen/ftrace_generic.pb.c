@@ -16,8 +16,8 @@ static const union orma_proto_type generic_ftrace_event_types[] = {
 	{.message = &orma_pb_generic_ftrace_event_field_desc},
 };
 static const struct orma_proto_field_desc generic_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_generic_ftrace_event, event_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_generic_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_generic_ftrace_event, event_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 30, offsetof(struct orma_pb_generic_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char generic_ftrace_event_names[] = {
 	"GenericFtraceEvent"
@@ -25,7 +25,7 @@ static const char generic_ftrace_event_names[] = {
 	"\0field"};
 const struct orma_proto_desc orma_pb_generic_ftrace_event_desc = {
 	generic_ftrace_event_names,
-	generic_ftrace_event_fields, generic_ftrace_event_types, NULL,
+	generic_ftrace_event_fields, generic_ftrace_event_types,
 	sizeof(struct orma_pb_generic_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_generic_ftrace_event) <= UINT16_MAX, "fits struct_size");
@@ -34,8 +34,8 @@ static const union orma_proto_type kprobe_event_types[] = {
 	{.enumeration = &orma_pb_kprobe_event_kprobe_type_enum},
 };
 static const struct orma_proto_field_desc kprobe_event_fields[] = {
-	{1, 12, offsetof(struct orma_pb_kprobe_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 17, offsetof(struct orma_pb_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 12, offsetof(struct orma_pb_kprobe_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 17, offsetof(struct orma_pb_kprobe_event, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char kprobe_event_names[] = {
 	"KprobeEvent"
@@ -43,16 +43,16 @@ static const char kprobe_event_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_kprobe_event_desc = {
 	kprobe_event_names,
-	kprobe_event_fields, kprobe_event_types, NULL,
+	kprobe_event_fields, kprobe_event_types,
 	sizeof(struct orma_pb_kprobe_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kprobe_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc generic_ftrace_event_field_fields[] = {
-	{1, 25, offsetof(struct orma_pb_generic_ftrace_event_field, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_generic_ftrace_event_field, str_value), 1, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{4, 40, offsetof(struct orma_pb_generic_ftrace_event_field, int_value), 2, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
-	{5, 50, offsetof(struct orma_pb_generic_ftrace_event_field, uint_value), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
+	{1, 0, 25, offsetof(struct orma_pb_generic_ftrace_event_field, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 30, offsetof(struct orma_pb_generic_ftrace_event_field, str_value), 1, 0, ORMA_PROTO_KIND_STRING, 1},
+	{4, 0, 40, offsetof(struct orma_pb_generic_ftrace_event_field, int_value), 2, 0, ORMA_PROTO_KIND_INT64, 1},
+	{5, 0, 50, offsetof(struct orma_pb_generic_ftrace_event_field, uint_value), 3, 0, ORMA_PROTO_KIND_UINT64, 1},
 };
 static const char generic_ftrace_event_field_names[] = {
 	"GenericFtraceEvent.Field"
@@ -62,7 +62,7 @@ static const char generic_ftrace_event_field_names[] = {
 	"\0uint_value"};
 const struct orma_proto_desc orma_pb_generic_ftrace_event_field_desc = {
 	generic_ftrace_event_field_names,
-	generic_ftrace_event_field_fields, NULL, NULL,
+	generic_ftrace_event_field_fields, NULL,
 	sizeof(struct orma_pb_generic_ftrace_event_field), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_generic_ftrace_event_field) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_gpu_mem.pb.h"
 
 static const struct orma_proto_field_desc gpu_mem_total_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 34, offsetof(struct orma_pb_gpu_mem_total_ftrace_event, size), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char gpu_mem_total_ftrace_event_names[] = {
 	"GpuMemTotalFtraceEvent"
@@ -15,7 +15,7 @@ static const char gpu_mem_total_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_gpu_mem_total_ftrace_event_desc = {
 	gpu_mem_total_ftrace_event_names,
-	gpu_mem_total_ftrace_event_fields, NULL, NULL,
+	gpu_mem_total_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_gpu_mem_total_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_mem_total_ftrace_event) <= UINT16_MAX, "fits struct_size");

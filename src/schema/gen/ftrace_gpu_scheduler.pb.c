@@ -4,12 +4,12 @@
 #include "schema/gen/ftrace_gpu_scheduler.pb.h"
 
 static const struct orma_proto_field_desc drm_sched_job_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_drm_sched_job_ftrace_event, entity), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_drm_sched_job_ftrace_event, fence), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_drm_sched_job_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_drm_sched_job_ftrace_event, id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_drm_sched_job_ftrace_event, job_count), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 62, offsetof(struct orma_pb_drm_sched_job_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_drm_sched_job_ftrace_event, entity), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 30, offsetof(struct orma_pb_drm_sched_job_ftrace_event, fence), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_drm_sched_job_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 49, offsetof(struct orma_pb_drm_sched_job_ftrace_event, id), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 52, offsetof(struct orma_pb_drm_sched_job_ftrace_event, job_count), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 62, offsetof(struct orma_pb_drm_sched_job_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char drm_sched_job_ftrace_event_names[] = {
 	"DrmSchedJobFtraceEvent"
@@ -21,18 +21,18 @@ static const char drm_sched_job_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_drm_sched_job_ftrace_event_desc = {
 	drm_sched_job_ftrace_event_names,
-	drm_sched_job_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_run_job_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_drm_run_job_ftrace_event, entity), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_drm_run_job_ftrace_event, fence), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_drm_run_job_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_drm_run_job_ftrace_event, id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_drm_run_job_ftrace_event, job_count), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_drm_run_job_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_drm_run_job_ftrace_event, entity), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_drm_run_job_ftrace_event, fence), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_drm_run_job_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_drm_run_job_ftrace_event, id), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 50, offsetof(struct orma_pb_drm_run_job_ftrace_event, job_count), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 60, offsetof(struct orma_pb_drm_run_job_ftrace_event, name), 5, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char drm_run_job_ftrace_event_names[] = {
 	"DrmRunJobFtraceEvent"
@@ -44,29 +44,29 @@ static const char drm_run_job_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_drm_run_job_ftrace_event_desc = {
 	drm_run_job_ftrace_event_names,
-	drm_run_job_ftrace_event_fields, NULL, NULL,
+	drm_run_job_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_run_job_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_run_job_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_process_job_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_drm_sched_process_job_ftrace_event, fence), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_drm_sched_process_job_ftrace_event, fence), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_process_job_ftrace_event_names[] = {
 	"DrmSchedProcessJobFtraceEvent"
 	"\0fence"};
 const struct orma_proto_desc orma_pb_drm_sched_process_job_ftrace_event_desc = {
 	drm_sched_process_job_ftrace_event_names,
-	drm_sched_process_job_ftrace_event_fields, NULL, NULL,
+	drm_sched_process_job_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_process_job_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_process_job_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_job_add_dep_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 55, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, ctx), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 59, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, seqno), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 55, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, ctx), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 59, offsetof(struct orma_pb_drm_sched_job_add_dep_ftrace_event, seqno), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_job_add_dep_ftrace_event_names[] = {
 	"DrmSchedJobAddDepFtraceEvent"
@@ -76,14 +76,14 @@ static const char drm_sched_job_add_dep_ftrace_event_names[] = {
 	"\0seqno"};
 const struct orma_proto_desc orma_pb_drm_sched_job_add_dep_ftrace_event_desc = {
 	drm_sched_job_add_dep_ftrace_event_names,
-	drm_sched_job_add_dep_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_add_dep_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_add_dep_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_add_dep_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_job_done_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_drm_sched_job_done_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 41, offsetof(struct orma_pb_drm_sched_job_done_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_drm_sched_job_done_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 41, offsetof(struct orma_pb_drm_sched_job_done_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_job_done_ftrace_event_names[] = {
 	"DrmSchedJobDoneFtraceEvent"
@@ -91,19 +91,19 @@ static const char drm_sched_job_done_ftrace_event_names[] = {
 	"\0fence_seqno"};
 const struct orma_proto_desc orma_pb_drm_sched_job_done_ftrace_event_desc = {
 	drm_sched_job_done_ftrace_event_names,
-	drm_sched_job_done_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_done_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_done_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_done_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_job_queue_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, job_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, dev), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, fence_context), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 74, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, fence_seqno), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 86, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, client_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, job_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 56, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, dev), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 60, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, fence_context), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 74, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, fence_seqno), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 86, offsetof(struct orma_pb_drm_sched_job_queue_ftrace_event, client_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_job_queue_ftrace_event_names[] = {
 	"DrmSchedJobQueueFtraceEvent"
@@ -116,19 +116,19 @@ static const char drm_sched_job_queue_ftrace_event_names[] = {
 	"\0client_id"};
 const struct orma_proto_desc orma_pb_drm_sched_job_queue_ftrace_event_desc = {
 	drm_sched_job_queue_ftrace_event_names,
-	drm_sched_job_queue_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_queue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_queue_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_queue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_job_run_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, job_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, dev), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 58, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, fence_context), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 72, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, fence_seqno), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 84, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, client_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, job_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 41, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, hw_job_count), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 54, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, dev), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 58, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, fence_context), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 72, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, fence_seqno), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 84, offsetof(struct orma_pb_drm_sched_job_run_ftrace_event, client_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_job_run_ftrace_event_names[] = {
 	"DrmSchedJobRunFtraceEvent"
@@ -141,16 +141,16 @@ static const char drm_sched_job_run_ftrace_event_names[] = {
 	"\0client_id"};
 const struct orma_proto_desc orma_pb_drm_sched_job_run_ftrace_event_desc = {
 	drm_sched_job_run_ftrace_event_names,
-	drm_sched_job_run_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_run_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_run_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_run_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc drm_sched_job_unschedulable_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 50, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 62, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, ctx), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 66, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, seqno), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, fence_context), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 50, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, fence_seqno), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 62, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, ctx), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 66, offsetof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event, seqno), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char drm_sched_job_unschedulable_ftrace_event_names[] = {
 	"DrmSchedJobUnschedulableFtraceEvent"
@@ -160,7 +160,7 @@ static const char drm_sched_job_unschedulable_ftrace_event_names[] = {
 	"\0seqno"};
 const struct orma_proto_desc orma_pb_drm_sched_job_unschedulable_ftrace_event_desc = {
 	drm_sched_job_unschedulable_ftrace_event_names,
-	drm_sched_job_unschedulable_ftrace_event_fields, NULL, NULL,
+	drm_sched_job_unschedulable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_drm_sched_job_unschedulable_ftrace_event) <= UINT16_MAX, "fits struct_size");

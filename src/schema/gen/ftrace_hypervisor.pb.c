@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_hypervisor.pb.h"
 
 static const struct orma_proto_field_desc hypervisor_host_hcall_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_hypervisor_host_hcall_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_hypervisor_host_hcall_ftrace_event, invalid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_hypervisor_host_hcall_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_hypervisor_host_hcall_ftrace_event, invalid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char hypervisor_host_hcall_ftrace_event_names[] = {
 	"HypervisorHostHcallFtraceEvent"
@@ -13,14 +13,14 @@ static const char hypervisor_host_hcall_ftrace_event_names[] = {
 	"\0invalid"};
 const struct orma_proto_desc orma_pb_hypervisor_host_hcall_ftrace_event_desc = {
 	hypervisor_host_hcall_ftrace_event_names,
-	hypervisor_host_hcall_ftrace_event_fields, NULL, NULL,
+	hypervisor_host_hcall_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_host_hcall_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_host_hcall_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_host_smc_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_hypervisor_host_smc_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_hypervisor_host_smc_ftrace_event, forwarded), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_hypervisor_host_smc_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_hypervisor_host_smc_ftrace_event, forwarded), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char hypervisor_host_smc_ftrace_event_names[] = {
 	"HypervisorHostSmcFtraceEvent"
@@ -28,7 +28,7 @@ static const char hypervisor_host_smc_ftrace_event_names[] = {
 	"\0forwarded"};
 const struct orma_proto_desc orma_pb_hypervisor_host_smc_ftrace_event_desc = {
 	hypervisor_host_smc_ftrace_event_names,
-	hypervisor_host_smc_ftrace_event_fields, NULL, NULL,
+	hypervisor_host_smc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_host_smc_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_host_smc_ftrace_event) <= UINT16_MAX, "fits struct_size");
@@ -37,15 +37,15 @@ static const char hypervisor_hyp_exit_ftrace_event_names[] = {
 	"HypervisorHypExitFtraceEvent"};
 const struct orma_proto_desc orma_pb_hypervisor_hyp_exit_ftrace_event_desc = {
 	hypervisor_hyp_exit_ftrace_event_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_hypervisor_hyp_exit_ftrace_event), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_hyp_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_iommu_idmap_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, from), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, to), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, prot), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, from), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, to), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event, prot), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char hypervisor_iommu_idmap_ftrace_event_names[] = {
 	"HypervisorIommuIdmapFtraceEvent"
@@ -54,14 +54,14 @@ static const char hypervisor_iommu_idmap_ftrace_event_names[] = {
 	"\0prot"};
 const struct orma_proto_desc orma_pb_hypervisor_iommu_idmap_ftrace_event_desc = {
 	hypervisor_iommu_idmap_ftrace_event_names,
-	hypervisor_iommu_idmap_ftrace_event_fields, NULL, NULL,
+	hypervisor_iommu_idmap_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_iommu_idmap_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_psci_mem_protect_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event, count), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 42, offsetof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event, was), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event, count), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 42, offsetof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event, was), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hypervisor_psci_mem_protect_ftrace_event_names[] = {
 	"HypervisorPsciMemProtectFtraceEvent"
@@ -69,14 +69,14 @@ static const char hypervisor_psci_mem_protect_ftrace_event_names[] = {
 	"\0was"};
 const struct orma_proto_desc orma_pb_hypervisor_psci_mem_protect_ftrace_event_desc = {
 	hypervisor_psci_mem_protect_ftrace_event_names,
-	hypervisor_psci_mem_protect_ftrace_event_fields, NULL, NULL,
+	hypervisor_psci_mem_protect_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_psci_mem_protect_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_host_mem_abort_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event, esr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event, esr), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hypervisor_host_mem_abort_ftrace_event_names[] = {
 	"HypervisorHostMemAbortFtraceEvent"
@@ -84,7 +84,7 @@ static const char hypervisor_host_mem_abort_ftrace_event_names[] = {
 	"\0addr"};
 const struct orma_proto_desc orma_pb_hypervisor_host_mem_abort_ftrace_event_desc = {
 	hypervisor_host_mem_abort_ftrace_event_names,
-	hypervisor_host_mem_abort_ftrace_event_fields, NULL, NULL,
+	hypervisor_host_mem_abort_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_host_mem_abort_ftrace_event) <= UINT16_MAX, "fits struct_size");
@@ -93,33 +93,33 @@ static const char hypervisor_hyp_enter_ftrace_event_names[] = {
 	"HypervisorHypEnterFtraceEvent"};
 const struct orma_proto_desc orma_pb_hypervisor_hyp_enter_ftrace_event_desc = {
 	hypervisor_hyp_enter_ftrace_event_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_hypervisor_hyp_enter_ftrace_event), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_hyp_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_iommu_idmap_complete_ftrace_event_fields[] = {
-	{1, 40, offsetof(struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event, map), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event, map), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char hypervisor_iommu_idmap_complete_ftrace_event_names[] = {
 	"HypervisorIommuIdmapCompleteFtraceEvent"
 	"\0map"};
 const struct orma_proto_desc orma_pb_hypervisor_iommu_idmap_complete_ftrace_event_desc = {
 	hypervisor_iommu_idmap_complete_ftrace_event_names,
-	hypervisor_iommu_idmap_complete_ftrace_event_fields, NULL, NULL,
+	hypervisor_iommu_idmap_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_iommu_idmap_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hypervisor_vcpu_illegal_trap_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event, esr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event, esr), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hypervisor_vcpu_illegal_trap_ftrace_event_names[] = {
 	"HypervisorVcpuIllegalTrapFtraceEvent"
 	"\0esr"};
 const struct orma_proto_desc orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event_desc = {
 	hypervisor_vcpu_illegal_trap_ftrace_event_names,
-	hypervisor_vcpu_illegal_trap_ftrace_event_fields, NULL, NULL,
+	hypervisor_vcpu_illegal_trap_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hypervisor_vcpu_illegal_trap_ftrace_event) <= UINT16_MAX, "fits struct_size");

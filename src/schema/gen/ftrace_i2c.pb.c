@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_i2c.pb.h"
 
 static const struct orma_proto_field_desc i2c_read_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_i2c_read_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_i2c_read_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_i2c_read_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_i2c_read_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_i2c_read_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_i2c_read_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_i2c_read_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_i2c_read_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_i2c_read_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_i2c_read_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char i2c_read_ftrace_event_names[] = {
 	"I2cReadFtraceEvent"
@@ -19,18 +19,18 @@ static const char i2c_read_ftrace_event_names[] = {
 	"\0len"};
 const struct orma_proto_desc orma_pb_i2c_read_ftrace_event_desc = {
 	i2c_read_ftrace_event_names,
-	i2c_read_ftrace_event_fields, NULL, NULL,
+	i2c_read_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_i2c_read_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_i2c_read_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc i2c_write_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_i2c_write_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_i2c_write_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_i2c_write_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_i2c_write_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_i2c_write_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 53, offsetof(struct orma_pb_i2c_write_ftrace_event, buf), 5, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_i2c_write_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_i2c_write_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_i2c_write_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_i2c_write_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_i2c_write_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 53, offsetof(struct orma_pb_i2c_write_ftrace_event, buf), 5, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char i2c_write_ftrace_event_names[] = {
 	"I2cWriteFtraceEvent"
@@ -42,15 +42,15 @@ static const char i2c_write_ftrace_event_names[] = {
 	"\0buf"};
 const struct orma_proto_desc orma_pb_i2c_write_ftrace_event_desc = {
 	i2c_write_ftrace_event_names,
-	i2c_write_ftrace_event_fields, NULL, NULL,
+	i2c_write_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_i2c_write_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_i2c_write_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc i2c_result_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_i2c_result_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_i2c_result_ftrace_event, nr_msgs), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_i2c_result_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_i2c_result_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_i2c_result_ftrace_event, nr_msgs), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_i2c_result_ftrace_event, ret), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char i2c_result_ftrace_event_names[] = {
 	"I2cResultFtraceEvent"
@@ -59,18 +59,18 @@ static const char i2c_result_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_i2c_result_ftrace_event_desc = {
 	i2c_result_ftrace_event_names,
-	i2c_result_ftrace_event_fields, NULL, NULL,
+	i2c_result_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_i2c_result_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_i2c_result_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc i2c_reply_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_i2c_reply_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_i2c_reply_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_i2c_reply_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_i2c_reply_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_i2c_reply_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 53, offsetof(struct orma_pb_i2c_reply_ftrace_event, buf), 5, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_i2c_reply_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_i2c_reply_ftrace_event, msg_nr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_i2c_reply_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_i2c_reply_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_i2c_reply_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 53, offsetof(struct orma_pb_i2c_reply_ftrace_event, buf), 5, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char i2c_reply_ftrace_event_names[] = {
 	"I2cReplyFtraceEvent"
@@ -82,17 +82,17 @@ static const char i2c_reply_ftrace_event_names[] = {
 	"\0buf"};
 const struct orma_proto_desc orma_pb_i2c_reply_ftrace_event_desc = {
 	i2c_reply_ftrace_event_names,
-	i2c_reply_ftrace_event_fields, NULL, NULL,
+	i2c_reply_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_i2c_reply_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_i2c_reply_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc smbus_read_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_smbus_read_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_smbus_read_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_smbus_read_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_smbus_read_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_smbus_read_ftrace_event, protocol), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_smbus_read_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_smbus_read_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_smbus_read_ftrace_event, addr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_smbus_read_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_smbus_read_ftrace_event, protocol), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char smbus_read_ftrace_event_names[] = {
 	"SmbusReadFtraceEvent"
@@ -103,18 +103,18 @@ static const char smbus_read_ftrace_event_names[] = {
 	"\0protocol"};
 const struct orma_proto_desc orma_pb_smbus_read_ftrace_event_desc = {
 	smbus_read_ftrace_event_names,
-	smbus_read_ftrace_event_fields, NULL, NULL,
+	smbus_read_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_smbus_read_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_smbus_read_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc smbus_write_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_smbus_write_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_smbus_write_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_smbus_write_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_smbus_write_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_smbus_write_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_smbus_write_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_smbus_write_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_smbus_write_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_smbus_write_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_smbus_write_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_smbus_write_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_smbus_write_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char smbus_write_ftrace_event_names[] = {
 	"SmbusWriteFtraceEvent"
@@ -126,19 +126,19 @@ static const char smbus_write_ftrace_event_names[] = {
 	"\0protocol"};
 const struct orma_proto_desc orma_pb_smbus_write_ftrace_event_desc = {
 	smbus_write_ftrace_event_names,
-	smbus_write_ftrace_event_fields, NULL, NULL,
+	smbus_write_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_smbus_write_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_smbus_write_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc smbus_result_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_smbus_result_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_smbus_result_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_smbus_result_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_smbus_result_ftrace_event, read_write), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_smbus_result_ftrace_event, command), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 64, offsetof(struct orma_pb_smbus_result_ftrace_event, res), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 68, offsetof(struct orma_pb_smbus_result_ftrace_event, protocol), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_smbus_result_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_smbus_result_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_smbus_result_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_smbus_result_ftrace_event, read_write), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 56, offsetof(struct orma_pb_smbus_result_ftrace_event, command), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 64, offsetof(struct orma_pb_smbus_result_ftrace_event, res), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 68, offsetof(struct orma_pb_smbus_result_ftrace_event, protocol), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char smbus_result_ftrace_event_names[] = {
 	"SmbusResultFtraceEvent"
@@ -151,18 +151,18 @@ static const char smbus_result_ftrace_event_names[] = {
 	"\0protocol"};
 const struct orma_proto_desc orma_pb_smbus_result_ftrace_event_desc = {
 	smbus_result_ftrace_event_names,
-	smbus_result_ftrace_event_fields, NULL, NULL,
+	smbus_result_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_smbus_result_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_smbus_result_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc smbus_reply_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_smbus_reply_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_smbus_reply_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_smbus_reply_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_smbus_reply_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_smbus_reply_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_smbus_reply_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_smbus_reply_ftrace_event, adapter_nr), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_smbus_reply_ftrace_event, addr), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_smbus_reply_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_smbus_reply_ftrace_event, command), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_smbus_reply_ftrace_event, len), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_smbus_reply_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char smbus_reply_ftrace_event_names[] = {
 	"SmbusReplyFtraceEvent"
@@ -174,7 +174,7 @@ static const char smbus_reply_ftrace_event_names[] = {
 	"\0protocol"};
 const struct orma_proto_desc orma_pb_smbus_reply_ftrace_event_desc = {
 	smbus_reply_ftrace_event_names,
-	smbus_reply_ftrace_event_fields, NULL, NULL,
+	smbus_reply_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_smbus_reply_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_smbus_reply_ftrace_event) <= UINT16_MAX, "fits struct_size");

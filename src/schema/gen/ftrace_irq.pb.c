@@ -4,48 +4,48 @@
 #include "schema/gen/ftrace_irq.pb.h"
 
 static const struct orma_proto_field_desc softirq_entry_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_softirq_entry_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_softirq_entry_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char softirq_entry_ftrace_event_names[] = {
 	"SoftirqEntryFtraceEvent"
 	"\0vec"};
 const struct orma_proto_desc orma_pb_softirq_entry_ftrace_event_desc = {
 	softirq_entry_ftrace_event_names,
-	softirq_entry_ftrace_event_fields, NULL, NULL,
+	softirq_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_softirq_entry_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_softirq_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc softirq_exit_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_softirq_exit_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_softirq_exit_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char softirq_exit_ftrace_event_names[] = {
 	"SoftirqExitFtraceEvent"
 	"\0vec"};
 const struct orma_proto_desc orma_pb_softirq_exit_ftrace_event_desc = {
 	softirq_exit_ftrace_event_names,
-	softirq_exit_ftrace_event_fields, NULL, NULL,
+	softirq_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_softirq_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_softirq_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc softirq_raise_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_softirq_raise_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_softirq_raise_ftrace_event, vec), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char softirq_raise_ftrace_event_names[] = {
 	"SoftirqRaiseFtraceEvent"
 	"\0vec"};
 const struct orma_proto_desc orma_pb_softirq_raise_ftrace_event_desc = {
 	softirq_raise_ftrace_event_names,
-	softirq_raise_ftrace_event_fields, NULL, NULL,
+	softirq_raise_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_softirq_raise_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_softirq_raise_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc irq_handler_entry_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, handler), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 36, offsetof(struct orma_pb_irq_handler_entry_ftrace_event, handler), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char irq_handler_entry_ftrace_event_names[] = {
 	"IrqHandlerEntryFtraceEvent"
@@ -54,14 +54,14 @@ static const char irq_handler_entry_ftrace_event_names[] = {
 	"\0handler"};
 const struct orma_proto_desc orma_pb_irq_handler_entry_ftrace_event_desc = {
 	irq_handler_entry_ftrace_event_names,
-	irq_handler_entry_ftrace_event_fields, NULL, NULL,
+	irq_handler_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_irq_handler_entry_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_irq_handler_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc irq_handler_exit_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_irq_handler_exit_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_irq_handler_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_irq_handler_exit_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_irq_handler_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char irq_handler_exit_ftrace_event_names[] = {
 	"IrqHandlerExitFtraceEvent"
@@ -69,66 +69,66 @@ static const char irq_handler_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_irq_handler_exit_ftrace_event_desc = {
 	irq_handler_exit_ftrace_event_names,
-	irq_handler_exit_ftrace_event_fields, NULL, NULL,
+	irq_handler_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_irq_handler_exit_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_irq_handler_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc local_timer_entry_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_local_timer_entry_ftrace_event, vector), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_local_timer_entry_ftrace_event, vector), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char local_timer_entry_ftrace_event_names[] = {
 	"LocalTimerEntryFtraceEvent"
 	"\0vector"};
 const struct orma_proto_desc orma_pb_local_timer_entry_ftrace_event_desc = {
 	local_timer_entry_ftrace_event_names,
-	local_timer_entry_ftrace_event_fields, NULL, NULL,
+	local_timer_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_local_timer_entry_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_local_timer_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc local_timer_exit_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_local_timer_exit_ftrace_event, vector), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_local_timer_exit_ftrace_event, vector), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char local_timer_exit_ftrace_event_names[] = {
 	"LocalTimerExitFtraceEvent"
 	"\0vector"};
 const struct orma_proto_desc orma_pb_local_timer_exit_ftrace_event_desc = {
 	local_timer_exit_ftrace_event_names,
-	local_timer_exit_ftrace_event_fields, NULL, NULL,
+	local_timer_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_local_timer_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_local_timer_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipi_entry_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_ipi_entry_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_ipi_entry_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipi_entry_ftrace_event_names[] = {
 	"IpiEntryFtraceEvent"
 	"\0reason"};
 const struct orma_proto_desc orma_pb_ipi_entry_ftrace_event_desc = {
 	ipi_entry_ftrace_event_names,
-	ipi_entry_ftrace_event_fields, NULL, NULL,
+	ipi_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ipi_entry_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipi_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipi_exit_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_ipi_exit_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_ipi_exit_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipi_exit_ftrace_event_names[] = {
 	"IpiExitFtraceEvent"
 	"\0reason"};
 const struct orma_proto_desc orma_pb_ipi_exit_ftrace_event_desc = {
 	ipi_exit_ftrace_event_names,
-	ipi_exit_ftrace_event_fields, NULL, NULL,
+	ipi_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ipi_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipi_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipi_raise_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_ipi_raise_ftrace_event, target_cpus), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_ipi_raise_ftrace_event, reason), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_ipi_raise_ftrace_event, target_cpus), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_ipi_raise_ftrace_event, reason), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipi_raise_ftrace_event_names[] = {
 	"IpiRaiseFtraceEvent"
@@ -136,7 +136,7 @@ static const char ipi_raise_ftrace_event_names[] = {
 	"\0reason"};
 const struct orma_proto_desc orma_pb_ipi_raise_ftrace_event_desc = {
 	ipi_raise_ftrace_event_names,
-	ipi_raise_ftrace_event_fields, NULL, NULL,
+	ipi_raise_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ipi_raise_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipi_raise_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_kmem.pb.h"
 
 static const struct orma_proto_field_desc kfree_ftrace_event_fields[] = {
-	{1, 17, offsetof(struct orma_pb_kfree_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_kfree_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_kfree_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 27, offsetof(struct orma_pb_kfree_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kfree_ftrace_event_names[] = {
 	"KfreeFtraceEvent"
@@ -13,17 +13,17 @@ static const char kfree_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kfree_ftrace_event_desc = {
 	kfree_ftrace_event_names,
-	kfree_ftrace_event_fields, NULL, NULL,
+	kfree_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kfree_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kfree_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kmalloc_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_kmalloc_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_kmalloc_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_kmalloc_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_kmalloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_kmalloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_kmalloc_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_kmalloc_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_kmalloc_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 51, offsetof(struct orma_pb_kmalloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 61, offsetof(struct orma_pb_kmalloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kmalloc_ftrace_event_names[] = {
 	"KmallocFtraceEvent"
@@ -34,18 +34,18 @@ static const char kmalloc_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kmalloc_ftrace_event_desc = {
 	kmalloc_ftrace_event_names,
-	kmalloc_ftrace_event_fields, NULL, NULL,
+	kmalloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kmalloc_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kmalloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kmalloc_node_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_kmalloc_node_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_kmalloc_node_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_kmalloc_node_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 55, offsetof(struct orma_pb_kmalloc_node_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 65, offsetof(struct orma_pb_kmalloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 70, offsetof(struct orma_pb_kmalloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_kmalloc_node_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_kmalloc_node_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 45, offsetof(struct orma_pb_kmalloc_node_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 55, offsetof(struct orma_pb_kmalloc_node_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 65, offsetof(struct orma_pb_kmalloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 70, offsetof(struct orma_pb_kmalloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kmalloc_node_ftrace_event_names[] = {
 	"KmallocNodeFtraceEvent"
@@ -57,17 +57,17 @@ static const char kmalloc_node_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kmalloc_node_ftrace_event_desc = {
 	kmalloc_node_ftrace_event_names,
-	kmalloc_node_ftrace_event_fields, NULL, NULL,
+	kmalloc_node_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kmalloc_node_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kmalloc_node_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kmem_cache_alloc_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 48, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 58, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 68, offsetof(struct orma_pb_kmem_cache_alloc_ftrace_event, ptr), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kmem_cache_alloc_ftrace_event_names[] = {
 	"KmemCacheAllocFtraceEvent"
@@ -78,18 +78,18 @@ static const char kmem_cache_alloc_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kmem_cache_alloc_ftrace_event_desc = {
 	kmem_cache_alloc_ftrace_event_names,
-	kmem_cache_alloc_ftrace_event_fields, NULL, NULL,
+	kmem_cache_alloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kmem_cache_alloc_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kmem_cache_alloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kmem_cache_alloc_node_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 42, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 72, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 77, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, bytes_alloc), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 42, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, bytes_req), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 52, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, call_site), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 62, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, gfp_flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 72, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, node), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 77, offsetof(struct orma_pb_kmem_cache_alloc_node_ftrace_event, ptr), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kmem_cache_alloc_node_ftrace_event_names[] = {
 	"KmemCacheAllocNodeFtraceEvent"
@@ -101,14 +101,14 @@ static const char kmem_cache_alloc_node_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kmem_cache_alloc_node_ftrace_event_desc = {
 	kmem_cache_alloc_node_ftrace_event_names,
-	kmem_cache_alloc_node_ftrace_event_fields, NULL, NULL,
+	kmem_cache_alloc_node_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kmem_cache_alloc_node_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kmem_cache_alloc_node_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kmem_cache_free_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, call_site), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_kmem_cache_free_ftrace_event, ptr), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kmem_cache_free_ftrace_event_names[] = {
 	"KmemCacheFreeFtraceEvent"
@@ -116,17 +116,17 @@ static const char kmem_cache_free_ftrace_event_names[] = {
 	"\0ptr"};
 const struct orma_proto_desc orma_pb_kmem_cache_free_ftrace_event_desc = {
 	kmem_cache_free_ftrace_event_names,
-	kmem_cache_free_ftrace_event_fields, NULL, NULL,
+	kmem_cache_free_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kmem_cache_free_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kmem_cache_free_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_alloc_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, gfp_flags), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, migratetype), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, page), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, pfn), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, gfp_flags), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, migratetype), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, order), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, page), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 56, offsetof(struct orma_pb_mm_page_alloc_ftrace_event, pfn), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_alloc_ftrace_event_names[] = {
 	"MmPageAllocFtraceEvent"
@@ -137,19 +137,19 @@ static const char mm_page_alloc_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_alloc_ftrace_event_desc = {
 	mm_page_alloc_ftrace_event_names,
-	mm_page_alloc_ftrace_event_fields, NULL, NULL,
+	mm_page_alloc_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_alloc_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_alloc_extfrag_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, alloc_migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 48, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, alloc_order), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 60, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, fallback_migratetype), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 81, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, fallback_order), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 96, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 101, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, change_ownership), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 118, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, pfn), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, alloc_migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 48, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, alloc_order), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 60, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, fallback_migratetype), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 81, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, fallback_order), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 96, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, page), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 101, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, change_ownership), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 118, offsetof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event, pfn), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_alloc_extfrag_ftrace_event_names[] = {
 	"MmPageAllocExtfragFtraceEvent"
@@ -162,16 +162,16 @@ static const char mm_page_alloc_extfrag_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_alloc_extfrag_ftrace_event_desc = {
 	mm_page_alloc_extfrag_ftrace_event_names,
-	mm_page_alloc_extfrag_ftrace_event_fields, NULL, NULL,
+	mm_page_alloc_extfrag_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_alloc_extfrag_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_alloc_zone_locked_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 45, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 51, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 45, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 51, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 56, offsetof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_alloc_zone_locked_ftrace_event_names[] = {
 	"MmPageAllocZoneLockedFtraceEvent"
@@ -181,15 +181,15 @@ static const char mm_page_alloc_zone_locked_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_alloc_zone_locked_ftrace_event_desc = {
 	mm_page_alloc_zone_locked_ftrace_event_names,
-	mm_page_alloc_zone_locked_ftrace_event_fields, NULL, NULL,
+	mm_page_alloc_zone_locked_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_alloc_zone_locked_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_free_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_mm_page_free_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_mm_page_free_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_mm_page_free_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_mm_page_free_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_mm_page_free_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_mm_page_free_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_free_ftrace_event_names[] = {
 	"MmPageFreeFtraceEvent"
@@ -198,15 +198,15 @@ static const char mm_page_free_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_free_ftrace_event_desc = {
 	mm_page_free_ftrace_event_names,
-	mm_page_free_ftrace_event_fields, NULL, NULL,
+	mm_page_free_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_free_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_free_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_free_batched_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, cold), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, cold), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, page), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_mm_page_free_batched_ftrace_event, pfn), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_free_batched_ftrace_event_names[] = {
 	"MmPageFreeBatchedFtraceEvent"
@@ -215,16 +215,16 @@ static const char mm_page_free_batched_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_free_batched_ftrace_event_desc = {
 	mm_page_free_batched_ftrace_event_names,
-	mm_page_free_batched_ftrace_event_fields, NULL, NULL,
+	mm_page_free_batched_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_free_batched_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_free_batched_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_page_pcpu_drain_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, migratetype), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 39, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 45, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, page), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 50, offsetof(struct orma_pb_mm_page_pcpu_drain_ftrace_event, pfn), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_page_pcpu_drain_ftrace_event_names[] = {
 	"MmPagePcpuDrainFtraceEvent"
@@ -234,16 +234,16 @@ static const char mm_page_pcpu_drain_ftrace_event_names[] = {
 	"\0pfn"};
 const struct orma_proto_desc orma_pb_mm_page_pcpu_drain_ftrace_event_desc = {
 	mm_page_pcpu_drain_ftrace_event_names,
-	mm_page_pcpu_drain_ftrace_event_fields, NULL, NULL,
+	mm_page_pcpu_drain_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_page_pcpu_drain_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_page_pcpu_drain_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc rss_stat_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_rss_stat_ftrace_event, member), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_rss_stat_ftrace_event, size), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_rss_stat_ftrace_event, curr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_rss_stat_ftrace_event, mm_id), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_rss_stat_ftrace_event, member), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 26, offsetof(struct orma_pb_rss_stat_ftrace_event, size), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 31, offsetof(struct orma_pb_rss_stat_ftrace_event, curr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 36, offsetof(struct orma_pb_rss_stat_ftrace_event, mm_id), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char rss_stat_ftrace_event_names[] = {
 	"RssStatFtraceEvent"
@@ -253,18 +253,18 @@ static const char rss_stat_ftrace_event_names[] = {
 	"\0mm_id"};
 const struct orma_proto_desc orma_pb_rss_stat_ftrace_event_desc = {
 	rss_stat_ftrace_event_names,
-	rss_stat_ftrace_event_fields, NULL, NULL,
+	rss_stat_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_rss_stat_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_rss_stat_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_alloc_contig_migrate_range_info_ftrace_event_fields[] = {
-	{1, 41, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, start), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 47, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, end), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 51, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_migrated), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 63, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_reclaimed), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 76, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_mapped), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 86, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, migratetype), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 41, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, start), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 47, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, end), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 51, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_migrated), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 63, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_reclaimed), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 76, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, nr_mapped), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 86, offsetof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event, migratetype), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_alloc_contig_migrate_range_info_ftrace_event_names[] = {
 	"MmAllocContigMigrateRangeInfoFtraceEvent"
@@ -276,7 +276,7 @@ static const char mm_alloc_contig_migrate_range_info_ftrace_event_names[] = {
 	"\0migratetype"};
 const struct orma_proto_desc orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event_desc = {
 	mm_alloc_contig_migrate_range_info_ftrace_event_names,
-	mm_alloc_contig_migrate_range_info_ftrace_event_fields, NULL, NULL,
+	mm_alloc_contig_migrate_range_info_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_alloc_contig_migrate_range_info_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,21 +4,21 @@
 #include "schema/gen/ftrace_kvm.pb.h"
 
 static const struct orma_proto_field_desc kvm_access_fault_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kvm_access_fault_ftrace_event, ipa), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kvm_access_fault_ftrace_event, ipa), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_access_fault_ftrace_event_names[] = {
 	"KvmAccessFaultFtraceEvent"
 	"\0ipa"};
 const struct orma_proto_desc orma_pb_kvm_access_fault_ftrace_event_desc = {
 	kvm_access_fault_ftrace_event_names,
-	kvm_access_fault_ftrace_event_fields, NULL, NULL,
+	kvm_access_fault_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_access_fault_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_access_fault_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_ack_irq_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, irqchip), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, pin), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, irqchip), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_kvm_ack_irq_ftrace_event, pin), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_ack_irq_ftrace_event_names[] = {
 	"KvmAckIrqFtraceEvent"
@@ -26,14 +26,14 @@ static const char kvm_ack_irq_ftrace_event_names[] = {
 	"\0pin"};
 const struct orma_proto_desc orma_pb_kvm_ack_irq_ftrace_event_desc = {
 	kvm_ack_irq_ftrace_event_names,
-	kvm_ack_irq_ftrace_event_fields, NULL, NULL,
+	kvm_ack_irq_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_ack_irq_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_ack_irq_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_age_hva_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 25, offsetof(struct orma_pb_kvm_age_hva_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_age_hva_ftrace_event_names[] = {
 	"KvmAgeHvaFtraceEvent"
@@ -41,16 +41,16 @@ static const char kvm_age_hva_ftrace_event_names[] = {
 	"\0start"};
 const struct orma_proto_desc orma_pb_kvm_age_hva_ftrace_event_desc = {
 	kvm_age_hva_ftrace_event_names,
-	kvm_age_hva_ftrace_event_fields, NULL, NULL,
+	kvm_age_hva_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_age_hva_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_age_hva_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_age_page_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_kvm_age_page_ftrace_event, gfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_kvm_age_page_ftrace_event, hva), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_kvm_age_page_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_kvm_age_page_ftrace_event, referenced), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_kvm_age_page_ftrace_event, gfn), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_kvm_age_page_ftrace_event, hva), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 30, offsetof(struct orma_pb_kvm_age_page_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 36, offsetof(struct orma_pb_kvm_age_page_ftrace_event, referenced), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_age_page_ftrace_event_names[] = {
 	"KvmAgePageFtraceEvent"
@@ -60,27 +60,27 @@ static const char kvm_age_page_ftrace_event_names[] = {
 	"\0referenced"};
 const struct orma_proto_desc orma_pb_kvm_age_page_ftrace_event_desc = {
 	kvm_age_page_ftrace_event_names,
-	kvm_age_page_ftrace_event_fields, NULL, NULL,
+	kvm_age_page_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_age_page_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_age_page_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_arm_clear_debug_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_kvm_arm_clear_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_kvm_arm_clear_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_arm_clear_debug_ftrace_event_names[] = {
 	"KvmArmClearDebugFtraceEvent"
 	"\0guest_debug"};
 const struct orma_proto_desc orma_pb_kvm_arm_clear_debug_ftrace_event_desc = {
 	kvm_arm_clear_debug_ftrace_event_names,
-	kvm_arm_clear_debug_ftrace_event_fields, NULL, NULL,
+	kvm_arm_clear_debug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_arm_clear_debug_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_arm_clear_debug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_arm_set_dreg32_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, value), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event, value), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_arm_set_dreg32_ftrace_event_names[] = {
 	"KvmArmSetDreg32FtraceEvent"
@@ -88,14 +88,14 @@ static const char kvm_arm_set_dreg32_ftrace_event_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_kvm_arm_set_dreg32_ftrace_event_desc = {
 	kvm_arm_set_dreg32_ftrace_event_names,
-	kvm_arm_set_dreg32_ftrace_event_fields, NULL, NULL,
+	kvm_arm_set_dreg32_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_arm_set_dreg32_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_arm_set_regset_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_kvm_arm_set_regset_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char kvm_arm_set_regset_ftrace_event_names[] = {
 	"KvmArmSetRegsetFtraceEvent"
@@ -103,14 +103,14 @@ static const char kvm_arm_set_regset_ftrace_event_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_kvm_arm_set_regset_ftrace_event_desc = {
 	kvm_arm_set_regset_ftrace_event_names,
-	kvm_arm_set_regset_ftrace_event_fields, NULL, NULL,
+	kvm_arm_set_regset_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_arm_set_regset_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_arm_set_regset_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_arm_setup_debug_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_kvm_arm_setup_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_arm_setup_debug_ftrace_event_names[] = {
 	"KvmArmSetupDebugFtraceEvent"
@@ -118,28 +118,28 @@ static const char kvm_arm_setup_debug_ftrace_event_names[] = {
 	"\0vcpu"};
 const struct orma_proto_desc orma_pb_kvm_arm_setup_debug_ftrace_event_desc = {
 	kvm_arm_setup_debug_ftrace_event_names,
-	kvm_arm_setup_debug_ftrace_event_fields, NULL, NULL,
+	kvm_arm_setup_debug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_arm_setup_debug_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_arm_setup_debug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_entry_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_kvm_entry_ftrace_event, vcpu_pc), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_kvm_entry_ftrace_event, vcpu_pc), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_entry_ftrace_event_names[] = {
 	"KvmEntryFtraceEvent"
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_entry_ftrace_event_desc = {
 	kvm_entry_ftrace_event_names,
-	kvm_entry_ftrace_event_fields, NULL, NULL,
+	kvm_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_entry_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_exit_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_kvm_exit_ftrace_event, esr_ec), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_kvm_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_kvm_exit_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_kvm_exit_ftrace_event, esr_ec), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 26, offsetof(struct orma_pb_kvm_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 30, offsetof(struct orma_pb_kvm_exit_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_exit_ftrace_event_names[] = {
 	"KvmExitFtraceEvent"
@@ -148,29 +148,29 @@ static const char kvm_exit_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_exit_ftrace_event_desc = {
 	kvm_exit_ftrace_event_names,
-	kvm_exit_ftrace_event_fields, NULL, NULL,
+	kvm_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_fpu_ftrace_event_fields[] = {
-	{1, 18, offsetof(struct orma_pb_kvm_fpu_ftrace_event, load), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_kvm_fpu_ftrace_event, load), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_fpu_ftrace_event_names[] = {
 	"KvmFpuFtraceEvent"
 	"\0load"};
 const struct orma_proto_desc orma_pb_kvm_fpu_ftrace_event_desc = {
 	kvm_fpu_ftrace_event_names,
-	kvm_fpu_ftrace_event_fields, NULL, NULL,
+	kvm_fpu_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_fpu_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_fpu_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_get_timer_map_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, direct_ptimer), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, direct_vtimer), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 54, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, emul_ptimer), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 66, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, vcpu_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, direct_ptimer), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, direct_vtimer), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 54, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, emul_ptimer), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 66, offsetof(struct orma_pb_kvm_get_timer_map_ftrace_event, vcpu_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_get_timer_map_ftrace_event_names[] = {
 	"KvmGetTimerMapFtraceEvent"
@@ -180,16 +180,16 @@ static const char kvm_get_timer_map_ftrace_event_names[] = {
 	"\0vcpu_id"};
 const struct orma_proto_desc orma_pb_kvm_get_timer_map_ftrace_event_desc = {
 	kvm_get_timer_map_ftrace_event_names,
-	kvm_get_timer_map_ftrace_event_fields, NULL, NULL,
+	kvm_get_timer_map_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_get_timer_map_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_get_timer_map_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_guest_fault_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, hsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, hxfar), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, ipa), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 39, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, vcpu_pc), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, hsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, hxfar), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, ipa), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 39, offsetof(struct orma_pb_kvm_guest_fault_ftrace_event, vcpu_pc), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_guest_fault_ftrace_event_names[] = {
 	"KvmGuestFaultFtraceEvent"
@@ -199,28 +199,28 @@ static const char kvm_guest_fault_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_guest_fault_ftrace_event_desc = {
 	kvm_guest_fault_ftrace_event_names,
-	kvm_guest_fault_ftrace_event_fields, NULL, NULL,
+	kvm_guest_fault_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_guest_fault_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_guest_fault_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_handle_sys_reg_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_kvm_handle_sys_reg_ftrace_event, hsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_kvm_handle_sys_reg_ftrace_event, hsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_handle_sys_reg_ftrace_event_names[] = {
 	"KvmHandleSysRegFtraceEvent"
 	"\0hsr"};
 const struct orma_proto_desc orma_pb_kvm_handle_sys_reg_ftrace_event_desc = {
 	kvm_handle_sys_reg_ftrace_event_names,
-	kvm_handle_sys_reg_ftrace_event_fields, NULL, NULL,
+	kvm_handle_sys_reg_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_handle_sys_reg_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_handle_sys_reg_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_hvc_arm64_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, imm), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, r0), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 30, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, imm), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 27, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, r0), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 30, offsetof(struct orma_pb_kvm_hvc_arm64_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_hvc_arm64_ftrace_event_names[] = {
 	"KvmHvcArm64FtraceEvent"
@@ -229,16 +229,16 @@ static const char kvm_hvc_arm64_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_hvc_arm64_ftrace_event_desc = {
 	kvm_hvc_arm64_ftrace_event_names,
-	kvm_hvc_arm64_ftrace_event_fields, NULL, NULL,
+	kvm_hvc_arm64_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_hvc_arm64_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_hvc_arm64_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_irq_line_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, irq_num), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, vcpu_idx), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, irq_num), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_kvm_irq_line_ftrace_event, vcpu_idx), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_irq_line_ftrace_event_names[] = {
 	"KvmIrqLineFtraceEvent"
@@ -248,16 +248,16 @@ static const char kvm_irq_line_ftrace_event_names[] = {
 	"\0vcpu_idx"};
 const struct orma_proto_desc orma_pb_kvm_irq_line_ftrace_event_desc = {
 	kvm_irq_line_ftrace_event_names,
-	kvm_irq_line_ftrace_event_fields, NULL, NULL,
+	kvm_irq_line_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_irq_line_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_irq_line_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_mmio_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_kvm_mmio_ftrace_event, gpa), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_kvm_mmio_ftrace_event, len), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 27, offsetof(struct orma_pb_kvm_mmio_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 32, offsetof(struct orma_pb_kvm_mmio_ftrace_event, val), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_kvm_mmio_ftrace_event, gpa), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 23, offsetof(struct orma_pb_kvm_mmio_ftrace_event, len), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 27, offsetof(struct orma_pb_kvm_mmio_ftrace_event, type), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 32, offsetof(struct orma_pb_kvm_mmio_ftrace_event, val), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_mmio_ftrace_event_names[] = {
 	"KvmMmioFtraceEvent"
@@ -267,15 +267,15 @@ static const char kvm_mmio_ftrace_event_names[] = {
 	"\0val"};
 const struct orma_proto_desc orma_pb_kvm_mmio_ftrace_event_desc = {
 	kvm_mmio_ftrace_event_names,
-	kvm_mmio_ftrace_event_fields, NULL, NULL,
+	kvm_mmio_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_mmio_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_mmio_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_mmio_emulate_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, cpsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, instr), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, cpsr), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, instr), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_kvm_mmio_emulate_ftrace_event, vcpu_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_mmio_emulate_ftrace_event_names[] = {
 	"KvmMmioEmulateFtraceEvent"
@@ -284,14 +284,14 @@ static const char kvm_mmio_emulate_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_mmio_emulate_ftrace_event_desc = {
 	kvm_mmio_emulate_ftrace_event_names,
-	kvm_mmio_emulate_ftrace_event_fields, NULL, NULL,
+	kvm_mmio_emulate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_mmio_emulate_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_mmio_emulate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_set_guest_debug_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, guest_debug), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_kvm_set_guest_debug_ftrace_event, vcpu), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_set_guest_debug_ftrace_event_names[] = {
 	"KvmSetGuestDebugFtraceEvent"
@@ -299,15 +299,15 @@ static const char kvm_set_guest_debug_ftrace_event_names[] = {
 	"\0vcpu"};
 const struct orma_proto_desc orma_pb_kvm_set_guest_debug_ftrace_event_desc = {
 	kvm_set_guest_debug_ftrace_event_names,
-	kvm_set_guest_debug_ftrace_event_fields, NULL, NULL,
+	kvm_set_guest_debug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_set_guest_debug_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_set_guest_debug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_set_irq_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, gsi), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, irq_source_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, gsi), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, irq_source_id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_kvm_set_irq_ftrace_event, level), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_set_irq_ftrace_event_names[] = {
 	"KvmSetIrqFtraceEvent"
@@ -316,27 +316,27 @@ static const char kvm_set_irq_ftrace_event_names[] = {
 	"\0level"};
 const struct orma_proto_desc orma_pb_kvm_set_irq_ftrace_event_desc = {
 	kvm_set_irq_ftrace_event_names,
-	kvm_set_irq_ftrace_event_fields, NULL, NULL,
+	kvm_set_irq_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_set_irq_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_set_irq_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_set_spte_hva_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_kvm_set_spte_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_kvm_set_spte_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_set_spte_hva_ftrace_event_names[] = {
 	"KvmSetSpteHvaFtraceEvent"
 	"\0hva"};
 const struct orma_proto_desc orma_pb_kvm_set_spte_hva_ftrace_event_desc = {
 	kvm_set_spte_hva_ftrace_event_names,
-	kvm_set_spte_hva_ftrace_event_fields, NULL, NULL,
+	kvm_set_spte_hva_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_set_spte_hva_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_set_spte_hva_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_set_way_flush_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, cache), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, cache), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_kvm_set_way_flush_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_set_way_flush_ftrace_event_names[] = {
 	"KvmSetWayFlushFtraceEvent"
@@ -344,20 +344,20 @@ static const char kvm_set_way_flush_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_set_way_flush_ftrace_event_desc = {
 	kvm_set_way_flush_ftrace_event_names,
-	kvm_set_way_flush_ftrace_event_fields, NULL, NULL,
+	kvm_set_way_flush_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_set_way_flush_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_set_way_flush_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_sys_access_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, CRm), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, CRn), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op0), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op1), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 40, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op2), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 44, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, is_write), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 53, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, name), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 58, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, vcpu_pc), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, CRm), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, CRn), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op0), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 36, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op1), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 40, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, Op2), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 44, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, is_write), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 53, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, name), 6, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 58, offsetof(struct orma_pb_kvm_sys_access_ftrace_event, vcpu_pc), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_sys_access_ftrace_event_names[] = {
 	"KvmSysAccessFtraceEvent"
@@ -371,27 +371,27 @@ static const char kvm_sys_access_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_sys_access_ftrace_event_desc = {
 	kvm_sys_access_ftrace_event_names,
-	kvm_sys_access_ftrace_event_fields, NULL, NULL,
+	kvm_sys_access_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_sys_access_ftrace_event), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_sys_access_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_test_age_hva_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_kvm_test_age_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_kvm_test_age_hva_ftrace_event, hva), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_test_age_hva_ftrace_event_names[] = {
 	"KvmTestAgeHvaFtraceEvent"
 	"\0hva"};
 const struct orma_proto_desc orma_pb_kvm_test_age_hva_ftrace_event_desc = {
 	kvm_test_age_hva_ftrace_event_names,
-	kvm_test_age_hva_ftrace_event_fields, NULL, NULL,
+	kvm_test_age_hva_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_test_age_hva_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_test_age_hva_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_timer_emulate_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, should_fire), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, timer_idx), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, should_fire), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 39, offsetof(struct orma_pb_kvm_timer_emulate_ftrace_event, timer_idx), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_timer_emulate_ftrace_event_names[] = {
 	"KvmTimerEmulateFtraceEvent"
@@ -399,28 +399,28 @@ static const char kvm_timer_emulate_ftrace_event_names[] = {
 	"\0timer_idx"};
 const struct orma_proto_desc orma_pb_kvm_timer_emulate_ftrace_event_desc = {
 	kvm_timer_emulate_ftrace_event_names,
-	kvm_timer_emulate_ftrace_event_fields, NULL, NULL,
+	kvm_timer_emulate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_timer_emulate_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_timer_emulate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_timer_hrtimer_expire_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event, timer_idx), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event, timer_idx), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_timer_hrtimer_expire_ftrace_event_names[] = {
 	"KvmTimerHrtimerExpireFtraceEvent"
 	"\0timer_idx"};
 const struct orma_proto_desc orma_pb_kvm_timer_hrtimer_expire_ftrace_event_desc = {
 	kvm_timer_hrtimer_expire_ftrace_event_names,
-	kvm_timer_hrtimer_expire_ftrace_event_fields, NULL, NULL,
+	kvm_timer_hrtimer_expire_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_timer_hrtimer_expire_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_timer_restore_state_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, ctl), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, ctl), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_kvm_timer_restore_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_timer_restore_state_ftrace_event_names[] = {
 	"KvmTimerRestoreStateFtraceEvent"
@@ -429,15 +429,15 @@ static const char kvm_timer_restore_state_ftrace_event_names[] = {
 	"\0timer_idx"};
 const struct orma_proto_desc orma_pb_kvm_timer_restore_state_ftrace_event_desc = {
 	kvm_timer_restore_state_ftrace_event_names,
-	kvm_timer_restore_state_ftrace_event_fields, NULL, NULL,
+	kvm_timer_restore_state_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_timer_restore_state_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_timer_restore_state_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_timer_save_state_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, ctl), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, ctl), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, cval), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_kvm_timer_save_state_ftrace_event, timer_idx), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char kvm_timer_save_state_ftrace_event_names[] = {
 	"KvmTimerSaveStateFtraceEvent"
@@ -446,15 +446,15 @@ static const char kvm_timer_save_state_ftrace_event_names[] = {
 	"\0timer_idx"};
 const struct orma_proto_desc orma_pb_kvm_timer_save_state_ftrace_event_desc = {
 	kvm_timer_save_state_ftrace_event_names,
-	kvm_timer_save_state_ftrace_event_fields, NULL, NULL,
+	kvm_timer_save_state_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_timer_save_state_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_timer_save_state_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_timer_update_irq_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_kvm_timer_update_irq_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_timer_update_irq_ftrace_event_names[] = {
 	"KvmTimerUpdateIrqFtraceEvent"
@@ -463,15 +463,15 @@ static const char kvm_timer_update_irq_ftrace_event_names[] = {
 	"\0vcpu_id"};
 const struct orma_proto_desc orma_pb_kvm_timer_update_irq_ftrace_event_desc = {
 	kvm_timer_update_irq_ftrace_event_names,
-	kvm_timer_update_irq_ftrace_event_fields, NULL, NULL,
+	kvm_timer_update_irq_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_timer_update_irq_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_timer_update_irq_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_toggle_cache_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, now), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, was), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, now), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_kvm_toggle_cache_ftrace_event, was), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_toggle_cache_ftrace_event_names[] = {
 	"KvmToggleCacheFtraceEvent"
@@ -480,14 +480,14 @@ static const char kvm_toggle_cache_ftrace_event_names[] = {
 	"\0was"};
 const struct orma_proto_desc orma_pb_kvm_toggle_cache_ftrace_event_desc = {
 	kvm_toggle_cache_ftrace_event_names,
-	kvm_toggle_cache_ftrace_event_fields, NULL, NULL,
+	kvm_toggle_cache_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_toggle_cache_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_toggle_cache_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_unmap_hva_range_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, end), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_kvm_unmap_hva_range_ftrace_event, start), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_unmap_hva_range_ftrace_event_names[] = {
 	"KvmUnmapHvaRangeFtraceEvent"
@@ -495,28 +495,28 @@ static const char kvm_unmap_hva_range_ftrace_event_names[] = {
 	"\0start"};
 const struct orma_proto_desc orma_pb_kvm_unmap_hva_range_ftrace_event_desc = {
 	kvm_unmap_hva_range_ftrace_event_names,
-	kvm_unmap_hva_range_ftrace_event_fields, NULL, NULL,
+	kvm_unmap_hva_range_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_unmap_hva_range_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_unmap_hva_range_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_userspace_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_kvm_userspace_exit_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_kvm_userspace_exit_ftrace_event, reason), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_userspace_exit_ftrace_event_names[] = {
 	"KvmUserspaceExitFtraceEvent"
 	"\0reason"};
 const struct orma_proto_desc orma_pb_kvm_userspace_exit_ftrace_event_desc = {
 	kvm_userspace_exit_ftrace_event_names,
-	kvm_userspace_exit_ftrace_event_fields, NULL, NULL,
+	kvm_userspace_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_userspace_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_userspace_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_vcpu_wakeup_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, ns), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, valid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, waited), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, ns), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, valid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 34, offsetof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event, waited), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char kvm_vcpu_wakeup_ftrace_event_names[] = {
 	"KvmVcpuWakeupFtraceEvent"
@@ -525,14 +525,14 @@ static const char kvm_vcpu_wakeup_ftrace_event_names[] = {
 	"\0waited"};
 const struct orma_proto_desc orma_pb_kvm_vcpu_wakeup_ftrace_event_desc = {
 	kvm_vcpu_wakeup_ftrace_event_names,
-	kvm_vcpu_wakeup_ftrace_event_fields, NULL, NULL,
+	kvm_vcpu_wakeup_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_vcpu_wakeup_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kvm_wfx_arm64_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, is_wfe), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, is_wfe), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_kvm_wfx_arm64_ftrace_event, vcpu_pc), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kvm_wfx_arm64_ftrace_event_names[] = {
 	"KvmWfxArm64FtraceEvent"
@@ -540,16 +540,16 @@ static const char kvm_wfx_arm64_ftrace_event_names[] = {
 	"\0vcpu_pc"};
 const struct orma_proto_desc orma_pb_kvm_wfx_arm64_ftrace_event_desc = {
 	kvm_wfx_arm64_ftrace_event_names,
-	kvm_wfx_arm64_ftrace_event_fields, NULL, NULL,
+	kvm_wfx_arm64_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kvm_wfx_arm64_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kvm_wfx_arm64_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trap_reg_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_trap_reg_ftrace_event, fn), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_trap_reg_ftrace_event, is_write), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_trap_reg_ftrace_event, reg), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 35, offsetof(struct orma_pb_trap_reg_ftrace_event, write_value), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_trap_reg_ftrace_event, fn), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 22, offsetof(struct orma_pb_trap_reg_ftrace_event, is_write), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 31, offsetof(struct orma_pb_trap_reg_ftrace_event, reg), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 35, offsetof(struct orma_pb_trap_reg_ftrace_event, write_value), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trap_reg_ftrace_event_names[] = {
 	"TrapRegFtraceEvent"
@@ -559,15 +559,15 @@ static const char trap_reg_ftrace_event_names[] = {
 	"\0write_value"};
 const struct orma_proto_desc orma_pb_trap_reg_ftrace_event_desc = {
 	trap_reg_ftrace_event_names,
-	trap_reg_ftrace_event_fields, NULL, NULL,
+	trap_reg_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_trap_reg_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trap_reg_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vgic_update_irq_pending_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, irq), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, level), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_vgic_update_irq_pending_ftrace_event, vcpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char vgic_update_irq_pending_ftrace_event_names[] = {
 	"VgicUpdateIrqPendingFtraceEvent"
@@ -576,7 +576,7 @@ static const char vgic_update_irq_pending_ftrace_event_names[] = {
 	"\0vcpu_id"};
 const struct orma_proto_desc orma_pb_vgic_update_irq_pending_ftrace_event_desc = {
 	vgic_update_irq_pending_ftrace_event_names,
-	vgic_update_irq_pending_ftrace_event_fields, NULL, NULL,
+	vgic_update_irq_pending_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_vgic_update_irq_pending_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vgic_update_irq_pending_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_net.pb.h"
 
 static const struct orma_proto_field_desc netif_receive_skb_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 36, offsetof(struct orma_pb_netif_receive_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char netif_receive_skb_ftrace_event_names[] = {
 	"NetifReceiveSkbFtraceEvent"
@@ -15,16 +15,16 @@ static const char netif_receive_skb_ftrace_event_names[] = {
 	"\0skbaddr"};
 const struct orma_proto_desc orma_pb_netif_receive_skb_ftrace_event_desc = {
 	netif_receive_skb_ftrace_event_names,
-	netif_receive_skb_ftrace_event_fields, NULL, NULL,
+	netif_receive_skb_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_netif_receive_skb_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_netif_receive_skb_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc net_dev_xmit_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, rc), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 34, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, skbaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, len), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 26, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 31, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, rc), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 34, offsetof(struct orma_pb_net_dev_xmit_ftrace_event, skbaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char net_dev_xmit_ftrace_event_names[] = {
 	"NetDevXmitFtraceEvent"
@@ -34,31 +34,31 @@ static const char net_dev_xmit_ftrace_event_names[] = {
 	"\0skbaddr"};
 const struct orma_proto_desc orma_pb_net_dev_xmit_ftrace_event_desc = {
 	net_dev_xmit_ftrace_event_names,
-	net_dev_xmit_ftrace_event_fields, NULL, NULL,
+	net_dev_xmit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_net_dev_xmit_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_net_dev_xmit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc napi_gro_receive_entry_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, data_len), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, gso_size), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, gso_type), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, hash), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 63, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, ip_summed), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 73, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, l4_hash), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 81, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, len), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 85, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, mac_header), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 96, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, mac_header_valid), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 113, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, name), 9, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{11, 118, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, napi_id), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 126, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, nr_frags), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 135, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, protocol), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 144, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, queue_mapping), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 158, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, skbaddr), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{16, 166, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, truesize), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 175, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_proto), 16, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{18, 186, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tagged), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{19, 198, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tci), 18, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, data_len), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, gso_size), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 49, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, gso_type), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 58, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, hash), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 63, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, ip_summed), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 73, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, l4_hash), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 81, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, len), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 85, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, mac_header), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 96, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, mac_header_valid), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 113, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, name), 9, 0, ORMA_PROTO_KIND_STRING, 0},
+	{11, 0, 118, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, napi_id), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 126, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, nr_frags), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 135, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, protocol), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 144, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, queue_mapping), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 158, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, skbaddr), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{16, 0, 166, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, truesize), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 175, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_proto), 16, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{18, 0, 186, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tagged), 17, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{19, 0, 198, offsetof(struct orma_pb_napi_gro_receive_entry_ftrace_event, vlan_tci), 18, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char napi_gro_receive_entry_ftrace_event_names[] = {
 	"NapiGroReceiveEntryFtraceEvent"
@@ -83,28 +83,28 @@ static const char napi_gro_receive_entry_ftrace_event_names[] = {
 	"\0vlan_tci"};
 const struct orma_proto_desc orma_pb_napi_gro_receive_entry_ftrace_event_desc = {
 	napi_gro_receive_entry_ftrace_event_names,
-	napi_gro_receive_entry_ftrace_event_fields, NULL, NULL,
+	napi_gro_receive_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_napi_gro_receive_entry_ftrace_event), 19, 1,
 };
 _Static_assert(sizeof(struct orma_pb_napi_gro_receive_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc napi_gro_receive_exit_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_napi_gro_receive_exit_ftrace_event, ret), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_napi_gro_receive_exit_ftrace_event, ret), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char napi_gro_receive_exit_ftrace_event_names[] = {
 	"NapiGroReceiveExitFtraceEvent"
 	"\0ret"};
 const struct orma_proto_desc orma_pb_napi_gro_receive_exit_ftrace_event_desc = {
 	napi_gro_receive_exit_ftrace_event_names,
-	napi_gro_receive_exit_ftrace_event_fields, NULL, NULL,
+	napi_gro_receive_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_napi_gro_receive_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_napi_gro_receive_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc kfree_skb_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_kfree_skb_ftrace_event, location), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_kfree_skb_ftrace_event, protocol), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_kfree_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_kfree_skb_ftrace_event, location), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_kfree_skb_ftrace_event, protocol), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_kfree_skb_ftrace_event, skbaddr), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char kfree_skb_ftrace_event_names[] = {
 	"KfreeSkbFtraceEvent"
@@ -113,21 +113,21 @@ static const char kfree_skb_ftrace_event_names[] = {
 	"\0skbaddr"};
 const struct orma_proto_desc orma_pb_kfree_skb_ftrace_event_desc = {
 	kfree_skb_ftrace_event_names,
-	kfree_skb_ftrace_event_fields, NULL, NULL,
+	kfree_skb_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_kfree_skb_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_kfree_skb_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc inet_sock_set_state_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, daddr), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, dport), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, family), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, newstate), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 56, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, oldstate), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 65, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 74, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, saddr), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 80, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, skaddr), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 87, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, sport), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, daddr), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, dport), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, family), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, newstate), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 56, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, oldstate), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 65, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, protocol), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 74, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, saddr), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 80, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, skaddr), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 87, offsetof(struct orma_pb_inet_sock_set_state_ftrace_event, sport), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char inet_sock_set_state_ftrace_event_names[] = {
 	"InetSockSetStateFtraceEvent"
@@ -142,19 +142,19 @@ static const char inet_sock_set_state_ftrace_event_names[] = {
 	"\0sport"};
 const struct orma_proto_desc orma_pb_inet_sock_set_state_ftrace_event_desc = {
 	inet_sock_set_state_ftrace_event_names,
-	inet_sock_set_state_ftrace_event_fields, NULL, NULL,
+	inet_sock_set_state_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_inet_sock_set_state_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inet_sock_set_state_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc tcp_retransmit_skb_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, daddr), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, dport), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, saddr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, skaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, skbaddr), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, sport), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 67, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, state), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, daddr), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, dport), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, saddr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, skaddr), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 53, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, skbaddr), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 61, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, sport), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 67, offsetof(struct orma_pb_tcp_retransmit_skb_ftrace_event, state), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char tcp_retransmit_skb_ftrace_event_names[] = {
 	"TcpRetransmitSkbFtraceEvent"
@@ -167,7 +167,7 @@ static const char tcp_retransmit_skb_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_tcp_retransmit_skb_ftrace_event_desc = {
 	tcp_retransmit_skb_ftrace_event_names,
-	tcp_retransmit_skb_ftrace_event_fields, NULL, NULL,
+	tcp_retransmit_skb_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_tcp_retransmit_skb_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tcp_retransmit_skb_ftrace_event) <= UINT16_MAX, "fits struct_size");

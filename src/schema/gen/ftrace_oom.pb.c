@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_oom.pb.h"
 
 static const struct orma_proto_field_desc oom_score_adj_update_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, oom_score_adj), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 34, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, oom_score_adj), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_oom_score_adj_update_ftrace_event, pid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char oom_score_adj_update_ftrace_event_names[] = {
 	"OomScoreAdjUpdateFtraceEvent"
@@ -15,20 +15,20 @@ static const char oom_score_adj_update_ftrace_event_names[] = {
 	"\0pid"};
 const struct orma_proto_desc orma_pb_oom_score_adj_update_ftrace_event_desc = {
 	oom_score_adj_update_ftrace_event_names,
-	oom_score_adj_update_ftrace_event_fields, NULL, NULL,
+	oom_score_adj_update_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_oom_score_adj_update_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_oom_score_adj_update_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mark_victim_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_mark_victim_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_mark_victim_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mark_victim_ftrace_event_names[] = {
 	"MarkVictimFtraceEvent"
 	"\0pid"};
 const struct orma_proto_desc orma_pb_mark_victim_ftrace_event_desc = {
 	mark_victim_ftrace_event_names,
-	mark_victim_ftrace_event_fields, NULL, NULL,
+	mark_victim_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mark_victim_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mark_victim_ftrace_event) <= UINT16_MAX, "fits struct_size");

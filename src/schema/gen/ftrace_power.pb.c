@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_power.pb.h"
 
 static const struct orma_proto_field_desc cpu_frequency_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_cpu_frequency_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_cpu_frequency_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_cpu_frequency_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_cpu_frequency_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpu_frequency_ftrace_event_names[] = {
 	"CpuFrequencyFtraceEvent"
@@ -13,15 +13,15 @@ static const char cpu_frequency_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_cpu_frequency_ftrace_event_desc = {
 	cpu_frequency_ftrace_event_names,
-	cpu_frequency_ftrace_event_fields, NULL, NULL,
+	cpu_frequency_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpu_frequency_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_frequency_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpu_frequency_limits_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, min_freq), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, max_freq), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, min_freq), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 39, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, max_freq), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_cpu_frequency_limits_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpu_frequency_limits_ftrace_event_names[] = {
 	"CpuFrequencyLimitsFtraceEvent"
@@ -30,14 +30,14 @@ static const char cpu_frequency_limits_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_cpu_frequency_limits_ftrace_event_desc = {
 	cpu_frequency_limits_ftrace_event_names,
-	cpu_frequency_limits_ftrace_event_fields, NULL, NULL,
+	cpu_frequency_limits_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpu_frequency_limits_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_frequency_limits_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cpu_idle_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_cpu_idle_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_cpu_idle_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_cpu_idle_ftrace_event, state), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_cpu_idle_ftrace_event, cpu_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char cpu_idle_ftrace_event_names[] = {
 	"CpuIdleFtraceEvent"
@@ -45,15 +45,15 @@ static const char cpu_idle_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_cpu_idle_ftrace_event_desc = {
 	cpu_idle_ftrace_event_names,
-	cpu_idle_ftrace_event_fields, NULL, NULL,
+	cpu_idle_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cpu_idle_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cpu_idle_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clock_enable_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_clock_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_clock_enable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_clock_enable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_clock_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 28, offsetof(struct orma_pb_clock_enable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 34, offsetof(struct orma_pb_clock_enable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clock_enable_ftrace_event_names[] = {
 	"ClockEnableFtraceEvent"
@@ -62,15 +62,15 @@ static const char clock_enable_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_clock_enable_ftrace_event_desc = {
 	clock_enable_ftrace_event_names,
-	clock_enable_ftrace_event_fields, NULL, NULL,
+	clock_enable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clock_enable_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clock_enable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clock_disable_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_clock_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_clock_disable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_clock_disable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_clock_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 29, offsetof(struct orma_pb_clock_disable_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_clock_disable_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clock_disable_ftrace_event_names[] = {
 	"ClockDisableFtraceEvent"
@@ -79,15 +79,15 @@ static const char clock_disable_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_clock_disable_ftrace_event_desc = {
 	clock_disable_ftrace_event_names,
-	clock_disable_ftrace_event_fields, NULL, NULL,
+	clock_disable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clock_disable_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clock_disable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc clock_set_rate_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_clock_set_rate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_clock_set_rate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_clock_set_rate_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_clock_set_rate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 29, offsetof(struct orma_pb_clock_set_rate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 35, offsetof(struct orma_pb_clock_set_rate_ftrace_event, cpu_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char clock_set_rate_ftrace_event_names[] = {
 	"ClockSetRateFtraceEvent"
@@ -96,15 +96,15 @@ static const char clock_set_rate_ftrace_event_names[] = {
 	"\0cpu_id"};
 const struct orma_proto_desc orma_pb_clock_set_rate_ftrace_event_desc = {
 	clock_set_rate_ftrace_event_names,
-	clock_set_rate_ftrace_event_fields, NULL, NULL,
+	clock_set_rate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_clock_set_rate_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_clock_set_rate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc suspend_resume_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_suspend_resume_ftrace_event, action), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_suspend_resume_ftrace_event, val), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_suspend_resume_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_suspend_resume_ftrace_event, action), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 32, offsetof(struct orma_pb_suspend_resume_ftrace_event, val), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_suspend_resume_ftrace_event, start), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char suspend_resume_ftrace_event_names[] = {
 	"SuspendResumeFtraceEvent"
@@ -113,14 +113,14 @@ static const char suspend_resume_ftrace_event_names[] = {
 	"\0start"};
 const struct orma_proto_desc orma_pb_suspend_resume_ftrace_event_desc = {
 	suspend_resume_ftrace_event_names,
-	suspend_resume_ftrace_event_fields, NULL, NULL,
+	suspend_resume_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_suspend_resume_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_suspend_resume_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc gpu_frequency_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_gpu_frequency_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_gpu_frequency_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_gpu_frequency_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_gpu_frequency_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char gpu_frequency_ftrace_event_names[] = {
 	"GpuFrequencyFtraceEvent"
@@ -128,14 +128,14 @@ static const char gpu_frequency_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_gpu_frequency_ftrace_event_desc = {
 	gpu_frequency_ftrace_event_names,
-	gpu_frequency_ftrace_event_fields, NULL, NULL,
+	gpu_frequency_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_gpu_frequency_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_frequency_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc wakeup_source_activate_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 37, offsetof(struct orma_pb_wakeup_source_activate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char wakeup_source_activate_ftrace_event_names[] = {
 	"WakeupSourceActivateFtraceEvent"
@@ -143,14 +143,14 @@ static const char wakeup_source_activate_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_wakeup_source_activate_ftrace_event_desc = {
 	wakeup_source_activate_ftrace_event_names,
-	wakeup_source_activate_ftrace_event_fields, NULL, NULL,
+	wakeup_source_activate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_wakeup_source_activate_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_wakeup_source_activate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc wakeup_source_deactivate_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 39, offsetof(struct orma_pb_wakeup_source_deactivate_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char wakeup_source_deactivate_ftrace_event_names[] = {
 	"WakeupSourceDeactivateFtraceEvent"
@@ -158,17 +158,17 @@ static const char wakeup_source_deactivate_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_wakeup_source_deactivate_ftrace_event_desc = {
 	wakeup_source_deactivate_ftrace_event_names,
-	wakeup_source_deactivate_ftrace_event_fields, NULL, NULL,
+	wakeup_source_deactivate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_wakeup_source_deactivate_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_wakeup_source_deactivate_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc gpu_work_period_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_gpu_work_period_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_gpu_work_period_ftrace_event, uid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_gpu_work_period_ftrace_event, start_time_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_gpu_work_period_ftrace_event, end_time_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 62, offsetof(struct orma_pb_gpu_work_period_ftrace_event, total_active_duration_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_gpu_work_period_ftrace_event, gpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_gpu_work_period_ftrace_event, uid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_gpu_work_period_ftrace_event, start_time_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 50, offsetof(struct orma_pb_gpu_work_period_ftrace_event, end_time_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 62, offsetof(struct orma_pb_gpu_work_period_ftrace_event, total_active_duration_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char gpu_work_period_ftrace_event_names[] = {
 	"GpuWorkPeriodFtraceEvent"
@@ -179,17 +179,17 @@ static const char gpu_work_period_ftrace_event_names[] = {
 	"\0total_active_duration_ns"};
 const struct orma_proto_desc orma_pb_gpu_work_period_ftrace_event_desc = {
 	gpu_work_period_ftrace_event_names,
-	gpu_work_period_ftrace_event_fields, NULL, NULL,
+	gpu_work_period_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_gpu_work_period_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_work_period_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc device_pm_callback_start_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, device), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, pm_ops), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, event), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, device), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 40, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 47, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, parent), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 54, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, pm_ops), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 61, offsetof(struct orma_pb_device_pm_callback_start_ftrace_event, event), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char device_pm_callback_start_ftrace_event_names[] = {
 	"DevicePmCallbackStartFtraceEvent"
@@ -200,15 +200,15 @@ static const char device_pm_callback_start_ftrace_event_names[] = {
 	"\0event"};
 const struct orma_proto_desc orma_pb_device_pm_callback_start_ftrace_event_desc = {
 	device_pm_callback_start_ftrace_event_names,
-	device_pm_callback_start_ftrace_event_fields, NULL, NULL,
+	device_pm_callback_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_device_pm_callback_start_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_device_pm_callback_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc device_pm_callback_end_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, device), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, error), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, device), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 38, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, driver), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 45, offsetof(struct orma_pb_device_pm_callback_end_ftrace_event, error), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char device_pm_callback_end_ftrace_event_names[] = {
 	"DevicePmCallbackEndFtraceEvent"
@@ -217,14 +217,14 @@ static const char device_pm_callback_end_ftrace_event_names[] = {
 	"\0error"};
 const struct orma_proto_desc orma_pb_device_pm_callback_end_ftrace_event_desc = {
 	device_pm_callback_end_ftrace_event_names,
-	device_pm_callback_end_ftrace_event_fields, NULL, NULL,
+	device_pm_callback_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_device_pm_callback_end_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_device_pm_callback_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc gpu_power_state_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_gpu_power_state_ftrace_event, old_state), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_gpu_power_state_ftrace_event, new_state), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_gpu_power_state_ftrace_event, old_state), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 35, offsetof(struct orma_pb_gpu_power_state_ftrace_event, new_state), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char gpu_power_state_ftrace_event_names[] = {
 	"GpuPowerStateFtraceEvent"
@@ -232,15 +232,15 @@ static const char gpu_power_state_ftrace_event_names[] = {
 	"\0new_state"};
 const struct orma_proto_desc orma_pb_gpu_power_state_ftrace_event_desc = {
 	gpu_power_state_ftrace_event_names,
-	gpu_power_state_ftrace_event_fields, NULL, NULL,
+	gpu_power_state_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_gpu_power_state_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_power_state_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc psci_domain_idle_exit_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 37, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_psci_domain_idle_exit_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char psci_domain_idle_exit_ftrace_event_names[] = {
 	"PsciDomainIdleExitFtraceEvent"
@@ -249,15 +249,15 @@ static const char psci_domain_idle_exit_ftrace_event_names[] = {
 	"\0s2idle"};
 const struct orma_proto_desc orma_pb_psci_domain_idle_exit_ftrace_event_desc = {
 	psci_domain_idle_exit_ftrace_event_names,
-	psci_domain_idle_exit_ftrace_event_fields, NULL, NULL,
+	psci_domain_idle_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_psci_domain_idle_exit_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_psci_domain_idle_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc psci_domain_idle_enter_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 38, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 44, offsetof(struct orma_pb_psci_domain_idle_enter_ftrace_event, s2idle), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char psci_domain_idle_enter_ftrace_event_names[] = {
 	"PsciDomainIdleEnterFtraceEvent"
@@ -266,7 +266,7 @@ static const char psci_domain_idle_enter_ftrace_event_names[] = {
 	"\0s2idle"};
 const struct orma_proto_desc orma_pb_psci_domain_idle_enter_ftrace_event_desc = {
 	psci_domain_idle_enter_ftrace_event_names,
-	psci_domain_idle_enter_ftrace_event_fields, NULL, NULL,
+	psci_domain_idle_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_psci_domain_idle_enter_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_psci_domain_idle_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");

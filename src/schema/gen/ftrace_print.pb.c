@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_print.pb.h"
 
 static const struct orma_proto_field_desc print_ftrace_event_fields[] = {
-	{1, 17, offsetof(struct orma_pb_print_ftrace_event, ip), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 20, offsetof(struct orma_pb_print_ftrace_event, buf), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_print_ftrace_event, ip), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 20, offsetof(struct orma_pb_print_ftrace_event, buf), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char print_ftrace_event_names[] = {
 	"PrintFtraceEvent"
@@ -13,14 +13,14 @@ static const char print_ftrace_event_names[] = {
 	"\0buf"};
 const struct orma_proto_desc orma_pb_print_ftrace_event_desc = {
 	print_ftrace_event_names,
-	print_ftrace_event_fields, NULL, NULL,
+	print_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_print_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_print_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc funcgraph_entry_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, depth), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, func), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, depth), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_funcgraph_entry_ftrace_event, func), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char funcgraph_entry_ftrace_event_names[] = {
 	"FuncgraphEntryFtraceEvent"
@@ -28,17 +28,17 @@ static const char funcgraph_entry_ftrace_event_names[] = {
 	"\0func"};
 const struct orma_proto_desc orma_pb_funcgraph_entry_ftrace_event_desc = {
 	funcgraph_entry_ftrace_event_names,
-	funcgraph_entry_ftrace_event_fields, NULL, NULL,
+	funcgraph_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_funcgraph_entry_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_funcgraph_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc funcgraph_exit_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, calltime), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, depth), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, func), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, overrun), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, rettime), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, calltime), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, depth), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, func), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 45, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, overrun), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 53, offsetof(struct orma_pb_funcgraph_exit_ftrace_event, rettime), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char funcgraph_exit_ftrace_event_names[] = {
 	"FuncgraphExitFtraceEvent"
@@ -49,7 +49,7 @@ static const char funcgraph_exit_ftrace_event_names[] = {
 	"\0rettime"};
 const struct orma_proto_desc orma_pb_funcgraph_exit_ftrace_event_desc = {
 	funcgraph_exit_ftrace_event_names,
-	funcgraph_exit_ftrace_event_fields, NULL, NULL,
+	funcgraph_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_funcgraph_exit_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_funcgraph_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");

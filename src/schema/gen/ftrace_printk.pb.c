@@ -4,14 +4,14 @@
 #include "schema/gen/ftrace_printk.pb.h"
 
 static const struct orma_proto_field_desc console_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_console_ftrace_event, msg), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_console_ftrace_event, msg), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char console_ftrace_event_names[] = {
 	"ConsoleFtraceEvent"
 	"\0msg"};
 const struct orma_proto_desc orma_pb_console_ftrace_event_desc = {
 	console_ftrace_event_names,
-	console_ftrace_event_fields, NULL, NULL,
+	console_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_console_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_console_ftrace_event) <= UINT16_MAX, "fits struct_size");

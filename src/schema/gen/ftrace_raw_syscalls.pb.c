@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_raw_syscalls.pb.h"
 
 static const struct orma_proto_field_desc sys_enter_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_sys_enter_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_sys_enter_ftrace_event, args), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_sys_enter_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 1, 23, offsetof(struct orma_pb_sys_enter_ftrace_event, args), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_enter_ftrace_event_names[] = {
 	"SysEnterFtraceEvent"
@@ -13,14 +13,14 @@ static const char sys_enter_ftrace_event_names[] = {
 	"\0args"};
 const struct orma_proto_desc orma_pb_sys_enter_ftrace_event_desc = {
 	sys_enter_ftrace_event_names,
-	sys_enter_ftrace_event_fields, NULL, NULL,
+	sys_enter_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sys_enter_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_enter_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_exit_ftrace_event_fields[] = {
-	{1, 19, offsetof(struct orma_pb_sys_exit_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_sys_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_sys_exit_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 22, offsetof(struct orma_pb_sys_exit_ftrace_event, ret), 1, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char sys_exit_ftrace_event_names[] = {
 	"SysExitFtraceEvent"
@@ -28,7 +28,7 @@ static const char sys_exit_ftrace_event_names[] = {
 	"\0ret"};
 const struct orma_proto_desc orma_pb_sys_exit_ftrace_event_desc = {
 	sys_exit_ftrace_event_names,
-	sys_exit_ftrace_event_fields, NULL, NULL,
+	sys_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sys_exit_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,74 +4,74 @@
 #include "schema/gen/ftrace_regulator.pb.h"
 
 static const struct orma_proto_field_desc regulator_disable_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_regulator_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_regulator_disable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char regulator_disable_ftrace_event_names[] = {
 	"RegulatorDisableFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_regulator_disable_ftrace_event_desc = {
 	regulator_disable_ftrace_event_names,
-	regulator_disable_ftrace_event_fields, NULL, NULL,
+	regulator_disable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_disable_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_disable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_disable_complete_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_regulator_disable_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_regulator_disable_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char regulator_disable_complete_ftrace_event_names[] = {
 	"RegulatorDisableCompleteFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_regulator_disable_complete_ftrace_event_desc = {
 	regulator_disable_complete_ftrace_event_names,
-	regulator_disable_complete_ftrace_event_fields, NULL, NULL,
+	regulator_disable_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_disable_complete_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_disable_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_enable_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_regulator_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_regulator_enable_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char regulator_enable_ftrace_event_names[] = {
 	"RegulatorEnableFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_regulator_enable_ftrace_event_desc = {
 	regulator_enable_ftrace_event_names,
-	regulator_enable_ftrace_event_fields, NULL, NULL,
+	regulator_enable_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_enable_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_enable_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_enable_complete_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_regulator_enable_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_regulator_enable_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char regulator_enable_complete_ftrace_event_names[] = {
 	"RegulatorEnableCompleteFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_regulator_enable_complete_ftrace_event_desc = {
 	regulator_enable_complete_ftrace_event_names,
-	regulator_enable_complete_ftrace_event_fields, NULL, NULL,
+	regulator_enable_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_enable_complete_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_enable_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_enable_delay_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_regulator_enable_delay_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_regulator_enable_delay_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char regulator_enable_delay_ftrace_event_names[] = {
 	"RegulatorEnableDelayFtraceEvent"
 	"\0name"};
 const struct orma_proto_desc orma_pb_regulator_enable_delay_ftrace_event_desc = {
 	regulator_enable_delay_ftrace_event_names,
-	regulator_enable_delay_ftrace_event_fields, NULL, NULL,
+	regulator_enable_delay_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_enable_delay_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_enable_delay_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_set_voltage_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, min), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, max), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 36, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, min), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_regulator_set_voltage_ftrace_event, max), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char regulator_set_voltage_ftrace_event_names[] = {
 	"RegulatorSetVoltageFtraceEvent"
@@ -80,14 +80,14 @@ static const char regulator_set_voltage_ftrace_event_names[] = {
 	"\0max"};
 const struct orma_proto_desc orma_pb_regulator_set_voltage_ftrace_event_desc = {
 	regulator_set_voltage_ftrace_event_names,
-	regulator_set_voltage_ftrace_event_fields, NULL, NULL,
+	regulator_set_voltage_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_set_voltage_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_set_voltage_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc regulator_set_voltage_complete_ftrace_event_fields[] = {
-	{1, 39, offsetof(struct orma_pb_regulator_set_voltage_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_regulator_set_voltage_complete_ftrace_event, val), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_regulator_set_voltage_complete_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 44, offsetof(struct orma_pb_regulator_set_voltage_complete_ftrace_event, val), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char regulator_set_voltage_complete_ftrace_event_names[] = {
 	"RegulatorSetVoltageCompleteFtraceEvent"
@@ -95,7 +95,7 @@ static const char regulator_set_voltage_complete_ftrace_event_names[] = {
 	"\0val"};
 const struct orma_proto_desc orma_pb_regulator_set_voltage_complete_ftrace_event_desc = {
 	regulator_set_voltage_complete_ftrace_event_names,
-	regulator_set_voltage_complete_ftrace_event_fields, NULL, NULL,
+	regulator_set_voltage_complete_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_regulator_set_voltage_complete_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_regulator_set_voltage_complete_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_rpm.pb.h"
 
 static const struct orma_proto_field_desc rpm_status_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_rpm_status_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_rpm_status_ftrace_event, status), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_rpm_status_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 26, offsetof(struct orma_pb_rpm_status_ftrace_event, status), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char rpm_status_ftrace_event_names[] = {
 	"RpmStatusFtraceEvent"
@@ -13,7 +13,7 @@ static const char rpm_status_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_rpm_status_ftrace_event_desc = {
 	rpm_status_ftrace_event_names,
-	rpm_status_ftrace_event_fields, NULL, NULL,
+	rpm_status_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_rpm_status_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_rpm_status_ftrace_event) <= UINT16_MAX, "fits struct_size");

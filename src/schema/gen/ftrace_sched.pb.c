@@ -4,13 +4,13 @@
 #include "schema/gen/ftrace_sched.pb.h"
 
 static const struct orma_proto_field_desc sched_switch_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_state), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 63, offsetof(struct orma_pb_sched_switch_ftrace_event, next_comm), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 73, offsetof(struct orma_pb_sched_switch_ftrace_event, next_pid), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 82, offsetof(struct orma_pb_sched_switch_ftrace_event, next_prio), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 42, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 52, offsetof(struct orma_pb_sched_switch_ftrace_event, prev_state), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 63, offsetof(struct orma_pb_sched_switch_ftrace_event, next_comm), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 73, offsetof(struct orma_pb_sched_switch_ftrace_event, next_pid), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 82, offsetof(struct orma_pb_sched_switch_ftrace_event, next_prio), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_switch_ftrace_event_names[] = {
 	"SchedSwitchFtraceEvent"
@@ -23,17 +23,17 @@ static const char sched_switch_ftrace_event_names[] = {
 	"\0next_prio"};
 const struct orma_proto_desc orma_pb_sched_switch_ftrace_event_desc = {
 	sched_switch_ftrace_event_names,
-	sched_switch_ftrace_event_fields, NULL, NULL,
+	sched_switch_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_switch_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_switch_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_wakeup_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_sched_wakeup_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_sched_wakeup_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_sched_wakeup_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_sched_wakeup_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_sched_wakeup_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_sched_wakeup_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 28, offsetof(struct orma_pb_sched_wakeup_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_sched_wakeup_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 37, offsetof(struct orma_pb_sched_wakeup_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 45, offsetof(struct orma_pb_sched_wakeup_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_wakeup_ftrace_event_names[] = {
 	"SchedWakeupFtraceEvent"
@@ -44,15 +44,15 @@ static const char sched_wakeup_ftrace_event_names[] = {
 	"\0target_cpu"};
 const struct orma_proto_desc orma_pb_sched_wakeup_ftrace_event_desc = {
 	sched_wakeup_ftrace_event_names,
-	sched_wakeup_ftrace_event_fields, NULL, NULL,
+	sched_wakeup_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_wakeup_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_wakeup_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_blocked_reason_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, caller), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, io_wait), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, caller), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_sched_blocked_reason_ftrace_event, io_wait), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char sched_blocked_reason_ftrace_event_names[] = {
 	"SchedBlockedReasonFtraceEvent"
@@ -61,15 +61,15 @@ static const char sched_blocked_reason_ftrace_event_names[] = {
 	"\0io_wait"};
 const struct orma_proto_desc orma_pb_sched_blocked_reason_ftrace_event_desc = {
 	sched_blocked_reason_ftrace_event_names,
-	sched_blocked_reason_ftrace_event_fields, NULL, NULL,
+	sched_blocked_reason_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_blocked_reason_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_blocked_reason_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_cpu_hotplug_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, affected_cpu), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, error), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, status), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, affected_cpu), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, error), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 46, offsetof(struct orma_pb_sched_cpu_hotplug_ftrace_event, status), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_cpu_hotplug_ftrace_event_names[] = {
 	"SchedCpuHotplugFtraceEvent"
@@ -78,17 +78,17 @@ static const char sched_cpu_hotplug_ftrace_event_names[] = {
 	"\0status"};
 const struct orma_proto_desc orma_pb_sched_cpu_hotplug_ftrace_event_desc = {
 	sched_cpu_hotplug_ftrace_event_names,
-	sched_cpu_hotplug_ftrace_event_fields, NULL, NULL,
+	sched_cpu_hotplug_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_cpu_hotplug_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_cpu_hotplug_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_waking_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_sched_waking_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_sched_waking_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_sched_waking_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 37, offsetof(struct orma_pb_sched_waking_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_sched_waking_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_sched_waking_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 28, offsetof(struct orma_pb_sched_waking_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_sched_waking_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 37, offsetof(struct orma_pb_sched_waking_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 45, offsetof(struct orma_pb_sched_waking_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_waking_ftrace_event_names[] = {
 	"SchedWakingFtraceEvent"
@@ -99,17 +99,17 @@ static const char sched_waking_ftrace_event_names[] = {
 	"\0target_cpu"};
 const struct orma_proto_desc orma_pb_sched_waking_ftrace_event_desc = {
 	sched_waking_ftrace_event_names,
-	sched_waking_ftrace_event_fields, NULL, NULL,
+	sched_waking_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_waking_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_waking_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_wakeup_new_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 35, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 40, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, success), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_sched_wakeup_new_ftrace_event, target_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_wakeup_new_ftrace_event_names[] = {
 	"SchedWakeupNewFtraceEvent"
@@ -120,15 +120,15 @@ static const char sched_wakeup_new_ftrace_event_names[] = {
 	"\0target_cpu"};
 const struct orma_proto_desc orma_pb_sched_wakeup_new_ftrace_event_desc = {
 	sched_wakeup_new_ftrace_event_names,
-	sched_wakeup_new_ftrace_event_fields, NULL, NULL,
+	sched_wakeup_new_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_wakeup_new_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_wakeup_new_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_exec_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_exec_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_sched_process_exec_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_sched_process_exec_ftrace_event, old_pid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_exec_ftrace_event, filename), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 37, offsetof(struct orma_pb_sched_process_exec_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 41, offsetof(struct orma_pb_sched_process_exec_ftrace_event, old_pid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_exec_ftrace_event_names[] = {
 	"SchedProcessExecFtraceEvent"
@@ -137,16 +137,16 @@ static const char sched_process_exec_ftrace_event_names[] = {
 	"\0old_pid"};
 const struct orma_proto_desc orma_pb_sched_process_exec_ftrace_event_desc = {
 	sched_process_exec_ftrace_event_names,
-	sched_process_exec_ftrace_event_fields, NULL, NULL,
+	sched_process_exec_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_exec_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_exec_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_exit_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_exit_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_process_exit_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_sched_process_exit_ftrace_event, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_sched_process_exit_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_exit_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_process_exit_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_sched_process_exit_ftrace_event, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_sched_process_exit_ftrace_event, prio), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_exit_ftrace_event_names[] = {
 	"SchedProcessExitFtraceEvent"
@@ -156,16 +156,16 @@ static const char sched_process_exit_ftrace_event_names[] = {
 	"\0prio"};
 const struct orma_proto_desc orma_pb_sched_process_exit_ftrace_event_desc = {
 	sched_process_exit_ftrace_event_names,
-	sched_process_exit_ftrace_event_fields, NULL, NULL,
+	sched_process_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_exit_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_fork_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_fork_ftrace_event, parent_comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_sched_process_fork_ftrace_event, parent_pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 51, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_comm), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_pid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_fork_ftrace_event, parent_comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 40, offsetof(struct orma_pb_sched_process_fork_ftrace_event, parent_pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 51, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_comm), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 62, offsetof(struct orma_pb_sched_process_fork_ftrace_event, child_pid), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_fork_ftrace_event_names[] = {
 	"SchedProcessForkFtraceEvent"
@@ -175,15 +175,15 @@ static const char sched_process_fork_ftrace_event_names[] = {
 	"\0child_pid"};
 const struct orma_proto_desc orma_pb_sched_process_fork_ftrace_event_desc = {
 	sched_process_fork_ftrace_event_names,
-	sched_process_fork_ftrace_event_fields, NULL, NULL,
+	sched_process_fork_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_fork_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_fork_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_free_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_free_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_process_free_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_sched_process_free_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_free_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_process_free_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_sched_process_free_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_free_ftrace_event_names[] = {
 	"SchedProcessFreeFtraceEvent"
@@ -192,14 +192,14 @@ static const char sched_process_free_ftrace_event_names[] = {
 	"\0prio"};
 const struct orma_proto_desc orma_pb_sched_process_free_ftrace_event_desc = {
 	sched_process_free_ftrace_event_names,
-	sched_process_free_ftrace_event_fields, NULL, NULL,
+	sched_process_free_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_free_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_free_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_hang_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_hang_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_process_hang_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_hang_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_process_hang_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_hang_ftrace_event_names[] = {
 	"SchedProcessHangFtraceEvent"
@@ -207,15 +207,15 @@ static const char sched_process_hang_ftrace_event_names[] = {
 	"\0pid"};
 const struct orma_proto_desc orma_pb_sched_process_hang_ftrace_event_desc = {
 	sched_process_hang_ftrace_event_names,
-	sched_process_hang_ftrace_event_fields, NULL, NULL,
+	sched_process_hang_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_hang_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_hang_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_process_wait_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_process_wait_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_process_wait_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_sched_process_wait_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_process_wait_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_process_wait_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_sched_process_wait_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_process_wait_ftrace_event_names[] = {
 	"SchedProcessWaitFtraceEvent"
@@ -224,16 +224,16 @@ static const char sched_process_wait_ftrace_event_names[] = {
 	"\0prio"};
 const struct orma_proto_desc orma_pb_sched_process_wait_ftrace_event_desc = {
 	sched_process_wait_ftrace_event_names,
-	sched_process_wait_ftrace_event_fields, NULL, NULL,
+	sched_process_wait_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_process_wait_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_process_wait_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_pi_setprio_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, newprio), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, oldprio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, pid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 31, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, newprio), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, oldprio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 47, offsetof(struct orma_pb_sched_pi_setprio_ftrace_event, pid), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_pi_setprio_ftrace_event_names[] = {
 	"SchedPiSetprioFtraceEvent"
@@ -243,27 +243,27 @@ static const char sched_pi_setprio_ftrace_event_names[] = {
 	"\0pid"};
 const struct orma_proto_desc orma_pb_sched_pi_setprio_ftrace_event_desc = {
 	sched_pi_setprio_ftrace_event_names,
-	sched_pi_setprio_ftrace_event_fields, NULL, NULL,
+	sched_pi_setprio_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_pi_setprio_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_pi_setprio_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_cpu_util_cfs_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, active), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, capacity), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, capacity_orig), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu_importance), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 76, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu_util), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 85, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, exit_lat), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 94, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, group_capacity), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 109, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, grp_overutilized), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 126, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, idle_cpu), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 135, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, nr_running), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 146, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, spare_cap), 11, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{13, 156, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, task_fits), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 166, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_group_util), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{15, 182, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_util), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, active), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, capacity), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 43, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, capacity_orig), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 57, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 61, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu_importance), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 76, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, cpu_util), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 85, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, exit_lat), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 94, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, group_capacity), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 109, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, grp_overutilized), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 126, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, idle_cpu), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 135, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, nr_running), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 146, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, spare_cap), 11, 0, ORMA_PROTO_KIND_INT64, 0},
+	{13, 0, 156, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, task_fits), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 166, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_group_util), 13, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{15, 0, 182, offsetof(struct orma_pb_sched_cpu_util_cfs_ftrace_event, wake_util), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sched_cpu_util_cfs_ftrace_event_names[] = {
 	"SchedCpuUtilCfsFtraceEvent"
@@ -284,19 +284,19 @@ static const char sched_cpu_util_cfs_ftrace_event_names[] = {
 	"\0wake_util"};
 const struct orma_proto_desc orma_pb_sched_cpu_util_cfs_ftrace_event_desc = {
 	sched_cpu_util_cfs_ftrace_event_names,
-	sched_cpu_util_cfs_ftrace_event_fields, NULL, NULL,
+	sched_cpu_util_cfs_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_cpu_util_cfs_ftrace_event), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_cpu_util_cfs_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_migrate_task_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, orig_cpu), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, dest_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, running), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{7, 68, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, load), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, prio), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, orig_cpu), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, dest_cpu), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 60, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, running), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 68, offsetof(struct orma_pb_sched_migrate_task_ftrace_event, load), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char sched_migrate_task_ftrace_event_names[] = {
 	"SchedMigrateTaskFtraceEvent"
@@ -309,17 +309,17 @@ static const char sched_migrate_task_ftrace_event_names[] = {
 	"\0load"};
 const struct orma_proto_desc orma_pb_sched_migrate_task_ftrace_event_desc = {
 	sched_migrate_task_ftrace_event_names,
-	sched_migrate_task_ftrace_event_fields, NULL, NULL,
+	sched_migrate_task_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_migrate_task_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_migrate_task_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_wakeup_task_attr_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, cpu_affinity), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, task_util), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, uclamp_min), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 69, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, vruntime), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 35, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, cpu_affinity), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 48, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, task_util), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 58, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, uclamp_min), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 69, offsetof(struct orma_pb_sched_wakeup_task_attr_ftrace_event, vruntime), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sched_wakeup_task_attr_ftrace_event_names[] = {
 	"SchedWakeupTaskAttrFtraceEvent"
@@ -330,16 +330,16 @@ static const char sched_wakeup_task_attr_ftrace_event_names[] = {
 	"\0vruntime"};
 const struct orma_proto_desc orma_pb_sched_wakeup_task_attr_ftrace_event_desc = {
 	sched_wakeup_task_attr_ftrace_event_names,
-	sched_wakeup_task_attr_ftrace_event_fields, NULL, NULL,
+	sched_wakeup_task_attr_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_wakeup_task_attr_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_wakeup_task_attr_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sched_group_tracker_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group_num), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, comm), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 34, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, pid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 44, offsetof(struct orma_pb_sched_group_tracker_ftrace_event, group_num), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char sched_group_tracker_ftrace_event_names[] = {
 	"SchedGroupTrackerFtraceEvent"
@@ -349,7 +349,7 @@ static const char sched_group_tracker_ftrace_event_names[] = {
 	"\0group_num"};
 const struct orma_proto_desc orma_pb_sched_group_tracker_ftrace_event_desc = {
 	sched_group_tracker_ftrace_event_names,
-	sched_group_tracker_ftrace_event_fields, NULL, NULL,
+	sched_group_tracker_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sched_group_tracker_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sched_group_tracker_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,19 +4,19 @@
 #include "schema/gen/ftrace_scsi.pb.h"
 
 static const struct orma_proto_field_desc scsi_dispatch_cmd_error_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, channel), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 51, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, lun), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, rtn), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 59, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, opcode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 66, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, cmd_len), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 74, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, data_sglen), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 85, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, prot_sglen), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 96, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, prot_op), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 104, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, driver_tag), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{13, 115, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, scheduler_tag), 11, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{14, 129, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, cmnd), 12, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, channel), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, id), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 51, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, lun), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 55, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, rtn), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 59, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, opcode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 66, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, cmd_len), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 74, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, data_sglen), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 85, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, prot_sglen), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 96, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, prot_op), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 104, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, driver_tag), 10, 0, ORMA_PROTO_KIND_INT32, 0},
+	{13, 0, 115, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, scheduler_tag), 11, 0, ORMA_PROTO_KIND_INT32, 0},
+	{14, 0, 129, offsetof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event, cmnd), 12, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char scsi_dispatch_cmd_error_ftrace_event_names[] = {
 	"ScsiDispatchCmdErrorFtraceEvent"
@@ -35,28 +35,28 @@ static const char scsi_dispatch_cmd_error_ftrace_event_names[] = {
 	"\0cmnd"};
 const struct orma_proto_desc orma_pb_scsi_dispatch_cmd_error_ftrace_event_desc = {
 	scsi_dispatch_cmd_error_ftrace_event_names,
-	scsi_dispatch_cmd_error_ftrace_event_fields, NULL, NULL,
+	scsi_dispatch_cmd_error_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event), 13, 1,
 };
 _Static_assert(sizeof(struct orma_pb_scsi_dispatch_cmd_error_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc scsi_dispatch_cmd_timeout_ftrace_event_fields[] = {
-	{1, 34, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 42, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, channel), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 53, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, lun), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 57, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, result), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 64, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, opcode), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 71, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, cmd_len), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 79, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, data_sglen), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 90, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, prot_sglen), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 101, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, prot_op), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 109, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, driver_tag), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{13, 120, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, scheduler_tag), 11, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{14, 134, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, sense_key), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 144, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, asc), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 148, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, ascq), 14, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 153, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, cmnd), 15, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 42, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, channel), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 50, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, id), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 53, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, lun), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 57, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, result), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 64, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, opcode), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 71, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, cmd_len), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 79, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, data_sglen), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 90, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, prot_sglen), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 101, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, prot_op), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 109, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, driver_tag), 10, 0, ORMA_PROTO_KIND_INT32, 0},
+	{13, 0, 120, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, scheduler_tag), 11, 0, ORMA_PROTO_KIND_INT32, 0},
+	{14, 0, 134, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, sense_key), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 144, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, asc), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 148, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, ascq), 14, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 153, offsetof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event, cmnd), 15, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char scsi_dispatch_cmd_timeout_ftrace_event_names[] = {
 	"ScsiDispatchCmdTimeoutFtraceEvent"
@@ -78,20 +78,20 @@ static const char scsi_dispatch_cmd_timeout_ftrace_event_names[] = {
 	"\0cmnd"};
 const struct orma_proto_desc orma_pb_scsi_dispatch_cmd_timeout_ftrace_event_desc = {
 	scsi_dispatch_cmd_timeout_ftrace_event_names,
-	scsi_dispatch_cmd_timeout_ftrace_event_fields, NULL, NULL,
+	scsi_dispatch_cmd_timeout_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event), 16, 1,
 };
 _Static_assert(sizeof(struct orma_pb_scsi_dispatch_cmd_timeout_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc scsi_eh_wakeup_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_scsi_eh_wakeup_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_scsi_eh_wakeup_ftrace_event, host_no), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char scsi_eh_wakeup_ftrace_event_names[] = {
 	"ScsiEhWakeupFtraceEvent"
 	"\0host_no"};
 const struct orma_proto_desc orma_pb_scsi_eh_wakeup_ftrace_event_desc = {
 	scsi_eh_wakeup_ftrace_event_names,
-	scsi_eh_wakeup_ftrace_event_fields, NULL, NULL,
+	scsi_eh_wakeup_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_scsi_eh_wakeup_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_scsi_eh_wakeup_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_signal.pb.h"
 
 static const struct orma_proto_field_desc signal_deliver_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_signal_deliver_ftrace_event, code), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_signal_deliver_ftrace_event, sa_flags_), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_signal_deliver_ftrace_event, sig), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_signal_deliver_ftrace_event, code), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_signal_deliver_ftrace_event, sa_flags_), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 39, offsetof(struct orma_pb_signal_deliver_ftrace_event, sig), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char signal_deliver_ftrace_event_names[] = {
 	"SignalDeliverFtraceEvent"
@@ -15,18 +15,18 @@ static const char signal_deliver_ftrace_event_names[] = {
 	"\0sig"};
 const struct orma_proto_desc orma_pb_signal_deliver_ftrace_event_desc = {
 	signal_deliver_ftrace_event_names,
-	signal_deliver_ftrace_event_fields, NULL, NULL,
+	signal_deliver_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_signal_deliver_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_signal_deliver_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc signal_generate_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_signal_generate_ftrace_event, code), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_signal_generate_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_signal_generate_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_signal_generate_ftrace_event, pid), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 46, offsetof(struct orma_pb_signal_generate_ftrace_event, result), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 53, offsetof(struct orma_pb_signal_generate_ftrace_event, sig), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_signal_generate_ftrace_event, code), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_signal_generate_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 36, offsetof(struct orma_pb_signal_generate_ftrace_event, group), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_signal_generate_ftrace_event, pid), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 46, offsetof(struct orma_pb_signal_generate_ftrace_event, result), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 53, offsetof(struct orma_pb_signal_generate_ftrace_event, sig), 5, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char signal_generate_ftrace_event_names[] = {
 	"SignalGenerateFtraceEvent"
@@ -38,7 +38,7 @@ static const char signal_generate_ftrace_event_names[] = {
 	"\0sig"};
 const struct orma_proto_desc orma_pb_signal_generate_ftrace_event_desc = {
 	signal_generate_ftrace_event_names,
-	signal_generate_ftrace_event_fields, NULL, NULL,
+	signal_generate_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_signal_generate_ftrace_event), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_signal_generate_ftrace_event) <= UINT16_MAX, "fits struct_size");

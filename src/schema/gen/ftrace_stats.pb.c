@@ -41,19 +41,19 @@ static const union orma_proto_type ftrace_stats_types[] = {
 	{.message = &orma_pb_ftrace_kprobe_stats_desc},
 };
 static const struct orma_proto_field_desc ftrace_stats_fields[] = {
-	{1, 12, offsetof(struct orma_pb_ftrace_stats, phase), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 18, offsetof(struct orma_pb_ftrace_stats, cpu_stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 28, offsetof(struct orma_pb_ftrace_stats, kernel_symbols_parsed), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_ftrace_stats, kernel_symbols_mem_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 72, offsetof(struct orma_pb_ftrace_stats, atrace_errors), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 86, offsetof(struct orma_pb_ftrace_stats, unknown_ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{7, 108, offsetof(struct orma_pb_ftrace_stats, failed_ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{8, 129, offsetof(struct orma_pb_ftrace_stats, preserve_ftrace_buffer), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 152, offsetof(struct orma_pb_ftrace_stats, ftrace_parse_errors), 0, 2, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{10, 172, offsetof(struct orma_pb_ftrace_stats, kprobe_stats), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{11, 185, offsetof(struct orma_pb_ftrace_stats, cpu_buffer_size_pages), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 207, offsetof(struct orma_pb_ftrace_stats, cached_cpu_buffer_size_pages), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 236, offsetof(struct orma_pb_ftrace_stats, exclusive_feature_error), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 12, offsetof(struct orma_pb_ftrace_stats, phase), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 18, offsetof(struct orma_pb_ftrace_stats, cpu_stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 28, offsetof(struct orma_pb_ftrace_stats, kernel_symbols_parsed), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 50, offsetof(struct orma_pb_ftrace_stats, kernel_symbols_mem_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 72, offsetof(struct orma_pb_ftrace_stats, atrace_errors), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 1, 86, offsetof(struct orma_pb_ftrace_stats, unknown_ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 1, 108, offsetof(struct orma_pb_ftrace_stats, failed_ftrace_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 129, offsetof(struct orma_pb_ftrace_stats, preserve_ftrace_buffer), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 1, 152, offsetof(struct orma_pb_ftrace_stats, ftrace_parse_errors), 0, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{10, 0, 172, offsetof(struct orma_pb_ftrace_stats, kprobe_stats), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{11, 0, 185, offsetof(struct orma_pb_ftrace_stats, cpu_buffer_size_pages), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 207, offsetof(struct orma_pb_ftrace_stats, cached_cpu_buffer_size_pages), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 236, offsetof(struct orma_pb_ftrace_stats, exclusive_feature_error), 7, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ftrace_stats_names[] = {
 	"FtraceStats"
@@ -72,21 +72,21 @@ static const char ftrace_stats_names[] = {
 	"\0exclusive_feature_error"};
 const struct orma_proto_desc orma_pb_ftrace_stats_desc = {
 	ftrace_stats_names,
-	ftrace_stats_fields, ftrace_stats_types, NULL,
+	ftrace_stats_fields, ftrace_stats_types,
 	sizeof(struct orma_pb_ftrace_stats), 13, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_cpu_stats_fields[] = {
-	{1, 15, offsetof(struct orma_pb_ftrace_cpu_stats, cpu), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_ftrace_cpu_stats, entries), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 27, offsetof(struct orma_pb_ftrace_cpu_stats, overrun), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 35, offsetof(struct orma_pb_ftrace_cpu_stats, commit_overrun), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_ftrace_cpu_stats, bytes_read), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_ftrace_cpu_stats, oldest_event_ts), 5, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
-	{7, 77, offsetof(struct orma_pb_ftrace_cpu_stats, now_ts), 6, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
-	{8, 84, offsetof(struct orma_pb_ftrace_cpu_stats, dropped_events), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 99, offsetof(struct orma_pb_ftrace_cpu_stats, read_events), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_ftrace_cpu_stats, cpu), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 19, offsetof(struct orma_pb_ftrace_cpu_stats, entries), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 27, offsetof(struct orma_pb_ftrace_cpu_stats, overrun), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 35, offsetof(struct orma_pb_ftrace_cpu_stats, commit_overrun), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 50, offsetof(struct orma_pb_ftrace_cpu_stats, bytes_read), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 61, offsetof(struct orma_pb_ftrace_cpu_stats, oldest_event_ts), 5, 0, ORMA_PROTO_KIND_DOUBLE, 0},
+	{7, 0, 77, offsetof(struct orma_pb_ftrace_cpu_stats, now_ts), 6, 0, ORMA_PROTO_KIND_DOUBLE, 0},
+	{8, 0, 84, offsetof(struct orma_pb_ftrace_cpu_stats, dropped_events), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 99, offsetof(struct orma_pb_ftrace_cpu_stats, read_events), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char ftrace_cpu_stats_names[] = {
 	"FtraceCpuStats"
@@ -101,14 +101,14 @@ static const char ftrace_cpu_stats_names[] = {
 	"\0read_events"};
 const struct orma_proto_desc orma_pb_ftrace_cpu_stats_desc = {
 	ftrace_cpu_stats_names,
-	ftrace_cpu_stats_fields, NULL, NULL,
+	ftrace_cpu_stats_fields, NULL,
 	sizeof(struct orma_pb_ftrace_cpu_stats), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_cpu_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ftrace_kprobe_stats_fields[] = {
-	{1, 18, offsetof(struct orma_pb_ftrace_kprobe_stats, hits), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_ftrace_kprobe_stats, misses), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_ftrace_kprobe_stats, hits), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 23, offsetof(struct orma_pb_ftrace_kprobe_stats, misses), 1, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char ftrace_kprobe_stats_names[] = {
 	"FtraceKprobeStats"
@@ -116,7 +116,7 @@ static const char ftrace_kprobe_stats_names[] = {
 	"\0misses"};
 const struct orma_proto_desc orma_pb_ftrace_kprobe_stats_desc = {
 	ftrace_kprobe_stats_names,
-	ftrace_kprobe_stats_fields, NULL, NULL,
+	ftrace_kprobe_stats_fields, NULL,
 	sizeof(struct orma_pb_ftrace_kprobe_stats), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ftrace_kprobe_stats) <= UINT16_MAX, "fits struct_size");

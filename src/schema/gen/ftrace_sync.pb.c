@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_sync.pb.h"
 
 static const struct orma_proto_field_desc sync_timeline_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_sync_timeline_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_sync_timeline_ftrace_event, value), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_sync_timeline_ftrace_event, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 29, offsetof(struct orma_pb_sync_timeline_ftrace_event, value), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char sync_timeline_ftrace_event_names[] = {
 	"SyncTimelineFtraceEvent"
@@ -13,7 +13,7 @@ static const char sync_timeline_ftrace_event_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_sync_timeline_ftrace_event_desc = {
 	sync_timeline_ftrace_event_names,
-	sync_timeline_ftrace_event_fields, NULL, NULL,
+	sync_timeline_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_sync_timeline_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sync_timeline_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_synthetic.pb.h"
 
 static const struct orma_proto_field_desc rss_stat_throttled_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, curr), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, member), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, mm_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, size), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, curr), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, member), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, mm_id), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 46, offsetof(struct orma_pb_rss_stat_throttled_ftrace_event, size), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char rss_stat_throttled_ftrace_event_names[] = {
 	"RssStatThrottledFtraceEvent"
@@ -17,20 +17,20 @@ static const char rss_stat_throttled_ftrace_event_names[] = {
 	"\0size"};
 const struct orma_proto_desc orma_pb_rss_stat_throttled_ftrace_event_desc = {
 	rss_stat_throttled_ftrace_event_names,
-	rss_stat_throttled_ftrace_event_fields, NULL, NULL,
+	rss_stat_throttled_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_rss_stat_throttled_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_rss_stat_throttled_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc suspend_resume_minimal_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_suspend_resume_minimal_ftrace_event, start), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_suspend_resume_minimal_ftrace_event, start), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char suspend_resume_minimal_ftrace_event_names[] = {
 	"SuspendResumeMinimalFtraceEvent"
 	"\0start"};
 const struct orma_proto_desc orma_pb_suspend_resume_minimal_ftrace_event_desc = {
 	suspend_resume_minimal_ftrace_event_names,
-	suspend_resume_minimal_ftrace_event_fields, NULL, NULL,
+	suspend_resume_minimal_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_suspend_resume_minimal_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_suspend_resume_minimal_ftrace_event) <= UINT16_MAX, "fits struct_size");

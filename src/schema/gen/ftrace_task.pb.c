@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_task.pb.h"
 
 static const struct orma_proto_field_desc task_newtask_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_task_newtask_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_task_newtask_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_task_newtask_ftrace_event, clone_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_task_newtask_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_task_newtask_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 27, offsetof(struct orma_pb_task_newtask_ftrace_event, comm), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 32, offsetof(struct orma_pb_task_newtask_ftrace_event, clone_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_task_newtask_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char task_newtask_ftrace_event_names[] = {
 	"TaskNewtaskFtraceEvent"
@@ -17,16 +17,16 @@ static const char task_newtask_ftrace_event_names[] = {
 	"\0oom_score_adj"};
 const struct orma_proto_desc orma_pb_task_newtask_ftrace_event_desc = {
 	task_newtask_ftrace_event_names,
-	task_newtask_ftrace_event_fields, NULL, NULL,
+	task_newtask_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_task_newtask_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_task_newtask_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc task_rename_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_task_rename_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_task_rename_ftrace_event, oldcomm), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 34, offsetof(struct orma_pb_task_rename_ftrace_event, newcomm), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_task_rename_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_task_rename_ftrace_event, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 26, offsetof(struct orma_pb_task_rename_ftrace_event, oldcomm), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 34, offsetof(struct orma_pb_task_rename_ftrace_event, newcomm), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 42, offsetof(struct orma_pb_task_rename_ftrace_event, oom_score_adj), 3, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char task_rename_ftrace_event_names[] = {
 	"TaskRenameFtraceEvent"
@@ -36,7 +36,7 @@ static const char task_rename_ftrace_event_names[] = {
 	"\0oom_score_adj"};
 const struct orma_proto_desc orma_pb_task_rename_ftrace_event_desc = {
 	task_rename_ftrace_event_names,
-	task_rename_ftrace_event_fields, NULL, NULL,
+	task_rename_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_task_rename_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_task_rename_ftrace_event) <= UINT16_MAX, "fits struct_size");

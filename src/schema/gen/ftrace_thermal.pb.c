@@ -4,10 +4,10 @@
 #include "schema/gen/ftrace_thermal.pb.h"
 
 static const struct orma_proto_field_desc thermal_temperature_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_thermal_temperature_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_thermal_temperature_ftrace_event, temp), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_thermal_temperature_ftrace_event, temp_prev), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_thermal_temperature_ftrace_event, thermal_zone), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_thermal_temperature_ftrace_event, id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_thermal_temperature_ftrace_event, temp), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_thermal_temperature_ftrace_event, temp_prev), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_thermal_temperature_ftrace_event, thermal_zone), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char thermal_temperature_ftrace_event_names[] = {
 	"ThermalTemperatureFtraceEvent"
@@ -17,14 +17,14 @@ static const char thermal_temperature_ftrace_event_names[] = {
 	"\0thermal_zone"};
 const struct orma_proto_desc orma_pb_thermal_temperature_ftrace_event_desc = {
 	thermal_temperature_ftrace_event_names,
-	thermal_temperature_ftrace_event_fields, NULL, NULL,
+	thermal_temperature_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_thermal_temperature_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_thermal_temperature_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc cdev_update_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_cdev_update_ftrace_event, target), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_cdev_update_ftrace_event, type), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_cdev_update_ftrace_event, target), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 29, offsetof(struct orma_pb_cdev_update_ftrace_event, type), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char cdev_update_ftrace_event_names[] = {
 	"CdevUpdateFtraceEvent"
@@ -32,7 +32,7 @@ static const char cdev_update_ftrace_event_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_cdev_update_ftrace_event_desc = {
 	cdev_update_ftrace_event_names,
-	cdev_update_ftrace_event_fields, NULL, NULL,
+	cdev_update_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_cdev_update_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_cdev_update_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,11 +4,11 @@
 #include "schema/gen/ftrace_timer.pb.h"
 
 static const struct orma_proto_field_desc hrtimer_start_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_hrtimer_start_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_hrtimer_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_hrtimer_start_ftrace_event, expires), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_hrtimer_start_ftrace_event, softexpires), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_hrtimer_start_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_hrtimer_start_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_hrtimer_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_hrtimer_start_ftrace_event, expires), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 49, offsetof(struct orma_pb_hrtimer_start_ftrace_event, softexpires), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 61, offsetof(struct orma_pb_hrtimer_start_ftrace_event, mode), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char hrtimer_start_ftrace_event_names[] = {
 	"HrtimerStartFtraceEvent"
@@ -19,28 +19,28 @@ static const char hrtimer_start_ftrace_event_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_hrtimer_start_ftrace_event_desc = {
 	hrtimer_start_ftrace_event_names,
-	hrtimer_start_ftrace_event_fields, NULL, NULL,
+	hrtimer_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hrtimer_start_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hrtimer_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hrtimer_cancel_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_hrtimer_cancel_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_hrtimer_cancel_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hrtimer_cancel_ftrace_event_names[] = {
 	"HrtimerCancelFtraceEvent"
 	"\0hrtimer"};
 const struct orma_proto_desc orma_pb_hrtimer_cancel_ftrace_event_desc = {
 	hrtimer_cancel_ftrace_event_names,
-	hrtimer_cancel_ftrace_event_fields, NULL, NULL,
+	hrtimer_cancel_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hrtimer_cancel_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hrtimer_cancel_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hrtimer_expire_entry_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, now), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, now), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_hrtimer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hrtimer_expire_entry_ftrace_event_names[] = {
 	"HrtimerExpireEntryFtraceEvent"
@@ -49,32 +49,32 @@ static const char hrtimer_expire_entry_ftrace_event_names[] = {
 	"\0function"};
 const struct orma_proto_desc orma_pb_hrtimer_expire_entry_ftrace_event_desc = {
 	hrtimer_expire_entry_ftrace_event_names,
-	hrtimer_expire_entry_ftrace_event_fields, NULL, NULL,
+	hrtimer_expire_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hrtimer_expire_entry_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hrtimer_expire_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc hrtimer_expire_exit_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_hrtimer_expire_exit_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_hrtimer_expire_exit_ftrace_event, hrtimer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char hrtimer_expire_exit_ftrace_event_names[] = {
 	"HrtimerExpireExitFtraceEvent"
 	"\0hrtimer"};
 const struct orma_proto_desc orma_pb_hrtimer_expire_exit_ftrace_event_desc = {
 	hrtimer_expire_exit_ftrace_event_names,
-	hrtimer_expire_exit_ftrace_event_fields, NULL, NULL,
+	hrtimer_expire_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_hrtimer_expire_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_hrtimer_expire_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc timer_start_ftrace_event_fields[] = {
-	{1, 22, offsetof(struct orma_pb_timer_start_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_timer_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_timer_start_ftrace_event, expires), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_timer_start_ftrace_event, now), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_timer_start_ftrace_event, deferrable), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_timer_start_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 66, offsetof(struct orma_pb_timer_start_ftrace_event, bucket_expiry), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_timer_start_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_timer_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_timer_start_ftrace_event, expires), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 45, offsetof(struct orma_pb_timer_start_ftrace_event, now), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 49, offsetof(struct orma_pb_timer_start_ftrace_event, deferrable), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 60, offsetof(struct orma_pb_timer_start_ftrace_event, flags), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 66, offsetof(struct orma_pb_timer_start_ftrace_event, bucket_expiry), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char timer_start_ftrace_event_names[] = {
 	"TimerStartFtraceEvent"
@@ -87,29 +87,29 @@ static const char timer_start_ftrace_event_names[] = {
 	"\0bucket_expiry"};
 const struct orma_proto_desc orma_pb_timer_start_ftrace_event_desc = {
 	timer_start_ftrace_event_names,
-	timer_start_ftrace_event_fields, NULL, NULL,
+	timer_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_timer_start_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_timer_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc timer_cancel_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_timer_cancel_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_timer_cancel_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char timer_cancel_ftrace_event_names[] = {
 	"TimerCancelFtraceEvent"
 	"\0timer"};
 const struct orma_proto_desc orma_pb_timer_cancel_ftrace_event_desc = {
 	timer_cancel_ftrace_event_names,
-	timer_cancel_ftrace_event_fields, NULL, NULL,
+	timer_cancel_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_timer_cancel_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_timer_cancel_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc timer_expire_entry_ftrace_event_fields[] = {
-	{1, 28, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, now), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, baseclk), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, now), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 38, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, function), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_timer_expire_entry_ftrace_event, baseclk), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char timer_expire_entry_ftrace_event_names[] = {
 	"TimerExpireEntryFtraceEvent"
@@ -119,20 +119,20 @@ static const char timer_expire_entry_ftrace_event_names[] = {
 	"\0baseclk"};
 const struct orma_proto_desc orma_pb_timer_expire_entry_ftrace_event_desc = {
 	timer_expire_entry_ftrace_event_names,
-	timer_expire_entry_ftrace_event_fields, NULL, NULL,
+	timer_expire_entry_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_timer_expire_entry_ftrace_event), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_timer_expire_entry_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc timer_expire_exit_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_timer_expire_exit_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_timer_expire_exit_ftrace_event, timer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char timer_expire_exit_ftrace_event_names[] = {
 	"TimerExpireExitFtraceEvent"
 	"\0timer"};
 const struct orma_proto_desc orma_pb_timer_expire_exit_ftrace_event_desc = {
 	timer_expire_exit_ftrace_event_names,
-	timer_expire_exit_ftrace_event_fields, NULL, NULL,
+	timer_expire_exit_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_timer_expire_exit_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_timer_expire_exit_ftrace_event) <= UINT16_MAX, "fits struct_size");

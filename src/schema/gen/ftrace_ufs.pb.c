@@ -4,16 +4,16 @@
 #include "schema/gen/ftrace_ufs.pb.h"
 
 static const struct orma_proto_field_desc ufshcd_command_ftrace_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ufshcd_command_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ufshcd_command_ftrace_event, doorbell), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_ufshcd_command_ftrace_event, intr), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_ufshcd_command_ftrace_event, lba), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_ufshcd_command_ftrace_event, opcode), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 59, offsetof(struct orma_pb_ufshcd_command_ftrace_event, str), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_ufshcd_command_ftrace_event, tag), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 67, offsetof(struct orma_pb_ufshcd_command_ftrace_event, transfer_len), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{9, 80, offsetof(struct orma_pb_ufshcd_command_ftrace_event, group_id), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 89, offsetof(struct orma_pb_ufshcd_command_ftrace_event, str_t), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ufshcd_command_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ufshcd_command_ftrace_event, doorbell), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_ufshcd_command_ftrace_event, intr), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_ufshcd_command_ftrace_event, lba), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 52, offsetof(struct orma_pb_ufshcd_command_ftrace_event, opcode), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 59, offsetof(struct orma_pb_ufshcd_command_ftrace_event, str), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 63, offsetof(struct orma_pb_ufshcd_command_ftrace_event, tag), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 67, offsetof(struct orma_pb_ufshcd_command_ftrace_event, transfer_len), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{9, 0, 80, offsetof(struct orma_pb_ufshcd_command_ftrace_event, group_id), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 89, offsetof(struct orma_pb_ufshcd_command_ftrace_event, str_t), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char ufshcd_command_ftrace_event_names[] = {
 	"UfshcdCommandFtraceEvent"
@@ -29,14 +29,14 @@ static const char ufshcd_command_ftrace_event_names[] = {
 	"\0str_t"};
 const struct orma_proto_desc orma_pb_ufshcd_command_ftrace_event_desc = {
 	ufshcd_command_ftrace_event_names,
-	ufshcd_command_ftrace_event_fields, NULL, NULL,
+	ufshcd_command_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ufshcd_command_ftrace_event), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ufshcd_command_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ufshcd_clk_gating_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ufshcd_clk_gating_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_ufshcd_clk_gating_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ufshcd_clk_gating_ftrace_event, dev_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 36, offsetof(struct orma_pb_ufshcd_clk_gating_ftrace_event, state), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char ufshcd_clk_gating_ftrace_event_names[] = {
 	"UfshcdClkGatingFtraceEvent"
@@ -44,7 +44,7 @@ static const char ufshcd_clk_gating_ftrace_event_names[] = {
 	"\0state"};
 const struct orma_proto_desc orma_pb_ufshcd_clk_gating_ftrace_event_desc = {
 	ufshcd_clk_gating_ftrace_event_names,
-	ufshcd_clk_gating_ftrace_event_fields, NULL, NULL,
+	ufshcd_clk_gating_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_ufshcd_clk_gating_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ufshcd_clk_gating_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,24 +4,24 @@
 #include "schema/gen/ftrace_v4l2.pb.h"
 
 static const struct orma_proto_field_desc v4l2_qbuf_ftrace_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, bytesused), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, field), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, minor), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 54, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, sequence), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 63, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 78, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_frames), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 94, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_hours), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 109, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_minutes), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 126, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_seconds), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 143, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_type), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 157, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits0), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 176, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits1), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 195, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits2), 14, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 214, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits3), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 233, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timestamp), 16, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{18, 243, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, type), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, bytesused), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, field), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 48, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, minor), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 54, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, sequence), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 63, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 78, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_frames), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 94, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_hours), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 109, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_minutes), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 126, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_seconds), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 143, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_type), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 157, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits0), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 176, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits1), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 195, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits2), 14, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 214, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timecode_userbits3), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 233, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, timestamp), 16, 0, ORMA_PROTO_KIND_INT64, 0},
+	{18, 0, 243, offsetof(struct orma_pb_v4l2_qbuf_ftrace_event, type), 17, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char v4l2_qbuf_ftrace_event_names[] = {
 	"V4l2QbufFtraceEvent"
@@ -45,30 +45,30 @@ static const char v4l2_qbuf_ftrace_event_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_v4l2_qbuf_ftrace_event_desc = {
 	v4l2_qbuf_ftrace_event_names,
-	v4l2_qbuf_ftrace_event_fields, NULL, NULL,
+	v4l2_qbuf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_v4l2_qbuf_ftrace_event), 18, 1,
 };
 _Static_assert(sizeof(struct orma_pb_v4l2_qbuf_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc v4l2_dqbuf_ftrace_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, bytesused), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, field), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 49, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, minor), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 55, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, sequence), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 64, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 79, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_frames), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 95, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_hours), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 110, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_minutes), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 127, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_seconds), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 144, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_type), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 158, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits0), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 177, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits1), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 196, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits2), 14, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 215, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits3), 15, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 234, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timestamp), 16, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{18, 244, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, type), 17, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, bytesused), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 31, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, field), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, index), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 49, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, minor), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 55, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, sequence), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 64, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_flags), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 79, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_frames), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 95, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_hours), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 110, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_minutes), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 127, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_seconds), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 144, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_type), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 158, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits0), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 177, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits1), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 196, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits2), 14, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 215, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timecode_userbits3), 15, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 234, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, timestamp), 16, 0, ORMA_PROTO_KIND_INT64, 0},
+	{18, 0, 244, offsetof(struct orma_pb_v4l2_dqbuf_ftrace_event, type), 17, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char v4l2_dqbuf_ftrace_event_names[] = {
 	"V4l2DqbufFtraceEvent"
@@ -92,27 +92,27 @@ static const char v4l2_dqbuf_ftrace_event_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_v4l2_dqbuf_ftrace_event_desc = {
 	v4l2_dqbuf_ftrace_event_names,
-	v4l2_dqbuf_ftrace_event_fields, NULL, NULL,
+	v4l2_dqbuf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_v4l2_dqbuf_ftrace_event), 18, 1,
 };
 _Static_assert(sizeof(struct orma_pb_v4l2_dqbuf_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vb2_v4l2_buf_queue_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 85, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 100, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 117, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 134, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 148, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 167, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 186, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 205, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 224, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 39, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 54, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 69, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 85, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 100, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 117, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 134, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 148, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 167, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 186, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 205, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 224, offsetof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char vb2_v4l2_buf_queue_ftrace_event_names[] = {
 	"Vb2V4l2BufQueueFtraceEvent"
@@ -133,27 +133,27 @@ static const char vb2_v4l2_buf_queue_ftrace_event_names[] = {
 	"\0timestamp"};
 const struct orma_proto_desc orma_pb_vb2_v4l2_buf_queue_ftrace_event_desc = {
 	vb2_v4l2_buf_queue_ftrace_event_names,
-	vb2_v4l2_buf_queue_ftrace_event_fields, NULL, NULL,
+	vb2_v4l2_buf_queue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vb2_v4l2_buf_queue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vb2_v4l2_buf_done_ftrace_event_fields[] = {
-	{1, 26, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 68, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 84, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 99, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 116, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 133, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 147, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 166, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 185, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 204, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 223, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 44, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 53, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 68, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 84, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 99, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 116, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 133, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 147, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 166, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 185, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 204, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 223, offsetof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char vb2_v4l2_buf_done_ftrace_event_names[] = {
 	"Vb2V4l2BufDoneFtraceEvent"
@@ -174,27 +174,27 @@ static const char vb2_v4l2_buf_done_ftrace_event_names[] = {
 	"\0timestamp"};
 const struct orma_proto_desc orma_pb_vb2_v4l2_buf_done_ftrace_event_desc = {
 	vb2_v4l2_buf_done_ftrace_event_names,
-	vb2_v4l2_buf_done_ftrace_event_fields, NULL, NULL,
+	vb2_v4l2_buf_done_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vb2_v4l2_buf_done_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vb2_v4l2_qbuf_ftrace_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 50, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 65, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 81, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 96, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 113, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 130, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 144, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 163, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 182, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 201, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 220, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 35, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 50, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 65, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 81, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 96, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 113, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 130, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 144, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 163, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 182, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 201, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 220, offsetof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char vb2_v4l2_qbuf_ftrace_event_names[] = {
 	"Vb2V4l2QbufFtraceEvent"
@@ -215,27 +215,27 @@ static const char vb2_v4l2_qbuf_ftrace_event_names[] = {
 	"\0timestamp"};
 const struct orma_proto_desc orma_pb_vb2_v4l2_qbuf_ftrace_event_desc = {
 	vb2_v4l2_qbuf_ftrace_event_names,
-	vb2_v4l2_qbuf_ftrace_event_fields, NULL, NULL,
+	vb2_v4l2_qbuf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vb2_v4l2_qbuf_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vb2_v4l2_dqbuf_ftrace_event_fields[] = {
-	{1, 24, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 42, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 51, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 66, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 82, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 97, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 114, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 131, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 145, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 164, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 183, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 202, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 221, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, field), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 30, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, flags), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 36, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, minor), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 42, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, sequence), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 51, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_flags), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 66, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_frames), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 82, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_hours), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 97, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_minutes), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 114, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_seconds), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 131, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_type), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 145, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits0), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 164, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits1), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 183, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits2), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 202, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timecode_userbits3), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 221, offsetof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event, timestamp), 14, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char vb2_v4l2_dqbuf_ftrace_event_names[] = {
 	"Vb2V4l2DqbufFtraceEvent"
@@ -256,7 +256,7 @@ static const char vb2_v4l2_dqbuf_ftrace_event_names[] = {
 	"\0timestamp"};
 const struct orma_proto_desc orma_pb_vb2_v4l2_dqbuf_ftrace_event_desc = {
 	vb2_v4l2_dqbuf_ftrace_event_names,
-	vb2_v4l2_dqbuf_ftrace_event_fields, NULL, NULL,
+	vb2_v4l2_dqbuf_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vb2_v4l2_dqbuf_ftrace_event) <= UINT16_MAX, "fits struct_size");

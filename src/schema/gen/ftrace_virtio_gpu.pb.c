@@ -4,15 +4,15 @@
 #include "schema/gen/ftrace_virtio_gpu.pb.h"
 
 static const struct orma_proto_field_desc virtio_gpu_cmd_queue_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, ctx_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, dev), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, fence_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 55, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 60, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, num_free), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 69, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, seqno), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 75, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, type), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 80, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, vq), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, ctx_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, dev), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, fence_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 49, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 55, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 60, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, num_free), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 69, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, seqno), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 75, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, type), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 80, offsetof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event, vq), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char virtio_gpu_cmd_queue_ftrace_event_names[] = {
 	"VirtioGpuCmdQueueFtraceEvent"
@@ -27,21 +27,21 @@ static const char virtio_gpu_cmd_queue_ftrace_event_names[] = {
 	"\0vq"};
 const struct orma_proto_desc orma_pb_virtio_gpu_cmd_queue_ftrace_event_desc = {
 	virtio_gpu_cmd_queue_ftrace_event_names,
-	virtio_gpu_cmd_queue_ftrace_event_fields, NULL, NULL,
+	virtio_gpu_cmd_queue_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_virtio_gpu_cmd_queue_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc virtio_gpu_cmd_response_ftrace_event_fields[] = {
-	{1, 32, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, ctx_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, dev), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, fence_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 52, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 58, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 63, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, num_free), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 72, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, seqno), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 78, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, type), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 83, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, vq), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, ctx_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 39, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, dev), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, fence_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 52, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, flags), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 58, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 63, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, num_free), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 72, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, seqno), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 78, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, type), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 83, offsetof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event, vq), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char virtio_gpu_cmd_response_ftrace_event_names[] = {
 	"VirtioGpuCmdResponseFtraceEvent"
@@ -56,7 +56,7 @@ static const char virtio_gpu_cmd_response_ftrace_event_names[] = {
 	"\0vq"};
 const struct orma_proto_desc orma_pb_virtio_gpu_cmd_response_ftrace_event_desc = {
 	virtio_gpu_cmd_response_ftrace_event_names,
-	virtio_gpu_cmd_response_ftrace_event_fields, NULL, NULL,
+	virtio_gpu_cmd_response_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_virtio_gpu_cmd_response_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,9 +4,9 @@
 #include "schema/gen/ftrace_vmscan.pb.h"
 
 static const struct orma_proto_field_desc mm_vmscan_direct_reclaim_begin_ftrace_event_fields[] = {
-	{1, 38, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 58, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 38, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 44, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 58, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char mm_vmscan_direct_reclaim_begin_ftrace_event_names[] = {
 	"MmVmscanDirectReclaimBeginFtraceEvent"
@@ -15,28 +15,28 @@ static const char mm_vmscan_direct_reclaim_begin_ftrace_event_names[] = {
 	"\0gfp_flags"};
 const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event_desc = {
 	mm_vmscan_direct_reclaim_begin_ftrace_event_names,
-	mm_vmscan_direct_reclaim_begin_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_direct_reclaim_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_direct_reclaim_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_vmscan_direct_reclaim_end_ftrace_event_fields[] = {
-	{1, 36, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 36, offsetof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_vmscan_direct_reclaim_end_ftrace_event_names[] = {
 	"MmVmscanDirectReclaimEndFtraceEvent"
 	"\0nr_reclaimed"};
 const struct orma_proto_desc orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event_desc = {
 	mm_vmscan_direct_reclaim_end_ftrace_event_names,
-	mm_vmscan_direct_reclaim_end_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_direct_reclaim_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_direct_reclaim_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_vmscan_kswapd_wake_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, zid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 34, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, order), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 40, offsetof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event, zid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_vmscan_kswapd_wake_ftrace_event_names[] = {
 	"MmVmscanKswapdWakeFtraceEvent"
@@ -45,36 +45,36 @@ static const char mm_vmscan_kswapd_wake_ftrace_event_names[] = {
 	"\0zid"};
 const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_wake_ftrace_event_desc = {
 	mm_vmscan_kswapd_wake_ftrace_event_names,
-	mm_vmscan_kswapd_wake_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_kswapd_wake_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_kswapd_wake_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_vmscan_kswapd_sleep_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event, nid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_vmscan_kswapd_sleep_ftrace_event_names[] = {
 	"MmVmscanKswapdSleepFtraceEvent"
 	"\0nid"};
 const struct orma_proto_desc orma_pb_mm_vmscan_kswapd_sleep_ftrace_event_desc = {
 	mm_vmscan_kswapd_sleep_ftrace_event_names,
-	mm_vmscan_kswapd_sleep_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_kswapd_sleep_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_kswapd_sleep_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_shrink_slab_start_ftrace_event_fields[] = {
-	{1, 29, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, cache_items), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 41, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, delta), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, lru_pgs), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 65, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, nr_objects_to_shrink), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 86, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, pgs_scanned), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 98, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, shr), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 102, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, shrink), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 109, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, total_scan), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 120, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, nid), 9, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{11, 124, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, priority), 10, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, cache_items), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 41, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, delta), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 47, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 57, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, lru_pgs), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 65, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, nr_objects_to_shrink), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 86, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, pgs_scanned), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 98, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, shr), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 102, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, shrink), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 109, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, total_scan), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 120, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, nid), 9, 0, ORMA_PROTO_KIND_INT32, 0},
+	{11, 0, 124, offsetof(struct orma_pb_mm_shrink_slab_start_ftrace_event, priority), 10, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_shrink_slab_start_ftrace_event_names[] = {
 	"MmShrinkSlabStartFtraceEvent"
@@ -91,19 +91,19 @@ static const char mm_shrink_slab_start_ftrace_event_names[] = {
 	"\0priority"};
 const struct orma_proto_desc orma_pb_mm_shrink_slab_start_ftrace_event_desc = {
 	mm_shrink_slab_start_ftrace_event_names,
-	mm_shrink_slab_start_ftrace_event_fields, NULL, NULL,
+	mm_shrink_slab_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_shrink_slab_start_ftrace_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_shrink_slab_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_shrink_slab_end_ftrace_event_fields[] = {
-	{1, 27, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, new_scan), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, retval), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, shr), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 47, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, shrink), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 54, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, total_scan), 4, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 65, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, unused_scan), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 77, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, nid), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, new_scan), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, retval), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, shr), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 47, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, shrink), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 54, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, total_scan), 4, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 65, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, unused_scan), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 77, offsetof(struct orma_pb_mm_shrink_slab_end_ftrace_event, nid), 6, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char mm_shrink_slab_end_ftrace_event_names[] = {
 	"MmShrinkSlabEndFtraceEvent"
@@ -116,15 +116,15 @@ static const char mm_shrink_slab_end_ftrace_event_names[] = {
 	"\0nid"};
 const struct orma_proto_desc orma_pb_mm_shrink_slab_end_ftrace_event_desc = {
 	mm_shrink_slab_end_ftrace_event_names,
-	mm_shrink_slab_end_ftrace_event_fields, NULL, NULL,
+	mm_shrink_slab_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_shrink_slab_end_ftrace_event), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_shrink_slab_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_vmscan_memcg_reclaim_begin_ftrace_event_fields[] = {
-	{1, 37, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 57, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, order), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 43, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, may_writepage), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 57, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event, gfp_flags), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_vmscan_memcg_reclaim_begin_ftrace_event_names[] = {
 	"MmVmscanMemcgReclaimBeginFtraceEvent"
@@ -133,20 +133,20 @@ static const char mm_vmscan_memcg_reclaim_begin_ftrace_event_names[] = {
 	"\0gfp_flags"};
 const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event_desc = {
 	mm_vmscan_memcg_reclaim_begin_ftrace_event_names,
-	mm_vmscan_memcg_reclaim_begin_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_memcg_reclaim_begin_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_begin_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mm_vmscan_memcg_reclaim_end_ftrace_event_fields[] = {
-	{1, 35, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event, nr_reclaimed), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mm_vmscan_memcg_reclaim_end_ftrace_event_names[] = {
 	"MmVmscanMemcgReclaimEndFtraceEvent"
 	"\0nr_reclaimed"};
 const struct orma_proto_desc orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event_desc = {
 	mm_vmscan_memcg_reclaim_end_ftrace_event_names,
-	mm_vmscan_memcg_reclaim_end_ftrace_event_fields, NULL, NULL,
+	mm_vmscan_memcg_reclaim_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mm_vmscan_memcg_reclaim_end_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -4,8 +4,8 @@
 #include "schema/gen/ftrace_workqueue.pb.h"
 
 static const struct orma_proto_field_desc workqueue_activate_work_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_workqueue_activate_work_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char workqueue_activate_work_ftrace_event_names[] = {
 	"WorkqueueActivateWorkFtraceEvent"
@@ -13,14 +13,14 @@ static const char workqueue_activate_work_ftrace_event_names[] = {
 	"\0function"};
 const struct orma_proto_desc orma_pb_workqueue_activate_work_ftrace_event_desc = {
 	workqueue_activate_work_ftrace_event_names,
-	workqueue_activate_work_ftrace_event_fields, NULL, NULL,
+	workqueue_activate_work_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_workqueue_activate_work_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_workqueue_activate_work_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc workqueue_execute_end_ftrace_event_fields[] = {
-	{1, 31, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 36, offsetof(struct orma_pb_workqueue_execute_end_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char workqueue_execute_end_ftrace_event_names[] = {
 	"WorkqueueExecuteEndFtraceEvent"
@@ -28,14 +28,14 @@ static const char workqueue_execute_end_ftrace_event_names[] = {
 	"\0function"};
 const struct orma_proto_desc orma_pb_workqueue_execute_end_ftrace_event_desc = {
 	workqueue_execute_end_ftrace_event_names,
-	workqueue_execute_end_ftrace_event_fields, NULL, NULL,
+	workqueue_execute_end_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_workqueue_execute_end_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_workqueue_execute_end_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc workqueue_execute_start_ftrace_event_fields[] = {
-	{1, 33, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_workqueue_execute_start_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char workqueue_execute_start_ftrace_event_names[] = {
 	"WorkqueueExecuteStartFtraceEvent"
@@ -43,17 +43,17 @@ static const char workqueue_execute_start_ftrace_event_names[] = {
 	"\0function"};
 const struct orma_proto_desc orma_pb_workqueue_execute_start_ftrace_event_desc = {
 	workqueue_execute_start_ftrace_event_names,
-	workqueue_execute_start_ftrace_event_fields, NULL, NULL,
+	workqueue_execute_start_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_workqueue_execute_start_ftrace_event), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_workqueue_execute_start_ftrace_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc workqueue_queue_work_ftrace_event_fields[] = {
-	{1, 30, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 44, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, req_cpu), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 52, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, cpu), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 56, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, workqueue), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, work), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 35, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, function), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 44, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, req_cpu), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 52, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, cpu), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 56, offsetof(struct orma_pb_workqueue_queue_work_ftrace_event, workqueue), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char workqueue_queue_work_ftrace_event_names[] = {
 	"WorkqueueQueueWorkFtraceEvent"
@@ -64,7 +64,7 @@ static const char workqueue_queue_work_ftrace_event_names[] = {
 	"\0workqueue"};
 const struct orma_proto_desc orma_pb_workqueue_queue_work_ftrace_event_desc = {
 	workqueue_queue_work_ftrace_event_names,
-	workqueue_queue_work_ftrace_event_fields, NULL, NULL,
+	workqueue_queue_work_ftrace_event_fields, NULL,
 	sizeof(struct orma_pb_workqueue_queue_work_ftrace_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_workqueue_queue_work_ftrace_event) <= UINT16_MAX, "fits struct_size");

@@ -15,12 +15,12 @@ static const union orma_proto_type gpu_counter_config_types[] = {
 	{.message = &orma_pb_gpu_counter_config_instrumented_sampling_config_desc},
 };
 static const struct orma_proto_field_desc gpu_counter_config_fields[] = {
-	{1, 17, offsetof(struct orma_pb_gpu_counter_config, counter_period_ns), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_gpu_counter_config, counter_ids), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{3, 47, offsetof(struct orma_pb_gpu_counter_config, instrumented_sampling), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{4, 69, offsetof(struct orma_pb_gpu_counter_config, fix_gpu_clock), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 83, offsetof(struct orma_pb_gpu_counter_config, instrumented_sampling_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{6, 112, offsetof(struct orma_pb_gpu_counter_config, counter_names), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_gpu_counter_config, counter_period_ns), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 35, offsetof(struct orma_pb_gpu_counter_config, counter_ids), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_gpu_counter_config, instrumented_sampling), 1, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{4, 0, 69, offsetof(struct orma_pb_gpu_counter_config, fix_gpu_clock), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 83, offsetof(struct orma_pb_gpu_counter_config, instrumented_sampling_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{6, 1, 112, offsetof(struct orma_pb_gpu_counter_config, counter_names), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char gpu_counter_config_names[] = {
 	"GpuCounterConfig"
@@ -32,15 +32,15 @@ static const char gpu_counter_config_names[] = {
 	"\0counter_names"};
 const struct orma_proto_desc orma_pb_gpu_counter_config_desc = {
 	gpu_counter_config_names,
-	gpu_counter_config_fields, gpu_counter_config_types, NULL,
+	gpu_counter_config_fields, gpu_counter_config_types,
 	sizeof(struct orma_pb_gpu_counter_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_counter_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc gpu_render_stages_config_fields[] = {
-	{1, 22, offsetof(struct orma_pb_gpu_render_stages_config, full_loadstore), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_gpu_render_stages_config, low_overhead), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 50, offsetof(struct orma_pb_gpu_render_stages_config, trace_metrics), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_gpu_render_stages_config, full_loadstore), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 37, offsetof(struct orma_pb_gpu_render_stages_config, low_overhead), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 1, 50, offsetof(struct orma_pb_gpu_render_stages_config, trace_metrics), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char gpu_render_stages_config_names[] = {
 	"GpuRenderStagesConfig"
@@ -49,14 +49,14 @@ static const char gpu_render_stages_config_names[] = {
 	"\0trace_metrics"};
 const struct orma_proto_desc orma_pb_gpu_render_stages_config_desc = {
 	gpu_render_stages_config_names,
-	gpu_render_stages_config_fields, NULL, NULL,
+	gpu_render_stages_config_fields, NULL,
 	sizeof(struct orma_pb_gpu_render_stages_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_render_stages_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc vulkan_memory_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_vulkan_memory_config, track_driver_memory_usage), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 45, offsetof(struct orma_pb_vulkan_memory_config, track_device_memory_usage), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_vulkan_memory_config, track_driver_memory_usage), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 45, offsetof(struct orma_pb_vulkan_memory_config, track_device_memory_usage), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char vulkan_memory_config_names[] = {
 	"VulkanMemoryConfig"
@@ -64,7 +64,7 @@ static const char vulkan_memory_config_names[] = {
 	"\0track_device_memory_usage"};
 const struct orma_proto_desc orma_pb_vulkan_memory_config_desc = {
 	vulkan_memory_config_names,
-	vulkan_memory_config_fields, NULL, NULL,
+	vulkan_memory_config_fields, NULL,
 	sizeof(struct orma_pb_vulkan_memory_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_vulkan_memory_config) <= UINT16_MAX, "fits struct_size");
@@ -74,10 +74,10 @@ static const union orma_proto_type gpu_counter_config_instrumented_sampling_conf
 	{.message = &orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range_desc},
 };
 static const struct orma_proto_field_desc gpu_counter_config_instrumented_sampling_config_fields[] = {
-	{3, 44, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_name_filters), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{5, 66, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_ranges), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{6, 82, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_tx_include_globs), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{7, 108, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_tx_exclude_globs), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{3, 1, 44, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_name_filters), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 1, 66, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_ranges), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{6, 1, 82, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_tx_include_globs), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 1, 108, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config, activity_tx_exclude_globs), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char gpu_counter_config_instrumented_sampling_config_names[] = {
 	"GpuCounterConfig.InstrumentedSamplingConfig"
@@ -87,7 +87,7 @@ static const char gpu_counter_config_instrumented_sampling_config_names[] = {
 	"\0activity_tx_exclude_globs"};
 const struct orma_proto_desc orma_pb_gpu_counter_config_instrumented_sampling_config_desc = {
 	gpu_counter_config_instrumented_sampling_config_names,
-	gpu_counter_config_instrumented_sampling_config_fields, gpu_counter_config_instrumented_sampling_config_types, NULL,
+	gpu_counter_config_instrumented_sampling_config_fields, gpu_counter_config_instrumented_sampling_config_types,
 	sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config), 4, 0,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config) <= UINT16_MAX, "fits struct_size");
@@ -96,8 +96,8 @@ static const union orma_proto_type gpu_counter_config_instrumented_sampling_conf
 	{.enumeration = &orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter_name_base_enum},
 };
 static const struct orma_proto_field_desc gpu_counter_config_instrumented_sampling_config_activity_name_filter_fields[] = {
-	{1, 63, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter, name_glob), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 73, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter, name_base), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 63, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter, name_glob), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 73, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter, name_base), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char gpu_counter_config_instrumented_sampling_config_activity_name_filter_names[] = {
 	"GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter"
@@ -105,14 +105,14 @@ static const char gpu_counter_config_instrumented_sampling_config_activity_name_
 	"\0name_base"};
 const struct orma_proto_desc orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter_desc = {
 	gpu_counter_config_instrumented_sampling_config_activity_name_filter_names,
-	gpu_counter_config_instrumented_sampling_config_activity_name_filter_fields, gpu_counter_config_instrumented_sampling_config_activity_name_filter_types, NULL,
+	gpu_counter_config_instrumented_sampling_config_activity_name_filter_fields, gpu_counter_config_instrumented_sampling_config_activity_name_filter_types,
 	sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_name_filter) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc gpu_counter_config_instrumented_sampling_config_activity_range_fields[] = {
-	{1, 58, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range, skip), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 63, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 58, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range, skip), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 63, offsetof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range, count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char gpu_counter_config_instrumented_sampling_config_activity_range_names[] = {
 	"GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange"
@@ -120,7 +120,7 @@ static const char gpu_counter_config_instrumented_sampling_config_activity_range
 	"\0count"};
 const struct orma_proto_desc orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range_desc = {
 	gpu_counter_config_instrumented_sampling_config_activity_range_names,
-	gpu_counter_config_instrumented_sampling_config_activity_range_fields, NULL, NULL,
+	gpu_counter_config_instrumented_sampling_config_activity_range_fields, NULL,
 	sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_gpu_counter_config_instrumented_sampling_config_activity_range) <= UINT16_MAX, "fits struct_size");

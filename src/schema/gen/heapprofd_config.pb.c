@@ -7,31 +7,31 @@ static const union orma_proto_type heapprofd_config_types[] = {
 	{.message = &orma_pb_heapprofd_config_continuous_dump_config_desc},
 };
 static const struct orma_proto_field_desc heapprofd_config_fields[] = {
-	{1, 16, offsetof(struct orma_pb_heapprofd_config, sampling_interval_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_heapprofd_config, process_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{4, 56, offsetof(struct orma_pb_heapprofd_config, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{5, 60, offsetof(struct orma_pb_heapprofd_config, all), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 64, offsetof(struct orma_pb_heapprofd_config, continuous_dump_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{7, 87, offsetof(struct orma_pb_heapprofd_config, skip_symbol_prefix), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{8, 106, offsetof(struct orma_pb_heapprofd_config, shmem_size_bytes), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 123, offsetof(struct orma_pb_heapprofd_config, block_client), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 136, offsetof(struct orma_pb_heapprofd_config, no_startup), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{11, 147, offsetof(struct orma_pb_heapprofd_config, no_running), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 158, offsetof(struct orma_pb_heapprofd_config, dump_at_max), 6, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{14, 170, offsetof(struct orma_pb_heapprofd_config, block_client_timeout_us), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 194, offsetof(struct orma_pb_heapprofd_config, min_anonymous_memory_kb), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 218, offsetof(struct orma_pb_heapprofd_config, max_heapprofd_memory_kb), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{17, 242, offsetof(struct orma_pb_heapprofd_config, max_heapprofd_cpu_secs), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 265, offsetof(struct orma_pb_heapprofd_config, disable_fork_teardown), 11, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{19, 287, offsetof(struct orma_pb_heapprofd_config, disable_vfork_detection), 12, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{20, 311, offsetof(struct orma_pb_heapprofd_config, heaps), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{21, 317, offsetof(struct orma_pb_heapprofd_config, all_heaps), 13, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{22, 327, offsetof(struct orma_pb_heapprofd_config, heap_sampling_intervals), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{23, 351, offsetof(struct orma_pb_heapprofd_config, stream_allocations), 14, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{24, 370, offsetof(struct orma_pb_heapprofd_config, adaptive_sampling_shmem_threshold), 15, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{25, 404, offsetof(struct orma_pb_heapprofd_config, adaptive_sampling_max_sampling_interval_bytes), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{26, 450, offsetof(struct orma_pb_heapprofd_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{27, 470, offsetof(struct orma_pb_heapprofd_config, exclude_heaps), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_heapprofd_config, sampling_interval_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 40, offsetof(struct orma_pb_heapprofd_config, process_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 1, 56, offsetof(struct orma_pb_heapprofd_config, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 60, offsetof(struct orma_pb_heapprofd_config, all), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 64, offsetof(struct orma_pb_heapprofd_config, continuous_dump_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 1, 87, offsetof(struct orma_pb_heapprofd_config, skip_symbol_prefix), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 106, offsetof(struct orma_pb_heapprofd_config, shmem_size_bytes), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 123, offsetof(struct orma_pb_heapprofd_config, block_client), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 136, offsetof(struct orma_pb_heapprofd_config, no_startup), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{11, 0, 147, offsetof(struct orma_pb_heapprofd_config, no_running), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 158, offsetof(struct orma_pb_heapprofd_config, dump_at_max), 6, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{14, 0, 170, offsetof(struct orma_pb_heapprofd_config, block_client_timeout_us), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 194, offsetof(struct orma_pb_heapprofd_config, min_anonymous_memory_kb), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 218, offsetof(struct orma_pb_heapprofd_config, max_heapprofd_memory_kb), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{17, 0, 242, offsetof(struct orma_pb_heapprofd_config, max_heapprofd_cpu_secs), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 0, 265, offsetof(struct orma_pb_heapprofd_config, disable_fork_teardown), 11, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{19, 0, 287, offsetof(struct orma_pb_heapprofd_config, disable_vfork_detection), 12, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{20, 1, 311, offsetof(struct orma_pb_heapprofd_config, heaps), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{21, 0, 317, offsetof(struct orma_pb_heapprofd_config, all_heaps), 13, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{22, 1, 327, offsetof(struct orma_pb_heapprofd_config, heap_sampling_intervals), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{23, 0, 351, offsetof(struct orma_pb_heapprofd_config, stream_allocations), 14, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{24, 0, 370, offsetof(struct orma_pb_heapprofd_config, adaptive_sampling_shmem_threshold), 15, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{25, 0, 404, offsetof(struct orma_pb_heapprofd_config, adaptive_sampling_max_sampling_interval_bytes), 16, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{26, 1, 450, offsetof(struct orma_pb_heapprofd_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{27, 1, 470, offsetof(struct orma_pb_heapprofd_config, exclude_heaps), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char heapprofd_config_names[] = {
 	"HeapprofdConfig"
@@ -62,14 +62,14 @@ static const char heapprofd_config_names[] = {
 	"\0exclude_heaps"};
 const struct orma_proto_desc orma_pb_heapprofd_config_desc = {
 	heapprofd_config_names,
-	heapprofd_config_fields, heapprofd_config_types, NULL,
+	heapprofd_config_fields, heapprofd_config_types,
 	sizeof(struct orma_pb_heapprofd_config), 25, 1,
 };
 _Static_assert(sizeof(struct orma_pb_heapprofd_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc heapprofd_config_continuous_dump_config_fields[] = {
-	{5, 37, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_phase_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 51, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{5, 0, 37, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_phase_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 51, offsetof(struct orma_pb_heapprofd_config_continuous_dump_config, dump_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char heapprofd_config_continuous_dump_config_names[] = {
 	"HeapprofdConfig.ContinuousDumpConfig"
@@ -77,7 +77,7 @@ static const char heapprofd_config_continuous_dump_config_names[] = {
 	"\0dump_interval_ms"};
 const struct orma_proto_desc orma_pb_heapprofd_config_continuous_dump_config_desc = {
 	heapprofd_config_continuous_dump_config_names,
-	heapprofd_config_continuous_dump_config_fields, NULL, NULL,
+	heapprofd_config_continuous_dump_config_fields, NULL,
 	sizeof(struct orma_pb_heapprofd_config_continuous_dump_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_heapprofd_config_continuous_dump_config) <= UINT16_MAX, "fits struct_size");

@@ -7,22 +7,22 @@ static const union orma_proto_type inline_callstack_types[] = {
 	{.message = &orma_pb_inline_callstack_frame_desc},
 };
 static const struct orma_proto_field_desc inline_callstack_fields[] = {
-	{1, 16, offsetof(struct orma_pb_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 16, offsetof(struct orma_pb_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char inline_callstack_names[] = {
 	"InlineCallstack"
 	"\0frames"};
 const struct orma_proto_desc orma_pb_inline_callstack_desc = {
 	inline_callstack_names,
-	inline_callstack_fields, inline_callstack_types, NULL,
+	inline_callstack_fields, inline_callstack_types,
 	sizeof(struct orma_pb_inline_callstack), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_inline_callstack) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc inline_callstack_frame_fields[] = {
-	{1, 22, offsetof(struct orma_pb_inline_callstack_frame, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_inline_callstack_frame, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 36, offsetof(struct orma_pb_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 48, offsetof(struct orma_pb_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char inline_callstack_frame_names[] = {
 	"InlineCallstack.Frame"
@@ -31,7 +31,7 @@ static const char inline_callstack_frame_names[] = {
 	"\0line_number"};
 const struct orma_proto_desc orma_pb_inline_callstack_frame_desc = {
 	inline_callstack_frame_names,
-	inline_callstack_frame_fields, NULL, NULL,
+	inline_callstack_frame_fields, NULL,
 	sizeof(struct orma_pb_inline_callstack_frame), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inline_callstack_frame) <= UINT16_MAX, "fits struct_size");

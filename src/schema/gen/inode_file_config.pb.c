@@ -7,12 +7,12 @@ static const union orma_proto_type inode_file_config_types[] = {
 	{.message = &orma_pb_inode_file_config_mount_point_mapping_entry_desc},
 };
 static const struct orma_proto_field_desc inode_file_config_fields[] = {
-	{1, 16, offsetof(struct orma_pb_inode_file_config, scan_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_inode_file_config, scan_delay_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 47, offsetof(struct orma_pb_inode_file_config, scan_batch_size), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 63, offsetof(struct orma_pb_inode_file_config, do_not_scan), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 75, offsetof(struct orma_pb_inode_file_config, scan_mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{6, 93, offsetof(struct orma_pb_inode_file_config, mount_point_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_inode_file_config, scan_interval_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_inode_file_config, scan_delay_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 47, offsetof(struct orma_pb_inode_file_config, scan_batch_size), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 63, offsetof(struct orma_pb_inode_file_config, do_not_scan), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 1, 75, offsetof(struct orma_pb_inode_file_config, scan_mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 1, 93, offsetof(struct orma_pb_inode_file_config, mount_point_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char inode_file_config_names[] = {
 	"InodeFileConfig"
@@ -24,14 +24,14 @@ static const char inode_file_config_names[] = {
 	"\0mount_point_mapping"};
 const struct orma_proto_desc orma_pb_inode_file_config_desc = {
 	inode_file_config_names,
-	inode_file_config_fields, inode_file_config_types, NULL,
+	inode_file_config_fields, inode_file_config_types,
 	sizeof(struct orma_pb_inode_file_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inode_file_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc inode_file_config_mount_point_mapping_entry_fields[] = {
-	{1, 39, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, mountpoint), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 50, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, scan_roots), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, mountpoint), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 50, offsetof(struct orma_pb_inode_file_config_mount_point_mapping_entry, scan_roots), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char inode_file_config_mount_point_mapping_entry_names[] = {
 	"InodeFileConfig.MountPointMappingEntry"
@@ -39,7 +39,7 @@ static const char inode_file_config_mount_point_mapping_entry_names[] = {
 	"\0scan_roots"};
 const struct orma_proto_desc orma_pb_inode_file_config_mount_point_mapping_entry_desc = {
 	inode_file_config_mount_point_mapping_entry_names,
-	inode_file_config_mount_point_mapping_entry_fields, NULL, NULL,
+	inode_file_config_mount_point_mapping_entry_fields, NULL,
 	sizeof(struct orma_pb_inode_file_config_mount_point_mapping_entry), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inode_file_config_mount_point_mapping_entry) <= UINT16_MAX, "fits struct_size");

@@ -15,9 +15,9 @@ static const union orma_proto_type inode_file_map_types[] = {
 	{.message = &orma_pb_inode_file_map_entry_desc},
 };
 static const struct orma_proto_field_desc inode_file_map_fields[] = {
-	{1, 13, offsetof(struct orma_pb_inode_file_map, block_device_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_inode_file_map, mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 42, offsetof(struct orma_pb_inode_file_map, entries), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 13, offsetof(struct orma_pb_inode_file_map, block_device_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 29, offsetof(struct orma_pb_inode_file_map, mount_points), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 42, offsetof(struct orma_pb_inode_file_map, entries), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char inode_file_map_names[] = {
 	"InodeFileMap"
@@ -26,7 +26,7 @@ static const char inode_file_map_names[] = {
 	"\0entries"};
 const struct orma_proto_desc orma_pb_inode_file_map_desc = {
 	inode_file_map_names,
-	inode_file_map_fields, inode_file_map_types, NULL,
+	inode_file_map_fields, inode_file_map_types,
 	sizeof(struct orma_pb_inode_file_map), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inode_file_map) <= UINT16_MAX, "fits struct_size");
@@ -35,9 +35,9 @@ static const union orma_proto_type inode_file_map_entry_types[] = {
 	{.enumeration = &orma_pb_inode_file_map_entry_type_enum},
 };
 static const struct orma_proto_field_desc inode_file_map_entry_fields[] = {
-	{1, 19, offsetof(struct orma_pb_inode_file_map_entry, inode_number), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_inode_file_map_entry, paths), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 38, offsetof(struct orma_pb_inode_file_map_entry, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_inode_file_map_entry, inode_number), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 32, offsetof(struct orma_pb_inode_file_map_entry, paths), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 38, offsetof(struct orma_pb_inode_file_map_entry, type), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char inode_file_map_entry_names[] = {
 	"InodeFileMap.Entry"
@@ -46,7 +46,7 @@ static const char inode_file_map_entry_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_inode_file_map_entry_desc = {
 	inode_file_map_entry_names,
-	inode_file_map_entry_fields, inode_file_map_entry_types, NULL,
+	inode_file_map_entry_fields, inode_file_map_entry_types,
 	sizeof(struct orma_pb_inode_file_map_entry), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_inode_file_map_entry) <= UINT16_MAX, "fits struct_size");

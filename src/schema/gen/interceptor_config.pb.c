@@ -15,8 +15,8 @@ static const union orma_proto_type interceptor_config_types[] = {
 	{.message = &orma_pb_console_config_desc},
 };
 static const struct orma_proto_field_desc interceptor_config_fields[] = {
-	{1, 18, offsetof(struct orma_pb_interceptor_config, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{100, 23, offsetof(struct orma_pb_interceptor_config, console_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_interceptor_config, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{100, 0, 23, offsetof(struct orma_pb_interceptor_config, console_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char interceptor_config_names[] = {
 	"InterceptorConfig"
@@ -24,7 +24,7 @@ static const char interceptor_config_names[] = {
 	"\0console_config"};
 const struct orma_proto_desc orma_pb_interceptor_config_desc = {
 	interceptor_config_names,
-	interceptor_config_fields, interceptor_config_types, NULL,
+	interceptor_config_fields, interceptor_config_types,
 	sizeof(struct orma_pb_interceptor_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_interceptor_config) <= UINT16_MAX, "fits struct_size");
@@ -33,8 +33,8 @@ static const union orma_proto_type console_config_types[] = {
 	{.enumeration = &orma_pb_console_config_output_enum},
 };
 static const struct orma_proto_field_desc console_config_fields[] = {
-	{1, 14, offsetof(struct orma_pb_console_config, output), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 21, offsetof(struct orma_pb_console_config, enable_colors), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_console_config, output), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 21, offsetof(struct orma_pb_console_config, enable_colors), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char console_config_names[] = {
 	"ConsoleConfig"
@@ -42,7 +42,7 @@ static const char console_config_names[] = {
 	"\0enable_colors"};
 const struct orma_proto_desc orma_pb_console_config_desc = {
 	console_config_names,
-	console_config_fields, console_config_types, NULL,
+	console_config_fields, console_config_types,
 	sizeof(struct orma_pb_console_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_console_config) <= UINT16_MAX, "fits struct_size");

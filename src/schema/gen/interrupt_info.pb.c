@@ -7,21 +7,21 @@ static const union orma_proto_type interrupt_info_types[] = {
 	{.message = &orma_pb_interrupt_info_interrupt_mapping_desc},
 };
 static const struct orma_proto_field_desc interrupt_info_fields[] = {
-	{1, 14, offsetof(struct orma_pb_interrupt_info, irq_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 14, offsetof(struct orma_pb_interrupt_info, irq_mapping), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char interrupt_info_names[] = {
 	"InterruptInfo"
 	"\0irq_mapping"};
 const struct orma_proto_desc orma_pb_interrupt_info_desc = {
 	interrupt_info_names,
-	interrupt_info_fields, interrupt_info_types, NULL,
+	interrupt_info_fields, interrupt_info_types,
 	sizeof(struct orma_pb_interrupt_info), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_interrupt_info) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc interrupt_info_interrupt_mapping_fields[] = {
-	{1, 31, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, irq_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, irq_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 38, offsetof(struct orma_pb_interrupt_info_interrupt_mapping, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char interrupt_info_interrupt_mapping_names[] = {
 	"InterruptInfo.InterruptMapping"
@@ -29,7 +29,7 @@ static const char interrupt_info_interrupt_mapping_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_interrupt_info_interrupt_mapping_desc = {
 	interrupt_info_interrupt_mapping_names,
-	interrupt_info_interrupt_mapping_fields, NULL, NULL,
+	interrupt_info_interrupt_mapping_fields, NULL,
 	sizeof(struct orma_pb_interrupt_info_interrupt_mapping), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_interrupt_info_interrupt_mapping) <= UINT16_MAX, "fits struct_size");

@@ -35,16 +35,16 @@ static const union orma_proto_type java_hprof_config_types[] = {
 	{.message = &orma_pb_smaps_config_desc},
 };
 static const struct orma_proto_field_desc java_hprof_config_fields[] = {
-	{1, 16, offsetof(struct orma_pb_java_hprof_config, process_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{2, 32, offsetof(struct orma_pb_java_hprof_config, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{3, 36, offsetof(struct orma_pb_java_hprof_config, continuous_dump_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{4, 59, offsetof(struct orma_pb_java_hprof_config, min_anonymous_memory_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 83, offsetof(struct orma_pb_java_hprof_config, dump_smaps), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 94, offsetof(struct orma_pb_java_hprof_config, ignored_types), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{7, 108, offsetof(struct orma_pb_java_hprof_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{8, 128, offsetof(struct orma_pb_java_hprof_config, smaps_config), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{9, 141, offsetof(struct orma_pb_java_hprof_config, min_java_heap_size_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 163, offsetof(struct orma_pb_java_hprof_config, dump_oome_callstack), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 1, 16, offsetof(struct orma_pb_java_hprof_config, process_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 32, offsetof(struct orma_pb_java_hprof_config, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_java_hprof_config, continuous_dump_config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 0, 59, offsetof(struct orma_pb_java_hprof_config, min_anonymous_memory_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 83, offsetof(struct orma_pb_java_hprof_config, dump_smaps), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 1, 94, offsetof(struct orma_pb_java_hprof_config, ignored_types), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 1, 108, offsetof(struct orma_pb_java_hprof_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 128, offsetof(struct orma_pb_java_hprof_config, smaps_config), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9, 0, 141, offsetof(struct orma_pb_java_hprof_config, min_java_heap_size_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 163, offsetof(struct orma_pb_java_hprof_config, dump_oome_callstack), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char java_hprof_config_names[] = {
 	"JavaHprofConfig"
@@ -60,7 +60,7 @@ static const char java_hprof_config_names[] = {
 	"\0dump_oome_callstack"};
 const struct orma_proto_desc orma_pb_java_hprof_config_desc = {
 	java_hprof_config_names,
-	java_hprof_config_fields, java_hprof_config_types, NULL,
+	java_hprof_config_fields, java_hprof_config_types,
 	sizeof(struct orma_pb_java_hprof_config), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_java_hprof_config) <= UINT16_MAX, "fits struct_size");
@@ -70,9 +70,9 @@ static const union orma_proto_type smaps_config_types[] = {
 	{.message = &orma_pb_redaction_rule_desc},
 };
 static const struct orma_proto_field_desc smaps_config_fields[] = {
-	{1, 12, offsetof(struct orma_pb_smaps_config, vma_fields), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{2, 23, offsetof(struct orma_pb_smaps_config, unaggregated), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_smaps_config, name_redaction_rules), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 12, offsetof(struct orma_pb_smaps_config, vma_fields), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 23, offsetof(struct orma_pb_smaps_config, unaggregated), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 1, 36, offsetof(struct orma_pb_smaps_config, name_redaction_rules), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char smaps_config_names[] = {
 	"SmapsConfig"
@@ -81,7 +81,7 @@ static const char smaps_config_names[] = {
 	"\0name_redaction_rules"};
 const struct orma_proto_desc orma_pb_smaps_config_desc = {
 	smaps_config_names,
-	smaps_config_fields, smaps_config_types, NULL,
+	smaps_config_fields, smaps_config_types,
 	sizeof(struct orma_pb_smaps_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_smaps_config) <= UINT16_MAX, "fits struct_size");
@@ -90,12 +90,12 @@ static const union orma_proto_type redaction_rule_types[] = {
 	{.enumeration = &orma_pb_redaction_rule_match_mode_enum},
 };
 static const struct orma_proto_field_desc redaction_rule_fields[] = {
-	{1, 14, offsetof(struct orma_pb_redaction_rule, pattern), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_redaction_rule, match_mode), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_redaction_rule, keep_full), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_redaction_rule, replacement_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 60, offsetof(struct orma_pb_redaction_rule, keep_file_extension), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 80, offsetof(struct orma_pb_redaction_rule, keep_path_elements), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_redaction_rule, pattern), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 22, offsetof(struct orma_pb_redaction_rule, match_mode), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 33, offsetof(struct orma_pb_redaction_rule, keep_full), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 43, offsetof(struct orma_pb_redaction_rule, replacement_name), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 60, offsetof(struct orma_pb_redaction_rule, keep_file_extension), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 80, offsetof(struct orma_pb_redaction_rule, keep_path_elements), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char redaction_rule_names[] = {
 	"RedactionRule"
@@ -107,15 +107,15 @@ static const char redaction_rule_names[] = {
 	"\0keep_path_elements"};
 const struct orma_proto_desc orma_pb_redaction_rule_desc = {
 	redaction_rule_names,
-	redaction_rule_fields, redaction_rule_types, NULL,
+	redaction_rule_fields, redaction_rule_types,
 	sizeof(struct orma_pb_redaction_rule), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_redaction_rule) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc java_hprof_config_continuous_dump_config_fields[] = {
-	{1, 37, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, dump_phase_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 51, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, dump_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 68, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, scan_pids_only_on_start), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, dump_phase_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 51, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, dump_interval_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 68, offsetof(struct orma_pb_java_hprof_config_continuous_dump_config, scan_pids_only_on_start), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char java_hprof_config_continuous_dump_config_names[] = {
 	"JavaHprofConfig.ContinuousDumpConfig"
@@ -124,7 +124,7 @@ static const char java_hprof_config_continuous_dump_config_names[] = {
 	"\0scan_pids_only_on_start"};
 const struct orma_proto_desc orma_pb_java_hprof_config_continuous_dump_config_desc = {
 	java_hprof_config_continuous_dump_config_names,
-	java_hprof_config_continuous_dump_config_fields, NULL, NULL,
+	java_hprof_config_continuous_dump_config_fields, NULL,
 	sizeof(struct orma_pb_java_hprof_config_continuous_dump_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_java_hprof_config_continuous_dump_config) <= UINT16_MAX, "fits struct_size");

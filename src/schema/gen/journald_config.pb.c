@@ -4,9 +4,9 @@
 #include "schema/gen/journald_config.pb.h"
 
 static const struct orma_proto_field_desc systemd_journald_config_fields[] = {
-	{1, 22, offsetof(struct orma_pb_systemd_journald_config, min_prio), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_systemd_journald_config, filter_identifiers), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 50, offsetof(struct orma_pb_systemd_journald_config, filter_units), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_systemd_journald_config, min_prio), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 31, offsetof(struct orma_pb_systemd_journald_config, filter_identifiers), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 50, offsetof(struct orma_pb_systemd_journald_config, filter_units), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char systemd_journald_config_names[] = {
 	"SystemdJournaldConfig"
@@ -15,7 +15,7 @@ static const char systemd_journald_config_names[] = {
 	"\0filter_units"};
 const struct orma_proto_desc orma_pb_systemd_journald_config_desc = {
 	systemd_journald_config_names,
-	systemd_journald_config_fields, NULL, NULL,
+	systemd_journald_config_fields, NULL,
 	sizeof(struct orma_pb_systemd_journald_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_systemd_journald_config) <= UINT16_MAX, "fits struct_size");

@@ -4,20 +4,20 @@
 #include "schema/gen/journald_event.pb.h"
 
 static const struct orma_proto_field_desc systemd_journald_event_fields[] = {
-	{1, 21, offsetof(struct orma_pb_systemd_journald_event, pid), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_systemd_journald_event, tid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_systemd_journald_event, uid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 33, offsetof(struct orma_pb_systemd_journald_event, gid), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 37, offsetof(struct orma_pb_systemd_journald_event, prio), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 42, offsetof(struct orma_pb_systemd_journald_event, tag), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 46, offsetof(struct orma_pb_systemd_journald_event, message), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 54, offsetof(struct orma_pb_systemd_journald_event, comm), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{9, 59, offsetof(struct orma_pb_systemd_journald_event, exe), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{10, 63, offsetof(struct orma_pb_systemd_journald_event, systemd_unit), 9, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{11, 76, offsetof(struct orma_pb_systemd_journald_event, hostname), 10, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{12, 85, offsetof(struct orma_pb_systemd_journald_event, transport), 11, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{20, 95, offsetof(struct orma_pb_systemd_journald_event, num_total), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{21, 105, offsetof(struct orma_pb_systemd_journald_event, num_failed), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_systemd_journald_event, pid), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_systemd_journald_event, tid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 29, offsetof(struct orma_pb_systemd_journald_event, uid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 33, offsetof(struct orma_pb_systemd_journald_event, gid), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 37, offsetof(struct orma_pb_systemd_journald_event, prio), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 42, offsetof(struct orma_pb_systemd_journald_event, tag), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 46, offsetof(struct orma_pb_systemd_journald_event, message), 6, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 54, offsetof(struct orma_pb_systemd_journald_event, comm), 7, 0, ORMA_PROTO_KIND_STRING, 0},
+	{9, 0, 59, offsetof(struct orma_pb_systemd_journald_event, exe), 8, 0, ORMA_PROTO_KIND_STRING, 0},
+	{10, 0, 63, offsetof(struct orma_pb_systemd_journald_event, systemd_unit), 9, 0, ORMA_PROTO_KIND_STRING, 0},
+	{11, 0, 76, offsetof(struct orma_pb_systemd_journald_event, hostname), 10, 0, ORMA_PROTO_KIND_STRING, 0},
+	{12, 0, 85, offsetof(struct orma_pb_systemd_journald_event, transport), 11, 0, ORMA_PROTO_KIND_STRING, 0},
+	{20, 0, 95, offsetof(struct orma_pb_systemd_journald_event, num_total), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{21, 0, 105, offsetof(struct orma_pb_systemd_journald_event, num_failed), 13, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char systemd_journald_event_names[] = {
 	"SystemdJournaldEvent"
@@ -37,7 +37,7 @@ static const char systemd_journald_event_names[] = {
 	"\0num_failed"};
 const struct orma_proto_desc orma_pb_systemd_journald_event_desc = {
 	systemd_journald_event_names,
-	systemd_journald_event_fields, NULL, NULL,
+	systemd_journald_event_fields, NULL,
 	sizeof(struct orma_pb_systemd_journald_event), 14, 1,
 };
 _Static_assert(sizeof(struct orma_pb_systemd_journald_event) <= UINT16_MAX, "fits struct_size");

@@ -14,13 +14,13 @@ static const union orma_proto_type etw_config_types[] = {
 	{.enumeration = &orma_pb_etw_config_kernel_flag_enum},
 };
 static const struct orma_proto_field_desc etw_config_fields[] = {
-	{1, 10, offsetof(struct orma_pb_etw_config, kernel_flags), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{2, 23, offsetof(struct orma_pb_etw_config, scheduler_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 49, offsetof(struct orma_pb_etw_config, memory_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{4, 72, offsetof(struct orma_pb_etw_config, file_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{5, 93, offsetof(struct orma_pb_etw_config, stack_sampling_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{6, 115, offsetof(struct orma_pb_etw_config, disk_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{7, 136, offsetof(struct orma_pb_etw_config, system_io_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 10, offsetof(struct orma_pb_etw_config, kernel_flags), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 23, offsetof(struct orma_pb_etw_config, scheduler_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 49, offsetof(struct orma_pb_etw_config, memory_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 1, 72, offsetof(struct orma_pb_etw_config, file_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 1, 93, offsetof(struct orma_pb_etw_config, stack_sampling_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 1, 115, offsetof(struct orma_pb_etw_config, disk_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 1, 136, offsetof(struct orma_pb_etw_config, system_io_provider_events), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char etw_config_names[] = {
 	"EtwConfig"
@@ -33,18 +33,18 @@ static const char etw_config_names[] = {
 	"\0system_io_provider_events"};
 const struct orma_proto_desc orma_pb_etw_config_desc = {
 	etw_config_names,
-	etw_config_fields, etw_config_types, NULL,
+	etw_config_fields, etw_config_types,
 	sizeof(struct orma_pb_etw_config), 7, 0,
 };
 _Static_assert(sizeof(struct orma_pb_etw_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc qnx_config_fields[] = {
-	{1, 10, offsetof(struct orma_pb_qnx_config, qnx_kernel_buffers), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_qnx_config, qnx_kernel_kbuffers), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_qnx_config, qnx_kernel_wide_events), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 72, offsetof(struct orma_pb_qnx_config, qnx_cache_pages), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 88, offsetof(struct orma_pb_qnx_config, qnx_cache_max_pages), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 108, offsetof(struct orma_pb_qnx_config, qnx_trace_buffer_init_bytes), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 10, offsetof(struct orma_pb_qnx_config, qnx_kernel_buffers), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_qnx_config, qnx_kernel_kbuffers), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 49, offsetof(struct orma_pb_qnx_config, qnx_kernel_wide_events), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 72, offsetof(struct orma_pb_qnx_config, qnx_cache_pages), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 88, offsetof(struct orma_pb_qnx_config, qnx_cache_max_pages), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 108, offsetof(struct orma_pb_qnx_config, qnx_trace_buffer_init_bytes), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char qnx_config_names[] = {
 	"QnxConfig"
@@ -56,7 +56,7 @@ static const char qnx_config_names[] = {
 	"\0qnx_trace_buffer_init_bytes"};
 const struct orma_proto_desc orma_pb_qnx_config_desc = {
 	qnx_config_names,
-	qnx_config_fields, NULL, NULL,
+	qnx_config_fields, NULL,
 	sizeof(struct orma_pb_qnx_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_qnx_config) <= UINT16_MAX, "fits struct_size");

@@ -20,9 +20,9 @@ static const union orma_proto_type log_message_types[] = {
 	{.enumeration = &orma_pb_log_message_priority_enum},
 };
 static const struct orma_proto_field_desc log_message_fields[] = {
-	{1, 11, offsetof(struct orma_pb_log_message, source_location_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_log_message, body_iid), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 40, offsetof(struct orma_pb_log_message, prio), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_log_message, source_location_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_log_message, body_iid), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 40, offsetof(struct orma_pb_log_message, prio), 2, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char log_message_names[] = {
 	"LogMessage"
@@ -31,14 +31,14 @@ static const char log_message_names[] = {
 	"\0prio"};
 const struct orma_proto_desc orma_pb_log_message_desc = {
 	log_message_names,
-	log_message_fields, log_message_types, NULL,
+	log_message_fields, log_message_types,
 	sizeof(struct orma_pb_log_message), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_log_message) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc log_message_body_fields[] = {
-	{1, 15, offsetof(struct orma_pb_log_message_body, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_log_message_body, body), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_log_message_body, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 19, offsetof(struct orma_pb_log_message_body, body), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char log_message_body_names[] = {
 	"LogMessageBody"
@@ -46,7 +46,7 @@ static const char log_message_body_names[] = {
 	"\0body"};
 const struct orma_proto_desc orma_pb_log_message_body_desc = {
 	log_message_body_names,
-	log_message_body_fields, NULL, NULL,
+	log_message_body_fields, NULL,
 	sizeof(struct orma_pb_log_message_body), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_log_message_body) <= UINT16_MAX, "fits struct_size");

@@ -24,9 +24,9 @@ static const union orma_proto_type observable_events_types[] = {
 	{.message = &orma_pb_observable_events_clone_trigger_hit_desc},
 };
 static const struct orma_proto_field_desc observable_events_fields[] = {
-	{1, 17, offsetof(struct orma_pb_observable_events, instance_state_changes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 40, offsetof(struct orma_pb_observable_events, all_data_sources_started), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 65, offsetof(struct orma_pb_observable_events, clone_trigger_hit), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 1, 17, offsetof(struct orma_pb_observable_events, instance_state_changes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 40, offsetof(struct orma_pb_observable_events, all_data_sources_started), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 65, offsetof(struct orma_pb_observable_events, clone_trigger_hit), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char observable_events_names[] = {
 	"ObservableEvents"
@@ -35,7 +35,7 @@ static const char observable_events_names[] = {
 	"\0clone_trigger_hit"};
 const struct orma_proto_desc orma_pb_observable_events_desc = {
 	observable_events_names,
-	observable_events_fields, observable_events_types, NULL,
+	observable_events_fields, observable_events_types,
 	sizeof(struct orma_pb_observable_events), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_observable_events) <= UINT16_MAX, "fits struct_size");
@@ -44,9 +44,9 @@ static const union orma_proto_type observable_events_data_source_instance_state_
 	{.enumeration = &orma_pb_observable_events_data_source_instance_state_enum},
 };
 static const struct orma_proto_field_desc observable_events_data_source_instance_state_change_fields[] = {
-	{1, 47, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 61, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 78, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, state), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 47, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 61, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 78, offsetof(struct orma_pb_observable_events_data_source_instance_state_change, state), 2, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char observable_events_data_source_instance_state_change_names[] = {
 	"ObservableEvents.DataSourceInstanceStateChange"
@@ -55,18 +55,18 @@ static const char observable_events_data_source_instance_state_change_names[] = 
 	"\0state"};
 const struct orma_proto_desc orma_pb_observable_events_data_source_instance_state_change_desc = {
 	observable_events_data_source_instance_state_change_names,
-	observable_events_data_source_instance_state_change_fields, observable_events_data_source_instance_state_change_types, NULL,
+	observable_events_data_source_instance_state_change_fields, observable_events_data_source_instance_state_change_types,
 	sizeof(struct orma_pb_observable_events_data_source_instance_state_change), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_observable_events_data_source_instance_state_change) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc observable_events_clone_trigger_hit_fields[] = {
-	{1, 33, offsetof(struct orma_pb_observable_events_clone_trigger_hit, tracing_session_id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 52, offsetof(struct orma_pb_observable_events_clone_trigger_hit, trigger_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 65, offsetof(struct orma_pb_observable_events_clone_trigger_hit, producer_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 79, offsetof(struct orma_pb_observable_events_clone_trigger_hit, producer_uid), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 92, offsetof(struct orma_pb_observable_events_clone_trigger_hit, boot_time_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 105, offsetof(struct orma_pb_observable_events_clone_trigger_hit, trigger_delay_ms), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_observable_events_clone_trigger_hit, tracing_session_id), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 52, offsetof(struct orma_pb_observable_events_clone_trigger_hit, trigger_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 65, offsetof(struct orma_pb_observable_events_clone_trigger_hit, producer_name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 79, offsetof(struct orma_pb_observable_events_clone_trigger_hit, producer_uid), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 92, offsetof(struct orma_pb_observable_events_clone_trigger_hit, boot_time_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 105, offsetof(struct orma_pb_observable_events_clone_trigger_hit, trigger_delay_ms), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char observable_events_clone_trigger_hit_names[] = {
 	"ObservableEvents.CloneTriggerHit"
@@ -78,7 +78,7 @@ static const char observable_events_clone_trigger_hit_names[] = {
 	"\0trigger_delay_ms"};
 const struct orma_proto_desc orma_pb_observable_events_clone_trigger_hit_desc = {
 	observable_events_clone_trigger_hit_names,
-	observable_events_clone_trigger_hit_fields, NULL, NULL,
+	observable_events_clone_trigger_hit_fields, NULL,
 	sizeof(struct orma_pb_observable_events_clone_trigger_hit), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_observable_events_clone_trigger_hit) <= UINT16_MAX, "fits struct_size");

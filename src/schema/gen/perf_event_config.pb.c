@@ -19,27 +19,27 @@ static const union orma_proto_type perf_event_config_types[] = {
 	{.message = &orma_pb_follower_event_desc},
 };
 static const struct orma_proto_field_desc perf_event_config_fields[] = {
-	{1, 16, offsetof(struct orma_pb_perf_event_config, all_cpus), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_perf_event_config, sampling_frequency), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_perf_event_config, ring_buffer_pages), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_perf_event_config, target_pid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{5, 73, offsetof(struct orma_pb_perf_event_config, target_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{6, 88, offsetof(struct orma_pb_perf_event_config, exclude_pid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{7, 100, offsetof(struct orma_pb_perf_event_config, exclude_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{8, 116, offsetof(struct orma_pb_perf_event_config, ring_buffer_read_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 143, offsetof(struct orma_pb_perf_event_config, remote_descriptor_timeout_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 172, offsetof(struct orma_pb_perf_event_config, unwind_state_clear_period_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 201, offsetof(struct orma_pb_perf_event_config, additional_cmdline_count), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 226, offsetof(struct orma_pb_perf_event_config, kernel_frames), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 240, offsetof(struct orma_pb_perf_event_config, max_daemon_memory_kb), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 261, offsetof(struct orma_pb_perf_event_config, timebase), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{16, 270, offsetof(struct orma_pb_perf_event_config, callstack_sampling), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{17, 289, offsetof(struct orma_pb_perf_event_config, max_enqueued_footprint_kb), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 315, offsetof(struct orma_pb_perf_event_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{19, 335, offsetof(struct orma_pb_perf_event_config, followers), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{20, 345, offsetof(struct orma_pb_perf_event_config, target_cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{21, 356, offsetof(struct orma_pb_perf_event_config, ignore_open_failure), 10, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{22, 376, offsetof(struct orma_pb_perf_event_config, cpuid), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_perf_event_config, all_cpus), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 25, offsetof(struct orma_pb_perf_event_config, sampling_frequency), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 44, offsetof(struct orma_pb_perf_event_config, ring_buffer_pages), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 1, 62, offsetof(struct orma_pb_perf_event_config, target_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 1, 73, offsetof(struct orma_pb_perf_event_config, target_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 1, 88, offsetof(struct orma_pb_perf_event_config, exclude_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 1, 100, offsetof(struct orma_pb_perf_event_config, exclude_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 116, offsetof(struct orma_pb_perf_event_config, ring_buffer_read_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 143, offsetof(struct orma_pb_perf_event_config, remote_descriptor_timeout_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 172, offsetof(struct orma_pb_perf_event_config, unwind_state_clear_period_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 201, offsetof(struct orma_pb_perf_event_config, additional_cmdline_count), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 226, offsetof(struct orma_pb_perf_event_config, kernel_frames), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 240, offsetof(struct orma_pb_perf_event_config, max_daemon_memory_kb), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 261, offsetof(struct orma_pb_perf_event_config, timebase), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{16, 0, 270, offsetof(struct orma_pb_perf_event_config, callstack_sampling), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{17, 0, 289, offsetof(struct orma_pb_perf_event_config, max_enqueued_footprint_kb), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 1, 315, offsetof(struct orma_pb_perf_event_config, target_installed_by), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{19, 1, 335, offsetof(struct orma_pb_perf_event_config, followers), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{20, 1, 345, offsetof(struct orma_pb_perf_event_config, target_cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{21, 0, 356, offsetof(struct orma_pb_perf_event_config, ignore_open_failure), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{22, 1, 376, offsetof(struct orma_pb_perf_event_config, cpuid), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char perf_event_config_names[] = {
 	"PerfEventConfig"
@@ -66,7 +66,7 @@ static const char perf_event_config_names[] = {
 	"\0cpuid"};
 const struct orma_proto_desc orma_pb_perf_event_config_desc = {
 	perf_event_config_names,
-	perf_event_config_fields, perf_event_config_types, NULL,
+	perf_event_config_fields, perf_event_config_types,
 	sizeof(struct orma_pb_perf_event_config), 21, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_event_config) <= UINT16_MAX, "fits struct_size");
@@ -76,9 +76,9 @@ static const union orma_proto_type perf_event_config_callstack_sampling_types[] 
 	{.enumeration = &orma_pb_perf_event_config_unwind_mode_enum},
 };
 static const struct orma_proto_field_desc perf_event_config_callstack_sampling_fields[] = {
-	{1, 34, offsetof(struct orma_pb_perf_event_config_callstack_sampling, scope), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_perf_event_config_callstack_sampling, kernel_frames), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 54, offsetof(struct orma_pb_perf_event_config_callstack_sampling, user_frames), 1, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_perf_event_config_callstack_sampling, scope), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 40, offsetof(struct orma_pb_perf_event_config_callstack_sampling, kernel_frames), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 54, offsetof(struct orma_pb_perf_event_config_callstack_sampling, user_frames), 1, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char perf_event_config_callstack_sampling_names[] = {
 	"PerfEventConfig.CallstackSampling"
@@ -87,18 +87,18 @@ static const char perf_event_config_callstack_sampling_names[] = {
 	"\0user_frames"};
 const struct orma_proto_desc orma_pb_perf_event_config_callstack_sampling_desc = {
 	perf_event_config_callstack_sampling_names,
-	perf_event_config_callstack_sampling_fields, perf_event_config_callstack_sampling_types, NULL,
+	perf_event_config_callstack_sampling_fields, perf_event_config_callstack_sampling_types,
 	sizeof(struct orma_pb_perf_event_config_callstack_sampling), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_event_config_callstack_sampling) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc perf_event_config_scope_fields[] = {
-	{1, 22, offsetof(struct orma_pb_perf_event_config_scope, target_pid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{2, 33, offsetof(struct orma_pb_perf_event_config_scope, target_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 48, offsetof(struct orma_pb_perf_event_config_scope, exclude_pid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{4, 60, offsetof(struct orma_pb_perf_event_config_scope, exclude_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{5, 76, offsetof(struct orma_pb_perf_event_config_scope, additional_cmdline_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 101, offsetof(struct orma_pb_perf_event_config_scope, process_shard_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 1, 22, offsetof(struct orma_pb_perf_event_config_scope, target_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 1, 33, offsetof(struct orma_pb_perf_event_config_scope, target_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 48, offsetof(struct orma_pb_perf_event_config_scope, exclude_pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 1, 60, offsetof(struct orma_pb_perf_event_config_scope, exclude_cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 76, offsetof(struct orma_pb_perf_event_config_scope, additional_cmdline_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 101, offsetof(struct orma_pb_perf_event_config_scope, process_shard_count), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char perf_event_config_scope_names[] = {
 	"PerfEventConfig.Scope"
@@ -110,7 +110,7 @@ static const char perf_event_config_scope_names[] = {
 	"\0process_shard_count"};
 const struct orma_proto_desc orma_pb_perf_event_config_scope_desc = {
 	perf_event_config_scope_names,
-	perf_event_config_scope_fields, NULL, NULL,
+	perf_event_config_scope_fields, NULL,
 	sizeof(struct orma_pb_perf_event_config_scope), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_event_config_scope) <= UINT16_MAX, "fits struct_size");

@@ -52,7 +52,7 @@ static const char perf_events_names[] = {
 	"PerfEvents"};
 const struct orma_proto_desc orma_pb_perf_events_desc = {
 	perf_events_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_perf_events), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_perf_events) <= UINT16_MAX, "fits struct_size");
@@ -64,11 +64,11 @@ static const union orma_proto_type follower_event_types[] = {
 	{.enumeration = &orma_pb_perf_events_event_modifier_enum},
 };
 static const struct orma_proto_field_desc follower_event_fields[] = {
-	{1, 14, offsetof(struct orma_pb_follower_event, counter), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
-	{2, 22, offsetof(struct orma_pb_follower_event, tracepoint), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{3, 33, offsetof(struct orma_pb_follower_event, raw_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{4, 43, offsetof(struct orma_pb_follower_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_follower_event, modifiers), 0, 3, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_follower_event, counter), 0, 0, ORMA_PROTO_KIND_ENUM, 1},
+	{2, 0, 22, offsetof(struct orma_pb_follower_event, tracepoint), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1},
+	{3, 0, 33, offsetof(struct orma_pb_follower_event, raw_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1},
+	{4, 0, 43, offsetof(struct orma_pb_follower_event, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 1, 48, offsetof(struct orma_pb_follower_event, modifiers), 0, 3, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char follower_event_names[] = {
 	"FollowerEvent"
@@ -79,7 +79,7 @@ static const char follower_event_names[] = {
 	"\0modifiers"};
 const struct orma_proto_desc orma_pb_follower_event_desc = {
 	follower_event_names,
-	follower_event_fields, follower_event_types, NULL,
+	follower_event_fields, follower_event_types,
 	sizeof(struct orma_pb_follower_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_follower_event) <= UINT16_MAX, "fits struct_size");
@@ -92,15 +92,15 @@ static const union orma_proto_type perf_events_timebase_types[] = {
 	{.enumeration = &orma_pb_perf_events_event_modifier_enum},
 };
 static const struct orma_proto_field_desc perf_events_timebase_fields[] = {
-	{1, 20, offsetof(struct orma_pb_perf_events_timebase, period), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{2, 27, offsetof(struct orma_pb_perf_events_timebase, frequency), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{3, 37, offsetof(struct orma_pb_perf_events_timebase, tracepoint), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 2, 0},
-	{4, 48, offsetof(struct orma_pb_perf_events_timebase, counter), 2, 1, ORMA_PROTO_KIND_ENUM, 0, 2, 0},
-	{5, 56, offsetof(struct orma_pb_perf_events_timebase, raw_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 2, 0},
-	{6, 66, offsetof(struct orma_pb_perf_events_timebase, poll_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
-	{10, 81, offsetof(struct orma_pb_perf_events_timebase, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{11, 86, offsetof(struct orma_pb_perf_events_timebase, timestamp_clock), 5, 3, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{12, 102, offsetof(struct orma_pb_perf_events_timebase, modifiers), 0, 4, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_perf_events_timebase, period), 0, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{2, 0, 27, offsetof(struct orma_pb_perf_events_timebase, frequency), 1, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{3, 0, 37, offsetof(struct orma_pb_perf_events_timebase, tracepoint), 0, 0, ORMA_PROTO_KIND_MESSAGE, 2},
+	{4, 0, 48, offsetof(struct orma_pb_perf_events_timebase, counter), 2, 1, ORMA_PROTO_KIND_ENUM, 2},
+	{5, 0, 56, offsetof(struct orma_pb_perf_events_timebase, raw_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 2},
+	{6, 0, 66, offsetof(struct orma_pb_perf_events_timebase, poll_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 1},
+	{10, 0, 81, offsetof(struct orma_pb_perf_events_timebase, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{11, 0, 86, offsetof(struct orma_pb_perf_events_timebase, timestamp_clock), 5, 3, ORMA_PROTO_KIND_ENUM, 0},
+	{12, 1, 102, offsetof(struct orma_pb_perf_events_timebase, modifiers), 0, 4, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char perf_events_timebase_names[] = {
 	"PerfEvents.Timebase"
@@ -115,14 +115,14 @@ static const char perf_events_timebase_names[] = {
 	"\0modifiers"};
 const struct orma_proto_desc orma_pb_perf_events_timebase_desc = {
 	perf_events_timebase_names,
-	perf_events_timebase_fields, perf_events_timebase_types, NULL,
+	perf_events_timebase_fields, perf_events_timebase_types,
 	sizeof(struct orma_pb_perf_events_timebase), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_events_timebase) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc perf_events_tracepoint_fields[] = {
-	{1, 22, offsetof(struct orma_pb_perf_events_tracepoint, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_perf_events_tracepoint, filter), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_perf_events_tracepoint, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 27, offsetof(struct orma_pb_perf_events_tracepoint, filter), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char perf_events_tracepoint_names[] = {
 	"PerfEvents.Tracepoint"
@@ -130,17 +130,17 @@ static const char perf_events_tracepoint_names[] = {
 	"\0filter"};
 const struct orma_proto_desc orma_pb_perf_events_tracepoint_desc = {
 	perf_events_tracepoint_names,
-	perf_events_tracepoint_fields, NULL, NULL,
+	perf_events_tracepoint_fields, NULL,
 	sizeof(struct orma_pb_perf_events_tracepoint), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_events_tracepoint) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc perf_events_raw_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_perf_events_raw_event, type), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_perf_events_raw_event, config), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_perf_events_raw_event, config1), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 40, offsetof(struct orma_pb_perf_events_raw_event, config2), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 48, offsetof(struct orma_pb_perf_events_raw_event, pmu_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_perf_events_raw_event, type), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_perf_events_raw_event, config), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 32, offsetof(struct orma_pb_perf_events_raw_event, config1), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 40, offsetof(struct orma_pb_perf_events_raw_event, config2), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 48, offsetof(struct orma_pb_perf_events_raw_event, pmu_name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char perf_events_raw_event_names[] = {
 	"PerfEvents.RawEvent"
@@ -151,7 +151,7 @@ static const char perf_events_raw_event_names[] = {
 	"\0pmu_name"};
 const struct orma_proto_desc orma_pb_perf_events_raw_event_desc = {
 	perf_events_raw_event_names,
-	perf_events_raw_event_fields, NULL, NULL,
+	perf_events_raw_event_fields, NULL,
 	sizeof(struct orma_pb_perf_events_raw_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_events_raw_event) <= UINT16_MAX, "fits struct_size");

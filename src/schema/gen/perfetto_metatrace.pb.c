@@ -8,17 +8,17 @@ static const union orma_proto_type perfetto_metatrace_types[] = {
 	{.message = &orma_pb_perfetto_metatrace_interned_string_desc},
 };
 static const struct orma_proto_field_desc perfetto_metatrace_fields[] = {
-	{1, 18, offsetof(struct orma_pb_perfetto_metatrace, event_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
-	{2, 27, offsetof(struct orma_pb_perfetto_metatrace, counter_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
-	{3, 38, offsetof(struct orma_pb_perfetto_metatrace, event_duration_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_perfetto_metatrace, counter_value), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 70, offsetof(struct orma_pb_perfetto_metatrace, thread_id), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 80, offsetof(struct orma_pb_perfetto_metatrace, has_overruns), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 93, offsetof(struct orma_pb_perfetto_metatrace, args), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{8, 98, offsetof(struct orma_pb_perfetto_metatrace, event_name), 6, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{9, 109, offsetof(struct orma_pb_perfetto_metatrace, counter_name), 7, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{10, 122, offsetof(struct orma_pb_perfetto_metatrace, interned_strings), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{11, 139, offsetof(struct orma_pb_perfetto_metatrace, event_name_iid), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
+	{1, 0, 18, offsetof(struct orma_pb_perfetto_metatrace, event_id), 0, 0, ORMA_PROTO_KIND_UINT32, 1},
+	{2, 0, 27, offsetof(struct orma_pb_perfetto_metatrace, counter_id), 1, 0, ORMA_PROTO_KIND_UINT32, 1},
+	{3, 0, 38, offsetof(struct orma_pb_perfetto_metatrace, event_duration_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 56, offsetof(struct orma_pb_perfetto_metatrace, counter_value), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 70, offsetof(struct orma_pb_perfetto_metatrace, thread_id), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 80, offsetof(struct orma_pb_perfetto_metatrace, has_overruns), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 1, 93, offsetof(struct orma_pb_perfetto_metatrace, args), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{8, 0, 98, offsetof(struct orma_pb_perfetto_metatrace, event_name), 6, 0, ORMA_PROTO_KIND_STRING, 1},
+	{9, 0, 109, offsetof(struct orma_pb_perfetto_metatrace, counter_name), 7, 0, ORMA_PROTO_KIND_STRING, 1},
+	{10, 1, 122, offsetof(struct orma_pb_perfetto_metatrace, interned_strings), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{11, 0, 139, offsetof(struct orma_pb_perfetto_metatrace, event_name_iid), 8, 0, ORMA_PROTO_KIND_UINT64, 1},
 };
 static const char perfetto_metatrace_names[] = {
 	"PerfettoMetatrace"
@@ -35,16 +35,16 @@ static const char perfetto_metatrace_names[] = {
 	"\0event_name_iid"};
 const struct orma_proto_desc orma_pb_perfetto_metatrace_desc = {
 	perfetto_metatrace_names,
-	perfetto_metatrace_fields, perfetto_metatrace_types, NULL,
+	perfetto_metatrace_fields, perfetto_metatrace_types,
 	sizeof(struct orma_pb_perfetto_metatrace), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perfetto_metatrace) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc perfetto_metatrace_arg_fields[] = {
-	{1, 22, offsetof(struct orma_pb_perfetto_metatrace_arg, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{2, 26, offsetof(struct orma_pb_perfetto_metatrace_arg, value), 1, 0, ORMA_PROTO_KIND_STRING, 0, 2, 0},
-	{3, 32, offsetof(struct orma_pb_perfetto_metatrace_arg, key_iid), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{4, 40, offsetof(struct orma_pb_perfetto_metatrace_arg, value_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
+	{1, 0, 22, offsetof(struct orma_pb_perfetto_metatrace_arg, key), 0, 0, ORMA_PROTO_KIND_STRING, 1},
+	{2, 0, 26, offsetof(struct orma_pb_perfetto_metatrace_arg, value), 1, 0, ORMA_PROTO_KIND_STRING, 2},
+	{3, 0, 32, offsetof(struct orma_pb_perfetto_metatrace_arg, key_iid), 2, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{4, 0, 40, offsetof(struct orma_pb_perfetto_metatrace_arg, value_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 2},
 };
 static const char perfetto_metatrace_arg_names[] = {
 	"PerfettoMetatrace.Arg"
@@ -54,14 +54,14 @@ static const char perfetto_metatrace_arg_names[] = {
 	"\0value_iid"};
 const struct orma_proto_desc orma_pb_perfetto_metatrace_arg_desc = {
 	perfetto_metatrace_arg_names,
-	perfetto_metatrace_arg_fields, NULL, NULL,
+	perfetto_metatrace_arg_fields, NULL,
 	sizeof(struct orma_pb_perfetto_metatrace_arg), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perfetto_metatrace_arg) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc perfetto_metatrace_interned_string_fields[] = {
-	{1, 33, offsetof(struct orma_pb_perfetto_metatrace_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_perfetto_metatrace_interned_string, value), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_perfetto_metatrace_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_perfetto_metatrace_interned_string, value), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char perfetto_metatrace_interned_string_names[] = {
 	"PerfettoMetatrace.InternedString"
@@ -69,7 +69,7 @@ static const char perfetto_metatrace_interned_string_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_perfetto_metatrace_interned_string_desc = {
 	perfetto_metatrace_interned_string_names,
-	perfetto_metatrace_interned_string_fields, NULL, NULL,
+	perfetto_metatrace_interned_string_fields, NULL,
 	sizeof(struct orma_pb_perfetto_metatrace_interned_string), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perfetto_metatrace_interned_string) <= UINT16_MAX, "fits struct_size");

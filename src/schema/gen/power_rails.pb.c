@@ -8,9 +8,9 @@ static const union orma_proto_type power_rails_types[] = {
 	{.message = &orma_pb_power_rails_energy_data_desc},
 };
 static const struct orma_proto_field_desc power_rails_fields[] = {
-	{1, 11, offsetof(struct orma_pb_power_rails, rail_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 27, offsetof(struct orma_pb_power_rails, energy_data), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 39, offsetof(struct orma_pb_power_rails, session_uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 11, offsetof(struct orma_pb_power_rails, rail_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 27, offsetof(struct orma_pb_power_rails, energy_data), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 39, offsetof(struct orma_pb_power_rails, session_uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char power_rails_names[] = {
 	"PowerRails"
@@ -19,16 +19,16 @@ static const char power_rails_names[] = {
 	"\0session_uuid"};
 const struct orma_proto_desc orma_pb_power_rails_desc = {
 	power_rails_names,
-	power_rails_fields, power_rails_types, NULL,
+	power_rails_fields, power_rails_types,
 	sizeof(struct orma_pb_power_rails), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_power_rails) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc power_rails_rail_descriptor_fields[] = {
-	{1, 26, offsetof(struct orma_pb_power_rails_rail_descriptor, index), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_power_rails_rail_descriptor, rail_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_power_rails_rail_descriptor, subsys_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_power_rails_rail_descriptor, sampling_rate), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_power_rails_rail_descriptor, index), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_power_rails_rail_descriptor, rail_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 42, offsetof(struct orma_pb_power_rails_rail_descriptor, subsys_name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 54, offsetof(struct orma_pb_power_rails_rail_descriptor, sampling_rate), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char power_rails_rail_descriptor_names[] = {
 	"PowerRails.RailDescriptor"
@@ -38,15 +38,15 @@ static const char power_rails_rail_descriptor_names[] = {
 	"\0sampling_rate"};
 const struct orma_proto_desc orma_pb_power_rails_rail_descriptor_desc = {
 	power_rails_rail_descriptor_names,
-	power_rails_rail_descriptor_fields, NULL, NULL,
+	power_rails_rail_descriptor_fields, NULL,
 	sizeof(struct orma_pb_power_rails_rail_descriptor), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_power_rails_rail_descriptor) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc power_rails_energy_data_fields[] = {
-	{1, 22, offsetof(struct orma_pb_power_rails_energy_data, index), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_power_rails_energy_data, timestamp_ms), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 41, offsetof(struct orma_pb_power_rails_energy_data, energy), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_power_rails_energy_data, index), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_power_rails_energy_data, timestamp_ms), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 41, offsetof(struct orma_pb_power_rails_energy_data, energy), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char power_rails_energy_data_names[] = {
 	"PowerRails.EnergyData"
@@ -55,7 +55,7 @@ static const char power_rails_energy_data_names[] = {
 	"\0energy"};
 const struct orma_proto_desc orma_pb_power_rails_energy_data_desc = {
 	power_rails_energy_data_names,
-	power_rails_energy_data_fields, NULL, NULL,
+	power_rails_energy_data_fields, NULL,
 	sizeof(struct orma_pb_power_rails_energy_data), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_power_rails_energy_data) <= UINT16_MAX, "fits struct_size");

@@ -15,8 +15,8 @@ static const union orma_proto_type priority_boost_config_types[] = {
 	{.enumeration = &orma_pb_priority_boost_config_boost_policy_enum},
 };
 static const struct orma_proto_field_desc priority_boost_config_fields[] = {
-	{1, 20, offsetof(struct orma_pb_priority_boost_config, policy), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_priority_boost_config, priority), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_priority_boost_config, policy), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 27, offsetof(struct orma_pb_priority_boost_config, priority), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char priority_boost_config_names[] = {
 	"PriorityBoostConfig"
@@ -24,7 +24,7 @@ static const char priority_boost_config_names[] = {
 	"\0priority"};
 const struct orma_proto_desc orma_pb_priority_boost_config_desc = {
 	priority_boost_config_names,
-	priority_boost_config_fields, priority_boost_config_types, NULL,
+	priority_boost_config_fields, priority_boost_config_types,
 	sizeof(struct orma_pb_priority_boost_config), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_priority_boost_config) <= UINT16_MAX, "fits struct_size");

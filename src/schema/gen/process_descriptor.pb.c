@@ -21,14 +21,14 @@ static const union orma_proto_type process_descriptor_types[] = {
 	{.enumeration = &orma_pb_process_descriptor_chrome_process_type_enum},
 };
 static const struct orma_proto_field_desc process_descriptor_fields[] = {
-	{1, 18, offsetof(struct orma_pb_process_descriptor, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 22, offsetof(struct orma_pb_process_descriptor, cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 30, offsetof(struct orma_pb_process_descriptor, legacy_sort_index), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_process_descriptor, chrome_process_type), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{5, 68, offsetof(struct orma_pb_process_descriptor, process_priority), 3, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 85, offsetof(struct orma_pb_process_descriptor, process_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 98, offsetof(struct orma_pb_process_descriptor, start_timestamp_ns), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{8, 117, offsetof(struct orma_pb_process_descriptor, process_labels), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_process_descriptor, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 1, 22, offsetof(struct orma_pb_process_descriptor, cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 30, offsetof(struct orma_pb_process_descriptor, legacy_sort_index), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 48, offsetof(struct orma_pb_process_descriptor, chrome_process_type), 2, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{5, 0, 68, offsetof(struct orma_pb_process_descriptor, process_priority), 3, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 85, offsetof(struct orma_pb_process_descriptor, process_name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 98, offsetof(struct orma_pb_process_descriptor, start_timestamp_ns), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{8, 1, 117, offsetof(struct orma_pb_process_descriptor, process_labels), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char process_descriptor_names[] = {
 	"ProcessDescriptor"
@@ -42,7 +42,7 @@ static const char process_descriptor_names[] = {
 	"\0process_labels"};
 const struct orma_proto_desc orma_pb_process_descriptor_desc = {
 	process_descriptor_names,
-	process_descriptor_fields, process_descriptor_types, NULL,
+	process_descriptor_fields, process_descriptor_types,
 	sizeof(struct orma_pb_process_descriptor), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -7,8 +7,8 @@ static const union orma_proto_type process_stats_types[] = {
 	{.message = &orma_pb_process_stats_process_desc},
 };
 static const struct orma_proto_field_desc process_stats_fields[] = {
-	{1, 13, offsetof(struct orma_pb_process_stats, processes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 23, offsetof(struct orma_pb_process_stats, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 13, offsetof(struct orma_pb_process_stats, processes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 23, offsetof(struct orma_pb_process_stats, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char process_stats_names[] = {
 	"ProcessStats"
@@ -16,27 +16,27 @@ static const char process_stats_names[] = {
 	"\0collection_end_timestamp"};
 const struct orma_proto_desc orma_pb_process_stats_desc = {
 	process_stats_names,
-	process_stats_fields, process_stats_types, NULL,
+	process_stats_fields, process_stats_types,
 	sizeof(struct orma_pb_process_stats), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc process_stats_thread_fields[] = {
-	{1, 20, offsetof(struct orma_pb_process_stats_thread, tid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_process_stats_thread, tid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char process_stats_thread_names[] = {
 	"ProcessStats.Thread"
 	"\0tid"};
 const struct orma_proto_desc orma_pb_process_stats_thread_desc = {
 	process_stats_thread_names,
-	process_stats_thread_fields, NULL, NULL,
+	process_stats_thread_fields, NULL,
 	sizeof(struct orma_pb_process_stats_thread), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_stats_thread) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc process_stats_fd_info_fields[] = {
-	{1, 20, offsetof(struct orma_pb_process_stats_fd_info, fd), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_process_stats_fd_info, path), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_process_stats_fd_info, fd), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 23, offsetof(struct orma_pb_process_stats_fd_info, path), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char process_stats_fd_info_names[] = {
 	"ProcessStats.FDInfo"
@@ -44,7 +44,7 @@ static const char process_stats_fd_info_names[] = {
 	"\0path"};
 const struct orma_proto_desc orma_pb_process_stats_fd_info_desc = {
 	process_stats_fd_info_names,
-	process_stats_fd_info_fields, NULL, NULL,
+	process_stats_fd_info_fields, NULL,
 	sizeof(struct orma_pb_process_stats_fd_info), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_stats_fd_info) <= UINT16_MAX, "fits struct_size");
@@ -54,30 +54,30 @@ static const union orma_proto_type process_stats_process_types[] = {
 	{.message = &orma_pb_process_stats_fd_info_desc},
 };
 static const struct orma_proto_field_desc process_stats_process_fields[] = {
-	{1, 21, offsetof(struct orma_pb_process_stats_process, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_process_stats_process, vm_size_kb), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_process_stats_process, vm_rss_kb), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_process_stats_process, rss_anon_kb), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 58, offsetof(struct orma_pb_process_stats_process, rss_file_kb), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 70, offsetof(struct orma_pb_process_stats_process, rss_shmem_kb), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 83, offsetof(struct orma_pb_process_stats_process, vm_swap_kb), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 94, offsetof(struct orma_pb_process_stats_process, vm_locked_kb), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 107, offsetof(struct orma_pb_process_stats_process, vm_hwm_kb), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 117, offsetof(struct orma_pb_process_stats_process, oom_score_adj), 9, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{11, 131, offsetof(struct orma_pb_process_stats_process, threads), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{12, 139, offsetof(struct orma_pb_process_stats_process, is_peak_rss_resettable), 10, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 162, offsetof(struct orma_pb_process_stats_process, chrome_private_footprint_kb), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 190, offsetof(struct orma_pb_process_stats_process, chrome_peak_resident_set_kb), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 218, offsetof(struct orma_pb_process_stats_process, fds), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{16, 222, offsetof(struct orma_pb_process_stats_process, smr_rss_kb), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{17, 233, offsetof(struct orma_pb_process_stats_process, smr_pss_kb), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 244, offsetof(struct orma_pb_process_stats_process, smr_pss_anon_kb), 15, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{19, 260, offsetof(struct orma_pb_process_stats_process, smr_pss_file_kb), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{20, 276, offsetof(struct orma_pb_process_stats_process, smr_pss_shmem_kb), 17, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{21, 293, offsetof(struct orma_pb_process_stats_process, runtime_user_mode), 18, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{22, 311, offsetof(struct orma_pb_process_stats_process, runtime_kernel_mode), 19, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{23, 331, offsetof(struct orma_pb_process_stats_process, smr_swap_pss_kb), 20, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{24, 347, offsetof(struct orma_pb_process_stats_process, dmabuf_rss_kb), 21, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_process_stats_process, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_process_stats_process, vm_size_kb), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 36, offsetof(struct orma_pb_process_stats_process, vm_rss_kb), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_process_stats_process, rss_anon_kb), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 58, offsetof(struct orma_pb_process_stats_process, rss_file_kb), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 70, offsetof(struct orma_pb_process_stats_process, rss_shmem_kb), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 83, offsetof(struct orma_pb_process_stats_process, vm_swap_kb), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 94, offsetof(struct orma_pb_process_stats_process, vm_locked_kb), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 107, offsetof(struct orma_pb_process_stats_process, vm_hwm_kb), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 117, offsetof(struct orma_pb_process_stats_process, oom_score_adj), 9, 0, ORMA_PROTO_KIND_INT64, 0},
+	{11, 1, 131, offsetof(struct orma_pb_process_stats_process, threads), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{12, 0, 139, offsetof(struct orma_pb_process_stats_process, is_peak_rss_resettable), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 162, offsetof(struct orma_pb_process_stats_process, chrome_private_footprint_kb), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 190, offsetof(struct orma_pb_process_stats_process, chrome_peak_resident_set_kb), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 1, 218, offsetof(struct orma_pb_process_stats_process, fds), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{16, 0, 222, offsetof(struct orma_pb_process_stats_process, smr_rss_kb), 13, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{17, 0, 233, offsetof(struct orma_pb_process_stats_process, smr_pss_kb), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 0, 244, offsetof(struct orma_pb_process_stats_process, smr_pss_anon_kb), 15, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{19, 0, 260, offsetof(struct orma_pb_process_stats_process, smr_pss_file_kb), 16, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{20, 0, 276, offsetof(struct orma_pb_process_stats_process, smr_pss_shmem_kb), 17, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{21, 0, 293, offsetof(struct orma_pb_process_stats_process, runtime_user_mode), 18, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{22, 0, 311, offsetof(struct orma_pb_process_stats_process, runtime_kernel_mode), 19, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{23, 0, 331, offsetof(struct orma_pb_process_stats_process, smr_swap_pss_kb), 20, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{24, 0, 347, offsetof(struct orma_pb_process_stats_process, dmabuf_rss_kb), 21, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char process_stats_process_names[] = {
 	"ProcessStats.Process"
@@ -107,7 +107,7 @@ static const char process_stats_process_names[] = {
 	"\0dmabuf_rss_kb"};
 const struct orma_proto_desc orma_pb_process_stats_process_desc = {
 	process_stats_process_names,
-	process_stats_process_fields, process_stats_process_types, NULL,
+	process_stats_process_fields, process_stats_process_types,
 	sizeof(struct orma_pb_process_stats_process), 24, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_stats_process) <= UINT16_MAX, "fits struct_size");

@@ -15,17 +15,17 @@ static const union orma_proto_type process_stats_config_types[] = {
 	{.enumeration = &orma_pb_process_stats_config_quirks_enum},
 };
 static const struct orma_proto_field_desc process_stats_config_fields[] = {
-	{1, 19, offsetof(struct orma_pb_process_stats_config, quirks), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{2, 26, offsetof(struct orma_pb_process_stats_config, scan_all_processes_on_start), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 54, offsetof(struct orma_pb_process_stats_config, record_thread_names), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 74, offsetof(struct orma_pb_process_stats_config, proc_stats_poll_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 93, offsetof(struct orma_pb_process_stats_config, proc_stats_cache_ttl_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 117, offsetof(struct orma_pb_process_stats_config, resolve_process_fds), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 137, offsetof(struct orma_pb_process_stats_config, scan_smaps_rollup), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{11, 155, offsetof(struct orma_pb_process_stats_config, record_process_age), 6, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{12, 174, offsetof(struct orma_pb_process_stats_config, record_process_runtime), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 197, offsetof(struct orma_pb_process_stats_config, record_process_dmabuf_rss), 8, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{14, 223, offsetof(struct orma_pb_process_stats_config, skip_main_thread_message), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 1, 19, offsetof(struct orma_pb_process_stats_config, quirks), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 26, offsetof(struct orma_pb_process_stats_config, scan_all_processes_on_start), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 54, offsetof(struct orma_pb_process_stats_config, record_thread_names), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 74, offsetof(struct orma_pb_process_stats_config, proc_stats_poll_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 93, offsetof(struct orma_pb_process_stats_config, proc_stats_cache_ttl_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 117, offsetof(struct orma_pb_process_stats_config, resolve_process_fds), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 137, offsetof(struct orma_pb_process_stats_config, scan_smaps_rollup), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{11, 0, 155, offsetof(struct orma_pb_process_stats_config, record_process_age), 6, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{12, 0, 174, offsetof(struct orma_pb_process_stats_config, record_process_runtime), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 197, offsetof(struct orma_pb_process_stats_config, record_process_dmabuf_rss), 8, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{14, 0, 223, offsetof(struct orma_pb_process_stats_config, skip_main_thread_message), 9, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char process_stats_config_names[] = {
 	"ProcessStatsConfig"
@@ -42,7 +42,7 @@ static const char process_stats_config_names[] = {
 	"\0skip_main_thread_message"};
 const struct orma_proto_desc orma_pb_process_stats_config_desc = {
 	process_stats_config_names,
-	process_stats_config_fields, process_stats_config_types, NULL,
+	process_stats_config_fields, process_stats_config_types,
 	sizeof(struct orma_pb_process_stats_config), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_stats_config) <= UINT16_MAX, "fits struct_size");

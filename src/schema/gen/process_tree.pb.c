@@ -8,9 +8,9 @@ static const union orma_proto_type process_tree_types[] = {
 	{.message = &orma_pb_process_tree_thread_desc},
 };
 static const struct orma_proto_field_desc process_tree_fields[] = {
-	{1, 12, offsetof(struct orma_pb_process_tree, processes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 22, offsetof(struct orma_pb_process_tree, threads), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 30, offsetof(struct orma_pb_process_tree, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 12, offsetof(struct orma_pb_process_tree, processes), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 22, offsetof(struct orma_pb_process_tree, threads), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 30, offsetof(struct orma_pb_process_tree, collection_end_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char process_tree_names[] = {
 	"ProcessTree"
@@ -19,16 +19,16 @@ static const char process_tree_names[] = {
 	"\0collection_end_timestamp"};
 const struct orma_proto_desc orma_pb_process_tree_desc = {
 	process_tree_names,
-	process_tree_fields, process_tree_types, NULL,
+	process_tree_fields, process_tree_types,
 	sizeof(struct orma_pb_process_tree), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_tree) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc process_tree_thread_fields[] = {
-	{1, 19, offsetof(struct orma_pb_process_tree_thread, tid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_process_tree_thread, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 28, offsetof(struct orma_pb_process_tree_thread, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 33, offsetof(struct orma_pb_process_tree_thread, nstid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_process_tree_thread, tid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 23, offsetof(struct orma_pb_process_tree_thread, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 28, offsetof(struct orma_pb_process_tree_thread, tgid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 1, 33, offsetof(struct orma_pb_process_tree_thread, nstid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char process_tree_thread_names[] = {
 	"ProcessTree.Thread"
@@ -38,20 +38,20 @@ static const char process_tree_thread_names[] = {
 	"\0nstid"};
 const struct orma_proto_desc orma_pb_process_tree_thread_desc = {
 	process_tree_thread_names,
-	process_tree_thread_fields, NULL, NULL,
+	process_tree_thread_fields, NULL,
 	sizeof(struct orma_pb_process_tree_thread), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_tree_thread) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc process_tree_process_fields[] = {
-	{1, 20, offsetof(struct orma_pb_process_tree_process, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_process_tree_process, ppid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_process_tree_process, cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{5, 37, offsetof(struct orma_pb_process_tree_process, uid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 41, offsetof(struct orma_pb_process_tree_process, nspid), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{7, 47, offsetof(struct orma_pb_process_tree_process, process_start_from_boot), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 71, offsetof(struct orma_pb_process_tree_process, is_kthread), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 82, offsetof(struct orma_pb_process_tree_process, cmdline_is_comm), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_process_tree_process, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 24, offsetof(struct orma_pb_process_tree_process, ppid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 1, 29, offsetof(struct orma_pb_process_tree_process, cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 37, offsetof(struct orma_pb_process_tree_process, uid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 1, 41, offsetof(struct orma_pb_process_tree_process, nspid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 0, 47, offsetof(struct orma_pb_process_tree_process, process_start_from_boot), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 71, offsetof(struct orma_pb_process_tree_process, is_kthread), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 0, 82, offsetof(struct orma_pb_process_tree_process, cmdline_is_comm), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char process_tree_process_names[] = {
 	"ProcessTree.Process"
@@ -65,7 +65,7 @@ static const char process_tree_process_names[] = {
 	"\0cmdline_is_comm"};
 const struct orma_proto_desc orma_pb_process_tree_process_desc = {
 	process_tree_process_names,
-	process_tree_process_fields, NULL, NULL,
+	process_tree_process_fields, NULL,
 	sizeof(struct orma_pb_process_tree_process), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_process_tree_process) <= UINT16_MAX, "fits struct_size");

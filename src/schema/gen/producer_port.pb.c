@@ -15,13 +15,13 @@ static const union orma_proto_type initialize_connection_request_types[] = {
 	{.enumeration = &orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum},
 };
 static const struct orma_proto_field_desc initialize_connection_request_fields[] = {
-	{1, 28, offsetof(struct orma_pb_initialize_connection_request, shared_memory_page_size_hint_bytes), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 63, offsetof(struct orma_pb_initialize_connection_request, shared_memory_size_hint_bytes), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 93, offsetof(struct orma_pb_initialize_connection_request, producer_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 107, offsetof(struct orma_pb_initialize_connection_request, smb_scraping_mode), 3, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{6, 125, offsetof(struct orma_pb_initialize_connection_request, producer_provided_shmem), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 149, offsetof(struct orma_pb_initialize_connection_request, shm_key_windows), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 165, offsetof(struct orma_pb_initialize_connection_request, sdk_version), 6, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_initialize_connection_request, shared_memory_page_size_hint_bytes), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 63, offsetof(struct orma_pb_initialize_connection_request, shared_memory_size_hint_bytes), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 93, offsetof(struct orma_pb_initialize_connection_request, producer_name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 107, offsetof(struct orma_pb_initialize_connection_request, smb_scraping_mode), 3, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{6, 0, 125, offsetof(struct orma_pb_initialize_connection_request, producer_provided_shmem), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 0, 149, offsetof(struct orma_pb_initialize_connection_request, shm_key_windows), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 165, offsetof(struct orma_pb_initialize_connection_request, sdk_version), 6, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char initialize_connection_request_names[] = {
 	"InitializeConnectionRequest"
@@ -34,15 +34,15 @@ static const char initialize_connection_request_names[] = {
 	"\0sdk_version"};
 const struct orma_proto_desc orma_pb_initialize_connection_request_desc = {
 	initialize_connection_request_names,
-	initialize_connection_request_fields, initialize_connection_request_types, NULL,
+	initialize_connection_request_fields, initialize_connection_request_types,
 	sizeof(struct orma_pb_initialize_connection_request), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_initialize_connection_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc initialize_connection_response_fields[] = {
-	{1, 29, offsetof(struct orma_pb_initialize_connection_response, using_shmem_provided_by_producer), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 62, offsetof(struct orma_pb_initialize_connection_response, direct_smb_patching_supported), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 92, offsetof(struct orma_pb_initialize_connection_response, use_shmem_emulation), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_initialize_connection_response, using_shmem_provided_by_producer), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 62, offsetof(struct orma_pb_initialize_connection_response, direct_smb_patching_supported), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 92, offsetof(struct orma_pb_initialize_connection_response, use_shmem_emulation), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char initialize_connection_response_names[] = {
 	"InitializeConnectionResponse"
@@ -51,7 +51,7 @@ static const char initialize_connection_response_names[] = {
 	"\0use_shmem_emulation"};
 const struct orma_proto_desc orma_pb_initialize_connection_response_desc = {
 	initialize_connection_response_names,
-	initialize_connection_response_fields, NULL, NULL,
+	initialize_connection_response_fields, NULL,
 	sizeof(struct orma_pb_initialize_connection_response), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_initialize_connection_response) <= UINT16_MAX, "fits struct_size");
@@ -60,27 +60,27 @@ static const union orma_proto_type register_data_source_request_types[] = {
 	{.message = &orma_pb_data_source_descriptor_desc},
 };
 static const struct orma_proto_field_desc register_data_source_request_fields[] = {
-	{1, 26, offsetof(struct orma_pb_register_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_register_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char register_data_source_request_names[] = {
 	"RegisterDataSourceRequest"
 	"\0data_source_descriptor"};
 const struct orma_proto_desc orma_pb_register_data_source_request_desc = {
 	register_data_source_request_names,
-	register_data_source_request_fields, register_data_source_request_types, NULL,
+	register_data_source_request_fields, register_data_source_request_types,
 	sizeof(struct orma_pb_register_data_source_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_register_data_source_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc register_data_source_response_fields[] = {
-	{1, 27, offsetof(struct orma_pb_register_data_source_response, error), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_register_data_source_response, error), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char register_data_source_response_names[] = {
 	"RegisterDataSourceResponse"
 	"\0error"};
 const struct orma_proto_desc orma_pb_register_data_source_response_desc = {
 	register_data_source_response_names,
-	register_data_source_response_fields, NULL, NULL,
+	register_data_source_response_fields, NULL,
 	sizeof(struct orma_pb_register_data_source_response), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_register_data_source_response) <= UINT16_MAX, "fits struct_size");
@@ -89,14 +89,14 @@ static const union orma_proto_type update_data_source_request_types[] = {
 	{.message = &orma_pb_data_source_descriptor_desc},
 };
 static const struct orma_proto_field_desc update_data_source_request_fields[] = {
-	{1, 24, offsetof(struct orma_pb_update_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_update_data_source_request, data_source_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char update_data_source_request_names[] = {
 	"UpdateDataSourceRequest"
 	"\0data_source_descriptor"};
 const struct orma_proto_desc orma_pb_update_data_source_request_desc = {
 	update_data_source_request_names,
-	update_data_source_request_fields, update_data_source_request_types, NULL,
+	update_data_source_request_fields, update_data_source_request_types,
 	sizeof(struct orma_pb_update_data_source_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_update_data_source_request) <= UINT16_MAX, "fits struct_size");
@@ -105,20 +105,20 @@ static const char update_data_source_response_names[] = {
 	"UpdateDataSourceResponse"};
 const struct orma_proto_desc orma_pb_update_data_source_response_desc = {
 	update_data_source_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_update_data_source_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_update_data_source_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc unregister_data_source_request_fields[] = {
-	{1, 28, offsetof(struct orma_pb_unregister_data_source_request, data_source_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 28, offsetof(struct orma_pb_unregister_data_source_request, data_source_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char unregister_data_source_request_names[] = {
 	"UnregisterDataSourceRequest"
 	"\0data_source_name"};
 const struct orma_proto_desc orma_pb_unregister_data_source_request_desc = {
 	unregister_data_source_request_names,
-	unregister_data_source_request_fields, NULL, NULL,
+	unregister_data_source_request_fields, NULL,
 	sizeof(struct orma_pb_unregister_data_source_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_data_source_request) <= UINT16_MAX, "fits struct_size");
@@ -127,7 +127,7 @@ static const char unregister_data_source_response_names[] = {
 	"UnregisterDataSourceResponse"};
 const struct orma_proto_desc orma_pb_unregister_data_source_response_desc = {
 	unregister_data_source_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_unregister_data_source_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_data_source_response) <= UINT16_MAX, "fits struct_size");
@@ -136,7 +136,7 @@ static const char commit_data_response_names[] = {
 	"CommitDataResponse"};
 const struct orma_proto_desc orma_pb_commit_data_response_desc = {
 	commit_data_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_commit_data_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_commit_data_response) <= UINT16_MAX, "fits struct_size");
@@ -145,7 +145,7 @@ static const char get_async_command_request_names[] = {
 	"GetAsyncCommandRequest"};
 const struct orma_proto_desc orma_pb_get_async_command_request_desc = {
 	get_async_command_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_get_async_command_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_request) <= UINT16_MAX, "fits struct_size");
@@ -159,12 +159,12 @@ static const union orma_proto_type get_async_command_response_types[] = {
 	{.message = &orma_pb_get_async_command_response_clear_incremental_state_desc},
 };
 static const struct orma_proto_field_desc get_async_command_response_fields[] = {
-	{1, 24, offsetof(struct orma_pb_get_async_command_response, start_data_source), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{2, 42, offsetof(struct orma_pb_get_async_command_response, stop_data_source), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{3, 59, offsetof(struct orma_pb_get_async_command_response, setup_tracing), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{5, 73, offsetof(struct orma_pb_get_async_command_response, flush), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{6, 79, offsetof(struct orma_pb_get_async_command_response, setup_data_source), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{7, 97, offsetof(struct orma_pb_get_async_command_response, clear_incremental_state), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{1, 0, 24, offsetof(struct orma_pb_get_async_command_response, start_data_source), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{2, 0, 42, offsetof(struct orma_pb_get_async_command_response, stop_data_source), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1},
+	{3, 0, 59, offsetof(struct orma_pb_get_async_command_response, setup_tracing), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1},
+	{5, 0, 73, offsetof(struct orma_pb_get_async_command_response, flush), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1},
+	{6, 0, 79, offsetof(struct orma_pb_get_async_command_response, setup_data_source), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1},
+	{7, 0, 97, offsetof(struct orma_pb_get_async_command_response, clear_incremental_state), 0, 5, ORMA_PROTO_KIND_MESSAGE, 1},
 };
 static const char get_async_command_response_names[] = {
 	"GetAsyncCommandResponse"
@@ -176,14 +176,14 @@ static const char get_async_command_response_names[] = {
 	"\0clear_incremental_state"};
 const struct orma_proto_desc orma_pb_get_async_command_response_desc = {
 	get_async_command_response_names,
-	get_async_command_response_fields, get_async_command_response_types, NULL,
+	get_async_command_response_fields, get_async_command_response_types,
 	sizeof(struct orma_pb_get_async_command_response), 6, 0,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc register_trace_writer_request_fields[] = {
-	{1, 27, offsetof(struct orma_pb_register_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_register_trace_writer_request, target_buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_register_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 43, offsetof(struct orma_pb_register_trace_writer_request, target_buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char register_trace_writer_request_names[] = {
 	"RegisterTraceWriterRequest"
@@ -191,7 +191,7 @@ static const char register_trace_writer_request_names[] = {
 	"\0target_buffer"};
 const struct orma_proto_desc orma_pb_register_trace_writer_request_desc = {
 	register_trace_writer_request_names,
-	register_trace_writer_request_fields, NULL, NULL,
+	register_trace_writer_request_fields, NULL,
 	sizeof(struct orma_pb_register_trace_writer_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_register_trace_writer_request) <= UINT16_MAX, "fits struct_size");
@@ -200,20 +200,20 @@ static const char register_trace_writer_response_names[] = {
 	"RegisterTraceWriterResponse"};
 const struct orma_proto_desc orma_pb_register_trace_writer_response_desc = {
 	register_trace_writer_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_register_trace_writer_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_register_trace_writer_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc unregister_trace_writer_request_fields[] = {
-	{1, 29, offsetof(struct orma_pb_unregister_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_unregister_trace_writer_request, trace_writer_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char unregister_trace_writer_request_names[] = {
 	"UnregisterTraceWriterRequest"
 	"\0trace_writer_id"};
 const struct orma_proto_desc orma_pb_unregister_trace_writer_request_desc = {
 	unregister_trace_writer_request_names,
-	unregister_trace_writer_request_fields, NULL, NULL,
+	unregister_trace_writer_request_fields, NULL,
 	sizeof(struct orma_pb_unregister_trace_writer_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_trace_writer_request) <= UINT16_MAX, "fits struct_size");
@@ -222,20 +222,20 @@ static const char unregister_trace_writer_response_names[] = {
 	"UnregisterTraceWriterResponse"};
 const struct orma_proto_desc orma_pb_unregister_trace_writer_response_desc = {
 	unregister_trace_writer_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_unregister_trace_writer_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_unregister_trace_writer_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc notify_data_source_started_request_fields[] = {
-	{1, 31, offsetof(struct orma_pb_notify_data_source_started_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_notify_data_source_started_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char notify_data_source_started_request_names[] = {
 	"NotifyDataSourceStartedRequest"
 	"\0data_source_id"};
 const struct orma_proto_desc orma_pb_notify_data_source_started_request_desc = {
 	notify_data_source_started_request_names,
-	notify_data_source_started_request_fields, NULL, NULL,
+	notify_data_source_started_request_fields, NULL,
 	sizeof(struct orma_pb_notify_data_source_started_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_started_request) <= UINT16_MAX, "fits struct_size");
@@ -244,20 +244,20 @@ static const char notify_data_source_started_response_names[] = {
 	"NotifyDataSourceStartedResponse"};
 const struct orma_proto_desc orma_pb_notify_data_source_started_response_desc = {
 	notify_data_source_started_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_started_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_started_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc notify_data_source_stopped_request_fields[] = {
-	{1, 31, offsetof(struct orma_pb_notify_data_source_stopped_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_notify_data_source_stopped_request, data_source_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char notify_data_source_stopped_request_names[] = {
 	"NotifyDataSourceStoppedRequest"
 	"\0data_source_id"};
 const struct orma_proto_desc orma_pb_notify_data_source_stopped_request_desc = {
 	notify_data_source_stopped_request_names,
-	notify_data_source_stopped_request_fields, NULL, NULL,
+	notify_data_source_stopped_request_fields, NULL,
 	sizeof(struct orma_pb_notify_data_source_stopped_request), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_stopped_request) <= UINT16_MAX, "fits struct_size");
@@ -266,33 +266,33 @@ static const char notify_data_source_stopped_response_names[] = {
 	"NotifyDataSourceStoppedResponse"};
 const struct orma_proto_desc orma_pb_notify_data_source_stopped_response_desc = {
 	notify_data_source_stopped_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_notify_data_source_stopped_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_notify_data_source_stopped_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc activate_triggers_request_fields[] = {
-	{1, 24, offsetof(struct orma_pb_activate_triggers_request, trigger_names), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 24, offsetof(struct orma_pb_activate_triggers_request, trigger_names), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char activate_triggers_request_names[] = {
 	"ActivateTriggersRequest"
 	"\0trigger_names"};
 const struct orma_proto_desc orma_pb_activate_triggers_request_desc = {
 	activate_triggers_request_names,
-	activate_triggers_request_fields, NULL, NULL,
+	activate_triggers_request_fields, NULL,
 	sizeof(struct orma_pb_activate_triggers_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_request) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc activate_triggers_response_fields[] = {
-	{9900, 25, offsetof(struct orma_pb_activate_triggers_response, waiting_session_counts), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
+	{9900, 1, 25, offsetof(struct orma_pb_activate_triggers_response, waiting_session_counts), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char activate_triggers_response_names[] = {
 	"ActivateTriggersResponse"
 	"\0waiting_session_counts"};
 const struct orma_proto_desc orma_pb_activate_triggers_response_desc = {
 	activate_triggers_response_names,
-	activate_triggers_response_fields, NULL, NULL,
+	activate_triggers_response_fields, NULL,
 	sizeof(struct orma_pb_activate_triggers_response), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_activate_triggers_response) <= UINT16_MAX, "fits struct_size");
@@ -301,7 +301,7 @@ static const char sync_request_names[] = {
 	"SyncRequest"};
 const struct orma_proto_desc orma_pb_sync_request_desc = {
 	sync_request_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_sync_request), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_sync_request) <= UINT16_MAX, "fits struct_size");
@@ -310,7 +310,7 @@ static const char sync_response_names[] = {
 	"SyncResponse"};
 const struct orma_proto_desc orma_pb_sync_response_desc = {
 	sync_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_sync_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_sync_response) <= UINT16_MAX, "fits struct_size");
@@ -319,8 +319,8 @@ static const union orma_proto_type get_async_command_response_setup_data_source_
 	{.message = &orma_pb_data_source_config_desc},
 };
 static const struct orma_proto_field_desc get_async_command_response_setup_data_source_fields[] = {
-	{1, 40, offsetof(struct orma_pb_get_async_command_response_setup_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 56, offsetof(struct orma_pb_get_async_command_response_setup_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_get_async_command_response_setup_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 56, offsetof(struct orma_pb_get_async_command_response_setup_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char get_async_command_response_setup_data_source_names[] = {
 	"GetAsyncCommandResponse.SetupDataSource"
@@ -328,7 +328,7 @@ static const char get_async_command_response_setup_data_source_names[] = {
 	"\0config"};
 const struct orma_proto_desc orma_pb_get_async_command_response_setup_data_source_desc = {
 	get_async_command_response_setup_data_source_names,
-	get_async_command_response_setup_data_source_fields, get_async_command_response_setup_data_source_types, NULL,
+	get_async_command_response_setup_data_source_fields, get_async_command_response_setup_data_source_types,
 	sizeof(struct orma_pb_get_async_command_response_setup_data_source), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_setup_data_source) <= UINT16_MAX, "fits struct_size");
@@ -337,8 +337,8 @@ static const union orma_proto_type get_async_command_response_start_data_source_
 	{.message = &orma_pb_data_source_config_desc},
 };
 static const struct orma_proto_field_desc get_async_command_response_start_data_source_fields[] = {
-	{1, 40, offsetof(struct orma_pb_get_async_command_response_start_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 56, offsetof(struct orma_pb_get_async_command_response_start_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 40, offsetof(struct orma_pb_get_async_command_response_start_data_source, new_instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 56, offsetof(struct orma_pb_get_async_command_response_start_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char get_async_command_response_start_data_source_names[] = {
 	"GetAsyncCommandResponse.StartDataSource"
@@ -346,27 +346,27 @@ static const char get_async_command_response_start_data_source_names[] = {
 	"\0config"};
 const struct orma_proto_desc orma_pb_get_async_command_response_start_data_source_desc = {
 	get_async_command_response_start_data_source_names,
-	get_async_command_response_start_data_source_fields, get_async_command_response_start_data_source_types, NULL,
+	get_async_command_response_start_data_source_fields, get_async_command_response_start_data_source_types,
 	sizeof(struct orma_pb_get_async_command_response_start_data_source), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_start_data_source) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc get_async_command_response_stop_data_source_fields[] = {
-	{1, 39, offsetof(struct orma_pb_get_async_command_response_stop_data_source, instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 39, offsetof(struct orma_pb_get_async_command_response_stop_data_source, instance_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char get_async_command_response_stop_data_source_names[] = {
 	"GetAsyncCommandResponse.StopDataSource"
 	"\0instance_id"};
 const struct orma_proto_desc orma_pb_get_async_command_response_stop_data_source_desc = {
 	get_async_command_response_stop_data_source_names,
-	get_async_command_response_stop_data_source_fields, NULL, NULL,
+	get_async_command_response_stop_data_source_fields, NULL,
 	sizeof(struct orma_pb_get_async_command_response_stop_data_source), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_stop_data_source) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc get_async_command_response_setup_tracing_fields[] = {
-	{1, 37, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shared_buffer_page_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 64, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shm_key_windows), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shared_buffer_page_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 64, offsetof(struct orma_pb_get_async_command_response_setup_tracing, shm_key_windows), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char get_async_command_response_setup_tracing_names[] = {
 	"GetAsyncCommandResponse.SetupTracing"
@@ -374,15 +374,15 @@ static const char get_async_command_response_setup_tracing_names[] = {
 	"\0shm_key_windows"};
 const struct orma_proto_desc orma_pb_get_async_command_response_setup_tracing_desc = {
 	get_async_command_response_setup_tracing_names,
-	get_async_command_response_setup_tracing_fields, NULL, NULL,
+	get_async_command_response_setup_tracing_fields, NULL,
 	sizeof(struct orma_pb_get_async_command_response_setup_tracing), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_setup_tracing) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc get_async_command_response_flush_fields[] = {
-	{1, 30, offsetof(struct orma_pb_get_async_command_response_flush, data_source_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{2, 46, offsetof(struct orma_pb_get_async_command_response_flush, request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 57, offsetof(struct orma_pb_get_async_command_response_flush, flags), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 30, offsetof(struct orma_pb_get_async_command_response_flush, data_source_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 46, offsetof(struct orma_pb_get_async_command_response_flush, request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 57, offsetof(struct orma_pb_get_async_command_response_flush, flags), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char get_async_command_response_flush_names[] = {
 	"GetAsyncCommandResponse.Flush"
@@ -391,20 +391,20 @@ static const char get_async_command_response_flush_names[] = {
 	"\0flags"};
 const struct orma_proto_desc orma_pb_get_async_command_response_flush_desc = {
 	get_async_command_response_flush_names,
-	get_async_command_response_flush_fields, NULL, NULL,
+	get_async_command_response_flush_fields, NULL,
 	sizeof(struct orma_pb_get_async_command_response_flush), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_flush) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc get_async_command_response_clear_incremental_state_fields[] = {
-	{1, 46, offsetof(struct orma_pb_get_async_command_response_clear_incremental_state, data_source_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 1, 46, offsetof(struct orma_pb_get_async_command_response_clear_incremental_state, data_source_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char get_async_command_response_clear_incremental_state_names[] = {
 	"GetAsyncCommandResponse.ClearIncrementalState"
 	"\0data_source_ids"};
 const struct orma_proto_desc orma_pb_get_async_command_response_clear_incremental_state_desc = {
 	get_async_command_response_clear_incremental_state_names,
-	get_async_command_response_clear_incremental_state_fields, NULL, NULL,
+	get_async_command_response_clear_incremental_state_fields, NULL,
 	sizeof(struct orma_pb_get_async_command_response_clear_incremental_state), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_get_async_command_response_clear_incremental_state) <= UINT16_MAX, "fits struct_size");

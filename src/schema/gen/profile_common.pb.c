@@ -16,8 +16,8 @@ static const char frame_kind_names[] = {
 const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {frame_kind_names, frame_kind_numbers, 7};
 
 static const struct orma_proto_field_desc interned_string_fields[] = {
-	{1, 15, offsetof(struct orma_pb_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_interned_string, str), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 19, offsetof(struct orma_pb_interned_string, str), 1, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char interned_string_names[] = {
 	"InternedString"
@@ -25,20 +25,20 @@ static const char interned_string_names[] = {
 	"\0str"};
 const struct orma_proto_desc orma_pb_interned_string_desc = {
 	interned_string_names,
-	interned_string_fields, NULL, NULL,
+	interned_string_fields, NULL,
 	sizeof(struct orma_pb_interned_string), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_interned_string) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc mapping_fields[] = {
-	{1, 8, offsetof(struct orma_pb_mapping, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 12, offsetof(struct orma_pb_mapping, build_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 21, offsetof(struct orma_pb_mapping, start_offset), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 34, offsetof(struct orma_pb_mapping, start), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 40, offsetof(struct orma_pb_mapping, end), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 44, offsetof(struct orma_pb_mapping, load_bias), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 54, offsetof(struct orma_pb_mapping, path_string_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{8, 70, offsetof(struct orma_pb_mapping, exact_offset), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 8, offsetof(struct orma_pb_mapping, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 12, offsetof(struct orma_pb_mapping, build_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 21, offsetof(struct orma_pb_mapping, start_offset), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 34, offsetof(struct orma_pb_mapping, start), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 40, offsetof(struct orma_pb_mapping, end), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 44, offsetof(struct orma_pb_mapping, load_bias), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 1, 54, offsetof(struct orma_pb_mapping, path_string_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 70, offsetof(struct orma_pb_mapping, exact_offset), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char mapping_names[] = {
 	"Mapping"
@@ -52,7 +52,7 @@ static const char mapping_names[] = {
 	"\0exact_offset"};
 const struct orma_proto_desc orma_pb_mapping_desc = {
 	mapping_names,
-	mapping_fields, NULL, NULL,
+	mapping_fields, NULL,
 	sizeof(struct orma_pb_mapping), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_mapping) <= UINT16_MAX, "fits struct_size");
@@ -61,14 +61,14 @@ static const union orma_proto_type frame_types[] = {
 	{.enumeration = &orma_pb_frame_kind_enum},
 };
 static const struct orma_proto_field_desc frame_fields[] = {
-	{1, 6, offsetof(struct orma_pb_frame, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 10, offsetof(struct orma_pb_frame, function_name_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 27, offsetof(struct orma_pb_frame, mapping_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 38, offsetof(struct orma_pb_frame, rel_pc), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_frame, source_path_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 61, offsetof(struct orma_pb_frame, line_number), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 73, offsetof(struct orma_pb_frame, kind), 6, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
-	{8, 78, offsetof(struct orma_pb_frame, kind_str), 7, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
+	{1, 0, 6, offsetof(struct orma_pb_frame, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 10, offsetof(struct orma_pb_frame, function_name_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 27, offsetof(struct orma_pb_frame, mapping_id), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 38, offsetof(struct orma_pb_frame, rel_pc), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 45, offsetof(struct orma_pb_frame, source_path_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 61, offsetof(struct orma_pb_frame, line_number), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 73, offsetof(struct orma_pb_frame, kind), 6, 0, ORMA_PROTO_KIND_ENUM, 1},
+	{8, 0, 78, offsetof(struct orma_pb_frame, kind_str), 7, 0, ORMA_PROTO_KIND_STRING, 1},
 };
 static const char frame_names[] = {
 	"Frame"
@@ -82,14 +82,14 @@ static const char frame_names[] = {
 	"\0kind_str"};
 const struct orma_proto_desc orma_pb_frame_desc = {
 	frame_names,
-	frame_fields, frame_types, NULL,
+	frame_fields, frame_types,
 	sizeof(struct orma_pb_frame), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_frame) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc callstack_fields[] = {
-	{1, 10, offsetof(struct orma_pb_callstack, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 14, offsetof(struct orma_pb_callstack, frame_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 0, 10, offsetof(struct orma_pb_callstack, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 14, offsetof(struct orma_pb_callstack, frame_ids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char callstack_names[] = {
 	"Callstack"
@@ -97,15 +97,15 @@ static const char callstack_names[] = {
 	"\0frame_ids"};
 const struct orma_proto_desc orma_pb_callstack_desc = {
 	callstack_names,
-	callstack_fields, NULL, NULL,
+	callstack_fields, NULL,
 	sizeof(struct orma_pb_callstack), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_callstack) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc line_fields[] = {
-	{1, 5, offsetof(struct orma_pb_line, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_line, source_file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_line, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 5, offsetof(struct orma_pb_line, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 19, offsetof(struct orma_pb_line, source_file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 36, offsetof(struct orma_pb_line, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char line_names[] = {
 	"Line"
@@ -114,7 +114,7 @@ static const char line_names[] = {
 	"\0line_number"};
 const struct orma_proto_desc orma_pb_line_desc = {
 	line_names,
-	line_fields, NULL, NULL,
+	line_fields, NULL,
 	sizeof(struct orma_pb_line), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_line) <= UINT16_MAX, "fits struct_size");
@@ -123,8 +123,8 @@ static const union orma_proto_type address_symbols_types[] = {
 	{.message = &orma_pb_line_desc},
 };
 static const struct orma_proto_field_desc address_symbols_fields[] = {
-	{1, 15, offsetof(struct orma_pb_address_symbols, address), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_address_symbols, lines), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_address_symbols, address), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 23, offsetof(struct orma_pb_address_symbols, lines), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char address_symbols_names[] = {
 	"AddressSymbols"
@@ -132,7 +132,7 @@ static const char address_symbols_names[] = {
 	"\0lines"};
 const struct orma_proto_desc orma_pb_address_symbols_desc = {
 	address_symbols_names,
-	address_symbols_fields, address_symbols_types, NULL,
+	address_symbols_fields, address_symbols_types,
 	sizeof(struct orma_pb_address_symbols), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_address_symbols) <= UINT16_MAX, "fits struct_size");
@@ -141,9 +141,9 @@ static const union orma_proto_type module_symbols_types[] = {
 	{.message = &orma_pb_address_symbols_desc},
 };
 static const struct orma_proto_field_desc module_symbols_fields[] = {
-	{1, 14, offsetof(struct orma_pb_module_symbols, path), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_module_symbols, build_id), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 28, offsetof(struct orma_pb_module_symbols, address_symbols), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_module_symbols, path), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 19, offsetof(struct orma_pb_module_symbols, build_id), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 28, offsetof(struct orma_pb_module_symbols, address_symbols), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char module_symbols_names[] = {
 	"ModuleSymbols"
@@ -152,7 +152,7 @@ static const char module_symbols_names[] = {
 	"\0address_symbols"};
 const struct orma_proto_desc orma_pb_module_symbols_desc = {
 	module_symbols_names,
-	module_symbols_fields, module_symbols_types, NULL,
+	module_symbols_fields, module_symbols_types,
 	sizeof(struct orma_pb_module_symbols), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_module_symbols) <= UINT16_MAX, "fits struct_size");

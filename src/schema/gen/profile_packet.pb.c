@@ -68,13 +68,13 @@ static const union orma_proto_type profile_packet_types[] = {
 	{.message = &orma_pb_profile_packet_process_heap_samples_desc},
 };
 static const struct orma_proto_field_desc profile_packet_fields[] = {
-	{1, 14, offsetof(struct orma_pb_profile_packet, strings), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 22, offsetof(struct orma_pb_profile_packet, frames), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 29, offsetof(struct orma_pb_profile_packet, callstacks), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{4, 40, offsetof(struct orma_pb_profile_packet, mappings), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{5, 49, offsetof(struct orma_pb_profile_packet, process_dumps), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{6, 63, offsetof(struct orma_pb_profile_packet, continued), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 73, offsetof(struct orma_pb_profile_packet, index), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 14, offsetof(struct orma_pb_profile_packet, strings), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 22, offsetof(struct orma_pb_profile_packet, frames), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 1, 29, offsetof(struct orma_pb_profile_packet, callstacks), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 1, 40, offsetof(struct orma_pb_profile_packet, mappings), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 1, 49, offsetof(struct orma_pb_profile_packet, process_dumps), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{6, 0, 63, offsetof(struct orma_pb_profile_packet, continued), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 0, 73, offsetof(struct orma_pb_profile_packet, index), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_names[] = {
 	"ProfilePacket"
@@ -87,18 +87,18 @@ static const char profile_packet_names[] = {
 	"\0index"};
 const struct orma_proto_desc orma_pb_profile_packet_desc = {
 	profile_packet_names,
-	profile_packet_fields, profile_packet_types, NULL,
+	profile_packet_fields, profile_packet_types,
 	sizeof(struct orma_pb_profile_packet), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc streaming_allocation_fields[] = {
-	{1, 20, offsetof(struct orma_pb_streaming_allocation, address), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{2, 28, offsetof(struct orma_pb_streaming_allocation, size), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{3, 33, offsetof(struct orma_pb_streaming_allocation, sample_size), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{4, 45, offsetof(struct orma_pb_streaming_allocation, clock_monotonic_coarse_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{5, 78, offsetof(struct orma_pb_streaming_allocation, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{6, 86, offsetof(struct orma_pb_streaming_allocation, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 1, 20, offsetof(struct orma_pb_streaming_allocation, address), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 28, offsetof(struct orma_pb_streaming_allocation, size), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 1, 33, offsetof(struct orma_pb_streaming_allocation, sample_size), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 1, 45, offsetof(struct orma_pb_streaming_allocation, clock_monotonic_coarse_timestamp), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 1, 78, offsetof(struct orma_pb_streaming_allocation, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 1, 86, offsetof(struct orma_pb_streaming_allocation, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char streaming_allocation_names[] = {
 	"StreamingAllocation"
@@ -110,15 +110,15 @@ static const char streaming_allocation_names[] = {
 	"\0sequence_number"};
 const struct orma_proto_desc orma_pb_streaming_allocation_desc = {
 	streaming_allocation_names,
-	streaming_allocation_fields, NULL, NULL,
+	streaming_allocation_fields, NULL,
 	sizeof(struct orma_pb_streaming_allocation), 6, 0,
 };
 _Static_assert(sizeof(struct orma_pb_streaming_allocation) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc streaming_free_fields[] = {
-	{1, 14, offsetof(struct orma_pb_streaming_free, address), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{2, 22, offsetof(struct orma_pb_streaming_free, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{3, 30, offsetof(struct orma_pb_streaming_free, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 1, 14, offsetof(struct orma_pb_streaming_free, address), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 22, offsetof(struct orma_pb_streaming_free, heap_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 1, 30, offsetof(struct orma_pb_streaming_free, sequence_number), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char streaming_free_names[] = {
 	"StreamingFree"
@@ -127,15 +127,15 @@ static const char streaming_free_names[] = {
 	"\0sequence_number"};
 const struct orma_proto_desc orma_pb_streaming_free_desc = {
 	streaming_free_names,
-	streaming_free_fields, NULL, NULL,
+	streaming_free_fields, NULL,
 	sizeof(struct orma_pb_streaming_free), 3, 0,
 };
 _Static_assert(sizeof(struct orma_pb_streaming_free) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc streaming_profile_packet_fields[] = {
-	{1, 23, offsetof(struct orma_pb_streaming_profile_packet, callstack_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{2, 37, offsetof(struct orma_pb_streaming_profile_packet, timestamp_delta_us), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
-	{3, 56, offsetof(struct orma_pb_streaming_profile_packet, process_priority), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 1, 23, offsetof(struct orma_pb_streaming_profile_packet, callstack_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 37, offsetof(struct orma_pb_streaming_profile_packet, timestamp_delta_us), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 56, offsetof(struct orma_pb_streaming_profile_packet, process_priority), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char streaming_profile_packet_names[] = {
 	"StreamingProfilePacket"
@@ -144,7 +144,7 @@ static const char streaming_profile_packet_names[] = {
 	"\0process_priority"};
 const struct orma_proto_desc orma_pb_streaming_profile_packet_desc = {
 	streaming_profile_packet_names,
-	streaming_profile_packet_fields, NULL, NULL,
+	streaming_profile_packet_fields, NULL,
 	sizeof(struct orma_pb_streaming_profile_packet), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_streaming_profile_packet) <= UINT16_MAX, "fits struct_size");
@@ -153,7 +153,7 @@ static const char profiling_names[] = {
 	"Profiling"};
 const struct orma_proto_desc orma_pb_profiling_desc = {
 	profiling_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_profiling), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_profiling) <= UINT16_MAX, "fits struct_size");
@@ -165,17 +165,17 @@ static const union orma_proto_type perf_sample_types[] = {
 	{.message = &orma_pb_perf_sample_producer_event_desc},
 };
 static const struct orma_proto_field_desc perf_sample_fields[] = {
-	{1, 11, offsetof(struct orma_pb_perf_sample, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 15, offsetof(struct orma_pb_perf_sample, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 19, offsetof(struct orma_pb_perf_sample, tid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 23, offsetof(struct orma_pb_perf_sample, callstack_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 37, offsetof(struct orma_pb_perf_sample, cpu_mode), 4, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{6, 46, offsetof(struct orma_pb_perf_sample, timebase_count), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 61, offsetof(struct orma_pb_perf_sample, follower_counts), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{16, 77, offsetof(struct orma_pb_perf_sample, unwind_error), 6, 1, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
-	{17, 90, offsetof(struct orma_pb_perf_sample, kernel_records_lost), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 110, offsetof(struct orma_pb_perf_sample, sample_skipped_reason), 8, 2, ORMA_PROTO_KIND_ENUM, 0, 2, 0},
-	{19, 132, offsetof(struct orma_pb_perf_sample, producer_event), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_perf_sample, cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 15, offsetof(struct orma_pb_perf_sample, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 19, offsetof(struct orma_pb_perf_sample, tid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 23, offsetof(struct orma_pb_perf_sample, callstack_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 37, offsetof(struct orma_pb_perf_sample, cpu_mode), 4, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{6, 0, 46, offsetof(struct orma_pb_perf_sample, timebase_count), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 1, 61, offsetof(struct orma_pb_perf_sample, follower_counts), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{16, 0, 77, offsetof(struct orma_pb_perf_sample, unwind_error), 6, 1, ORMA_PROTO_KIND_ENUM, 1},
+	{17, 0, 90, offsetof(struct orma_pb_perf_sample, kernel_records_lost), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 0, 110, offsetof(struct orma_pb_perf_sample, sample_skipped_reason), 8, 2, ORMA_PROTO_KIND_ENUM, 2},
+	{19, 0, 132, offsetof(struct orma_pb_perf_sample, producer_event), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char perf_sample_names[] = {
 	"PerfSample"
@@ -192,7 +192,7 @@ static const char perf_sample_names[] = {
 	"\0producer_event"};
 const struct orma_proto_desc orma_pb_perf_sample_desc = {
 	perf_sample_names,
-	perf_sample_fields, perf_sample_types, NULL,
+	perf_sample_fields, perf_sample_types,
 	sizeof(struct orma_pb_perf_sample), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_sample) <= UINT16_MAX, "fits struct_size");
@@ -202,10 +202,10 @@ static const union orma_proto_type perf_sample_defaults_types[] = {
 	{.message = &orma_pb_follower_event_desc},
 };
 static const struct orma_proto_field_desc perf_sample_defaults_fields[] = {
-	{1, 19, offsetof(struct orma_pb_perf_sample_defaults, timebase), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_perf_sample_defaults, process_shard_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_perf_sample_defaults, chosen_process_shard), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 69, offsetof(struct orma_pb_perf_sample_defaults, followers), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_perf_sample_defaults, timebase), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 28, offsetof(struct orma_pb_perf_sample_defaults, process_shard_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_perf_sample_defaults, chosen_process_shard), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 1, 69, offsetof(struct orma_pb_perf_sample_defaults, followers), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char perf_sample_defaults_names[] = {
 	"PerfSampleDefaults"
@@ -215,20 +215,20 @@ static const char perf_sample_defaults_names[] = {
 	"\0followers"};
 const struct orma_proto_desc orma_pb_perf_sample_defaults_desc = {
 	perf_sample_defaults_names,
-	perf_sample_defaults_fields, perf_sample_defaults_types, NULL,
+	perf_sample_defaults_fields, perf_sample_defaults_types,
 	sizeof(struct orma_pb_perf_sample_defaults), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_sample_defaults) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc profile_packet_heap_sample_fields[] = {
-	{1, 25, offsetof(struct orma_pb_profile_packet_heap_sample, callstack_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_profile_packet_heap_sample, self_allocated), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 53, offsetof(struct orma_pb_profile_packet_heap_sample, self_freed), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 64, offsetof(struct orma_pb_profile_packet_heap_sample, timestamp), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 74, offsetof(struct orma_pb_profile_packet_heap_sample, alloc_count), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 86, offsetof(struct orma_pb_profile_packet_heap_sample, free_count), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 97, offsetof(struct orma_pb_profile_packet_heap_sample, self_max), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 106, offsetof(struct orma_pb_profile_packet_heap_sample, self_max_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_profile_packet_heap_sample, callstack_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_profile_packet_heap_sample, self_allocated), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 53, offsetof(struct orma_pb_profile_packet_heap_sample, self_freed), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 64, offsetof(struct orma_pb_profile_packet_heap_sample, timestamp), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 74, offsetof(struct orma_pb_profile_packet_heap_sample, alloc_count), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 86, offsetof(struct orma_pb_profile_packet_heap_sample, free_count), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 97, offsetof(struct orma_pb_profile_packet_heap_sample, self_max), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 106, offsetof(struct orma_pb_profile_packet_heap_sample, self_max_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_heap_sample_names[] = {
 	"ProfilePacket.HeapSample"
@@ -242,7 +242,7 @@ static const char profile_packet_heap_sample_names[] = {
 	"\0self_max_count"};
 const struct orma_proto_desc orma_pb_profile_packet_heap_sample_desc = {
 	profile_packet_heap_sample_names,
-	profile_packet_heap_sample_fields, NULL, NULL,
+	profile_packet_heap_sample_fields, NULL,
 	sizeof(struct orma_pb_profile_packet_heap_sample), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_heap_sample) <= UINT16_MAX, "fits struct_size");
@@ -251,14 +251,14 @@ static const union orma_proto_type profile_packet_histogram_types[] = {
 	{.message = &orma_pb_profile_packet_histogram_bucket_desc},
 };
 static const struct orma_proto_field_desc profile_packet_histogram_fields[] = {
-	{1, 24, offsetof(struct orma_pb_profile_packet_histogram, buckets), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 24, offsetof(struct orma_pb_profile_packet_histogram, buckets), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char profile_packet_histogram_names[] = {
 	"ProfilePacket.Histogram"
 	"\0buckets"};
 const struct orma_proto_desc orma_pb_profile_packet_histogram_desc = {
 	profile_packet_histogram_names,
-	profile_packet_histogram_fields, profile_packet_histogram_types, NULL,
+	profile_packet_histogram_fields, profile_packet_histogram_types,
 	sizeof(struct orma_pb_profile_packet_histogram), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_histogram) <= UINT16_MAX, "fits struct_size");
@@ -267,12 +267,12 @@ static const union orma_proto_type profile_packet_process_stats_types[] = {
 	{.message = &orma_pb_profile_packet_histogram_desc},
 };
 static const struct orma_proto_field_desc profile_packet_process_stats_fields[] = {
-	{1, 27, offsetof(struct orma_pb_profile_packet_process_stats, unwinding_errors), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_profile_packet_process_stats, heap_samples), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 57, offsetof(struct orma_pb_profile_packet_process_stats, map_reparses), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 70, offsetof(struct orma_pb_profile_packet_process_stats, unwinding_time_us), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{5, 88, offsetof(struct orma_pb_profile_packet_process_stats, total_unwinding_time_us), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 112, offsetof(struct orma_pb_profile_packet_process_stats, client_spinlock_blocked_us), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_profile_packet_process_stats, unwinding_errors), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 44, offsetof(struct orma_pb_profile_packet_process_stats, heap_samples), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 57, offsetof(struct orma_pb_profile_packet_process_stats, map_reparses), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 70, offsetof(struct orma_pb_profile_packet_process_stats, unwinding_time_us), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 88, offsetof(struct orma_pb_profile_packet_process_stats, total_unwinding_time_us), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 112, offsetof(struct orma_pb_profile_packet_process_stats, client_spinlock_blocked_us), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_process_stats_names[] = {
 	"ProfilePacket.ProcessStats"
@@ -284,7 +284,7 @@ static const char profile_packet_process_stats_names[] = {
 	"\0client_spinlock_blocked_us"};
 const struct orma_proto_desc orma_pb_profile_packet_process_stats_desc = {
 	profile_packet_process_stats_names,
-	profile_packet_process_stats_fields, profile_packet_process_stats_types, NULL,
+	profile_packet_process_stats_fields, profile_packet_process_stats_types,
 	sizeof(struct orma_pb_profile_packet_process_stats), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_process_stats) <= UINT16_MAX, "fits struct_size");
@@ -295,21 +295,21 @@ static const union orma_proto_type profile_packet_process_heap_samples_types[] =
 	{.enumeration = &orma_pb_profile_packet_process_heap_samples_client_error_enum},
 };
 static const struct orma_proto_field_desc profile_packet_process_heap_samples_fields[] = {
-	{1, 33, offsetof(struct orma_pb_profile_packet_process_heap_samples, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_profile_packet_process_heap_samples, samples), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 45, offsetof(struct orma_pb_profile_packet_process_heap_samples, from_startup), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 58, offsetof(struct orma_pb_profile_packet_process_heap_samples, rejected_concurrent), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 78, offsetof(struct orma_pb_profile_packet_process_heap_samples, stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{6, 84, offsetof(struct orma_pb_profile_packet_process_heap_samples, disconnected), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 97, offsetof(struct orma_pb_profile_packet_process_heap_samples, buffer_overran), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{8, 112, offsetof(struct orma_pb_profile_packet_process_heap_samples, buffer_corrupted), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 129, offsetof(struct orma_pb_profile_packet_process_heap_samples, timestamp), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 139, offsetof(struct orma_pb_profile_packet_process_heap_samples, hit_guardrail), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{11, 153, offsetof(struct orma_pb_profile_packet_process_heap_samples, heap_name), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{12, 163, offsetof(struct orma_pb_profile_packet_process_heap_samples, sampling_interval_bytes), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{13, 187, offsetof(struct orma_pb_profile_packet_process_heap_samples, orig_sampling_interval_bytes), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{14, 216, offsetof(struct orma_pb_profile_packet_process_heap_samples, client_error), 11, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{15, 229, offsetof(struct orma_pb_profile_packet_process_heap_samples, start_timestamp), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_profile_packet_process_heap_samples, pid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 1, 37, offsetof(struct orma_pb_profile_packet_process_heap_samples, samples), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 45, offsetof(struct orma_pb_profile_packet_process_heap_samples, from_startup), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 58, offsetof(struct orma_pb_profile_packet_process_heap_samples, rejected_concurrent), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 78, offsetof(struct orma_pb_profile_packet_process_heap_samples, stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{6, 0, 84, offsetof(struct orma_pb_profile_packet_process_heap_samples, disconnected), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 0, 97, offsetof(struct orma_pb_profile_packet_process_heap_samples, buffer_overran), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{8, 0, 112, offsetof(struct orma_pb_profile_packet_process_heap_samples, buffer_corrupted), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 0, 129, offsetof(struct orma_pb_profile_packet_process_heap_samples, timestamp), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 139, offsetof(struct orma_pb_profile_packet_process_heap_samples, hit_guardrail), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{11, 0, 153, offsetof(struct orma_pb_profile_packet_process_heap_samples, heap_name), 8, 0, ORMA_PROTO_KIND_STRING, 0},
+	{12, 0, 163, offsetof(struct orma_pb_profile_packet_process_heap_samples, sampling_interval_bytes), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{13, 0, 187, offsetof(struct orma_pb_profile_packet_process_heap_samples, orig_sampling_interval_bytes), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{14, 0, 216, offsetof(struct orma_pb_profile_packet_process_heap_samples, client_error), 11, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{15, 0, 229, offsetof(struct orma_pb_profile_packet_process_heap_samples, start_timestamp), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_process_heap_samples_names[] = {
 	"ProfilePacket.ProcessHeapSamples"
@@ -330,7 +330,7 @@ static const char profile_packet_process_heap_samples_names[] = {
 	"\0start_timestamp"};
 const struct orma_proto_desc orma_pb_profile_packet_process_heap_samples_desc = {
 	profile_packet_process_heap_samples_names,
-	profile_packet_process_heap_samples_fields, profile_packet_process_heap_samples_types, NULL,
+	profile_packet_process_heap_samples_fields, profile_packet_process_heap_samples_types,
 	sizeof(struct orma_pb_profile_packet_process_heap_samples), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_process_heap_samples) <= UINT16_MAX, "fits struct_size");
@@ -339,22 +339,22 @@ static const union orma_proto_type perf_sample_producer_event_types[] = {
 	{.enumeration = &orma_pb_perf_sample_producer_event_data_source_stop_reason_enum},
 };
 static const struct orma_proto_field_desc perf_sample_producer_event_fields[] = {
-	{1, 25, offsetof(struct orma_pb_perf_sample_producer_event, source_stop_reason), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
+	{1, 0, 25, offsetof(struct orma_pb_perf_sample_producer_event, source_stop_reason), 0, 0, ORMA_PROTO_KIND_ENUM, 1},
 };
 static const char perf_sample_producer_event_names[] = {
 	"PerfSample.ProducerEvent"
 	"\0source_stop_reason"};
 const struct orma_proto_desc orma_pb_perf_sample_producer_event_desc = {
 	perf_sample_producer_event_names,
-	perf_sample_producer_event_fields, perf_sample_producer_event_types, NULL,
+	perf_sample_producer_event_fields, perf_sample_producer_event_types,
 	sizeof(struct orma_pb_perf_sample_producer_event), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_sample_producer_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc profile_packet_histogram_bucket_fields[] = {
-	{1, 31, offsetof(struct orma_pb_profile_packet_histogram_bucket, upper_limit), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 43, offsetof(struct orma_pb_profile_packet_histogram_bucket, max_bucket), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 54, offsetof(struct orma_pb_profile_packet_histogram_bucket, count), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_profile_packet_histogram_bucket, upper_limit), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 43, offsetof(struct orma_pb_profile_packet_histogram_bucket, max_bucket), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 54, offsetof(struct orma_pb_profile_packet_histogram_bucket, count), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_histogram_bucket_names[] = {
 	"ProfilePacket.Histogram.Bucket"
@@ -363,7 +363,7 @@ static const char profile_packet_histogram_bucket_names[] = {
 	"\0count"};
 const struct orma_proto_desc orma_pb_profile_packet_histogram_bucket_desc = {
 	profile_packet_histogram_bucket_names,
-	profile_packet_histogram_bucket_fields, NULL, NULL,
+	profile_packet_histogram_bucket_fields, NULL,
 	sizeof(struct orma_pb_profile_packet_histogram_bucket), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_histogram_bucket) <= UINT16_MAX, "fits struct_size");

@@ -4,14 +4,14 @@
 #include "schema/gen/protovm_config.pb.h"
 
 static const struct orma_proto_field_desc proto_vm_config_fields[] = {
-	{1, 14, offsetof(struct orma_pb_proto_vm_config, memory_limit_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_proto_vm_config, memory_limit_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char proto_vm_config_names[] = {
 	"ProtoVmConfig"
 	"\0memory_limit_kb"};
 const struct orma_proto_desc orma_pb_proto_vm_config_desc = {
 	proto_vm_config_names,
-	proto_vm_config_fields, NULL, NULL,
+	proto_vm_config_fields, NULL,
 	sizeof(struct orma_pb_proto_vm_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_proto_vm_config) <= UINT16_MAX, "fits struct_size");

@@ -4,14 +4,14 @@
 #include "schema/gen/range_of_interest.pb.h"
 
 static const struct orma_proto_field_desc track_event_range_of_interest_fields[] = {
-	{1, 26, offsetof(struct orma_pb_track_event_range_of_interest, start_us), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_track_event_range_of_interest, start_us), 0, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char track_event_range_of_interest_names[] = {
 	"TrackEventRangeOfInterest"
 	"\0start_us"};
 const struct orma_proto_desc orma_pb_track_event_range_of_interest_desc = {
 	track_event_range_of_interest_names,
-	track_event_range_of_interest_fields, NULL, NULL,
+	track_event_range_of_interest_fields, NULL,
 	sizeof(struct orma_pb_track_event_range_of_interest), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_range_of_interest) <= UINT16_MAX, "fits struct_size");

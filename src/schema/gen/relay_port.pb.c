@@ -14,14 +14,14 @@ static const union orma_proto_type init_relay_request_types[] = {
 	{.message = &orma_pb_system_info_desc},
 };
 static const struct orma_proto_field_desc init_relay_request_fields[] = {
-	{1, 17, offsetof(struct orma_pb_init_relay_request, system_info), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_init_relay_request, system_info), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char init_relay_request_names[] = {
 	"InitRelayRequest"
 	"\0system_info"};
 const struct orma_proto_desc orma_pb_init_relay_request_desc = {
 	init_relay_request_names,
-	init_relay_request_fields, init_relay_request_types, NULL,
+	init_relay_request_fields, init_relay_request_types,
 	sizeof(struct orma_pb_init_relay_request), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_init_relay_request) <= UINT16_MAX, "fits struct_size");
@@ -30,7 +30,7 @@ static const char init_relay_response_names[] = {
 	"InitRelayResponse"};
 const struct orma_proto_desc orma_pb_init_relay_response_desc = {
 	init_relay_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_init_relay_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_init_relay_response) <= UINT16_MAX, "fits struct_size");
@@ -40,8 +40,8 @@ static const union orma_proto_type sync_clock_request_types[] = {
 	{.message = &orma_pb_sync_clock_request_clock_desc},
 };
 static const struct orma_proto_field_desc sync_clock_request_fields[] = {
-	{1, 17, offsetof(struct orma_pb_sync_clock_request, phase), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_sync_clock_request, clocks), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_sync_clock_request, phase), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 23, offsetof(struct orma_pb_sync_clock_request, clocks), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char sync_clock_request_names[] = {
 	"SyncClockRequest"
@@ -49,7 +49,7 @@ static const char sync_clock_request_names[] = {
 	"\0clocks"};
 const struct orma_proto_desc orma_pb_sync_clock_request_desc = {
 	sync_clock_request_names,
-	sync_clock_request_fields, sync_clock_request_types, NULL,
+	sync_clock_request_fields, sync_clock_request_types,
 	sizeof(struct orma_pb_sync_clock_request), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sync_clock_request) <= UINT16_MAX, "fits struct_size");
@@ -58,14 +58,14 @@ static const char sync_clock_response_names[] = {
 	"SyncClockResponse"};
 const struct orma_proto_desc orma_pb_sync_clock_response_desc = {
 	sync_clock_response_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_sync_clock_response), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_sync_clock_response) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sync_clock_request_clock_fields[] = {
-	{1, 23, offsetof(struct orma_pb_sync_clock_request_clock, clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_sync_clock_request_clock, timestamp), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_sync_clock_request_clock, clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_sync_clock_request_clock, timestamp), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sync_clock_request_clock_names[] = {
 	"SyncClockRequest.Clock"
@@ -73,7 +73,7 @@ static const char sync_clock_request_clock_names[] = {
 	"\0timestamp"};
 const struct orma_proto_desc orma_pb_sync_clock_request_clock_desc = {
 	sync_clock_request_clock_names,
-	sync_clock_request_clock_fields, NULL, NULL,
+	sync_clock_request_clock_fields, NULL,
 	sizeof(struct orma_pb_sync_clock_request_clock), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sync_clock_request_clock) <= UINT16_MAX, "fits struct_size");

@@ -7,14 +7,14 @@ static const union orma_proto_type remote_clock_sync_types[] = {
 	{.message = &orma_pb_remote_clock_sync_synced_clocks_desc},
 };
 static const struct orma_proto_field_desc remote_clock_sync_fields[] = {
-	{1, 16, offsetof(struct orma_pb_remote_clock_sync, synced_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 16, offsetof(struct orma_pb_remote_clock_sync, synced_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char remote_clock_sync_names[] = {
 	"RemoteClockSync"
 	"\0synced_clocks"};
 const struct orma_proto_desc orma_pb_remote_clock_sync_desc = {
 	remote_clock_sync_names,
-	remote_clock_sync_fields, remote_clock_sync_types, NULL,
+	remote_clock_sync_fields, remote_clock_sync_types,
 	sizeof(struct orma_pb_remote_clock_sync), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_remote_clock_sync) <= UINT16_MAX, "fits struct_size");
@@ -23,8 +23,8 @@ static const union orma_proto_type remote_clock_sync_synced_clocks_types[] = {
 	{.message = &orma_pb_clock_snapshot_desc},
 };
 static const struct orma_proto_field_desc remote_clock_sync_synced_clocks_fields[] = {
-	{2, 29, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, client_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, host_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{2, 0, 29, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, client_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 43, offsetof(struct orma_pb_remote_clock_sync_synced_clocks, host_clocks), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char remote_clock_sync_synced_clocks_names[] = {
 	"RemoteClockSync.SyncedClocks"
@@ -32,7 +32,7 @@ static const char remote_clock_sync_synced_clocks_names[] = {
 	"\0host_clocks"};
 const struct orma_proto_desc orma_pb_remote_clock_sync_synced_clocks_desc = {
 	remote_clock_sync_synced_clocks_names,
-	remote_clock_sync_synced_clocks_fields, remote_clock_sync_synced_clocks_types, NULL,
+	remote_clock_sync_synced_clocks_fields, remote_clock_sync_synced_clocks_types,
 	sizeof(struct orma_pb_remote_clock_sync_synced_clocks), 2, 0,
 };
 _Static_assert(sizeof(struct orma_pb_remote_clock_sync_synced_clocks) <= UINT16_MAX, "fits struct_size");

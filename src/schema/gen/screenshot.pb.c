@@ -4,9 +4,9 @@
 #include "schema/gen/screenshot.pb.h"
 
 static const struct orma_proto_field_desc screenshot_fields[] = {
-	{1, 11, offsetof(struct orma_pb_screenshot, jpg_image), 0, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{2, 21, offsetof(struct orma_pb_screenshot, pam_image), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_screenshot, ppm_image), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_screenshot, jpg_image), 0, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{2, 0, 21, offsetof(struct orma_pb_screenshot, pam_image), 1, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{3, 0, 31, offsetof(struct orma_pb_screenshot, ppm_image), 2, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char screenshot_names[] = {
 	"Screenshot"
@@ -15,7 +15,7 @@ static const char screenshot_names[] = {
 	"\0ppm_image"};
 const struct orma_proto_desc orma_pb_screenshot_desc = {
 	screenshot_names,
-	screenshot_fields, NULL, NULL,
+	screenshot_fields, NULL,
 	sizeof(struct orma_pb_screenshot), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_screenshot) <= UINT16_MAX, "fits struct_size");

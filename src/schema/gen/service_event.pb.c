@@ -7,17 +7,17 @@ static const union orma_proto_type tracing_service_event_types[] = {
 	{.message = &orma_pb_tracing_service_event_data_sources_desc},
 };
 static const struct orma_proto_field_desc tracing_service_event_fields[] = {
-	{1, 20, offsetof(struct orma_pb_tracing_service_event, all_data_sources_started), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{2, 45, offsetof(struct orma_pb_tracing_service_event, tracing_started), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{3, 61, offsetof(struct orma_pb_tracing_service_event, all_data_sources_flushed), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{4, 86, offsetof(struct orma_pb_tracing_service_event, read_tracing_buffers_completed), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{5, 117, offsetof(struct orma_pb_tracing_service_event, tracing_disabled), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{6, 134, offsetof(struct orma_pb_tracing_service_event, seized_for_bugreport), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{7, 155, offsetof(struct orma_pb_tracing_service_event, slow_starting_data_sources), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{8, 182, offsetof(struct orma_pb_tracing_service_event, last_flush_slow_data_sources), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{9, 211, offsetof(struct orma_pb_tracing_service_event, flush_started), 6, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{10, 225, offsetof(struct orma_pb_tracing_service_event, clone_started), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 1, 0},
-	{11, 239, offsetof(struct orma_pb_tracing_service_event, buffer_cloned), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
+	{1, 0, 20, offsetof(struct orma_pb_tracing_service_event, all_data_sources_started), 0, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{2, 0, 45, offsetof(struct orma_pb_tracing_service_event, tracing_started), 1, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{3, 0, 61, offsetof(struct orma_pb_tracing_service_event, all_data_sources_flushed), 2, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{4, 0, 86, offsetof(struct orma_pb_tracing_service_event, read_tracing_buffers_completed), 3, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{5, 0, 117, offsetof(struct orma_pb_tracing_service_event, tracing_disabled), 4, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{6, 0, 134, offsetof(struct orma_pb_tracing_service_event, seized_for_bugreport), 5, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{7, 0, 155, offsetof(struct orma_pb_tracing_service_event, slow_starting_data_sources), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{8, 0, 182, offsetof(struct orma_pb_tracing_service_event, last_flush_slow_data_sources), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{9, 0, 211, offsetof(struct orma_pb_tracing_service_event, flush_started), 6, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{10, 0, 225, offsetof(struct orma_pb_tracing_service_event, clone_started), 7, 0, ORMA_PROTO_KIND_BOOL, 1},
+	{11, 0, 239, offsetof(struct orma_pb_tracing_service_event, buffer_cloned), 8, 0, ORMA_PROTO_KIND_UINT32, 1},
 };
 static const char tracing_service_event_names[] = {
 	"TracingServiceEvent"
@@ -34,7 +34,7 @@ static const char tracing_service_event_names[] = {
 	"\0buffer_cloned"};
 const struct orma_proto_desc orma_pb_tracing_service_event_desc = {
 	tracing_service_event_names,
-	tracing_service_event_fields, tracing_service_event_types, NULL,
+	tracing_service_event_fields, tracing_service_event_types,
 	sizeof(struct orma_pb_tracing_service_event), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_event) <= UINT16_MAX, "fits struct_size");
@@ -43,21 +43,21 @@ static const union orma_proto_type tracing_service_event_data_sources_types[] = 
 	{.message = &orma_pb_tracing_service_event_data_sources_data_source_desc},
 };
 static const struct orma_proto_field_desc tracing_service_event_data_sources_fields[] = {
-	{1, 32, offsetof(struct orma_pb_tracing_service_event_data_sources, data_source), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 32, offsetof(struct orma_pb_tracing_service_event_data_sources, data_source), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char tracing_service_event_data_sources_names[] = {
 	"TracingServiceEvent.DataSources"
 	"\0data_source"};
 const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_desc = {
 	tracing_service_event_data_sources_names,
-	tracing_service_event_data_sources_fields, tracing_service_event_data_sources_types, NULL,
+	tracing_service_event_data_sources_fields, tracing_service_event_data_sources_types,
 	sizeof(struct orma_pb_tracing_service_event_data_sources), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_event_data_sources) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc tracing_service_event_data_sources_data_source_fields[] = {
-	{1, 43, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 57, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 43, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 57, offsetof(struct orma_pb_tracing_service_event_data_sources_data_source, data_source_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char tracing_service_event_data_sources_data_source_names[] = {
 	"TracingServiceEvent.DataSources.DataSource"
@@ -65,7 +65,7 @@ static const char tracing_service_event_data_sources_data_source_names[] = {
 	"\0data_source_name"};
 const struct orma_proto_desc orma_pb_tracing_service_event_data_sources_data_source_desc = {
 	tracing_service_event_data_sources_data_source_names,
-	tracing_service_event_data_sources_data_source_fields, NULL, NULL,
+	tracing_service_event_data_sources_data_source_fields, NULL,
 	sizeof(struct orma_pb_tracing_service_event_data_sources_data_source), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_event_data_sources_data_source) <= UINT16_MAX, "fits struct_size");

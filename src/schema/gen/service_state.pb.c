@@ -9,13 +9,13 @@ static const union orma_proto_type tracing_service_state_types[] = {
 	{.message = &orma_pb_tracing_service_state_tracing_session_desc},
 };
 static const struct orma_proto_field_desc tracing_service_state_fields[] = {
-	{1, 20, offsetof(struct orma_pb_tracing_service_state, producers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 30, offsetof(struct orma_pb_tracing_service_state, data_sources), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 43, offsetof(struct orma_pb_tracing_service_state, num_sessions), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_tracing_service_state, num_sessions_started), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{5, 77, offsetof(struct orma_pb_tracing_service_state, tracing_service_version), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 101, offsetof(struct orma_pb_tracing_service_state, tracing_sessions), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{7, 118, offsetof(struct orma_pb_tracing_service_state, supports_tracing_sessions), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 1, 20, offsetof(struct orma_pb_tracing_service_state, producers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 30, offsetof(struct orma_pb_tracing_service_state, data_sources), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 43, offsetof(struct orma_pb_tracing_service_state, num_sessions), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 56, offsetof(struct orma_pb_tracing_service_state, num_sessions_started), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{5, 0, 77, offsetof(struct orma_pb_tracing_service_state, tracing_service_version), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 1, 101, offsetof(struct orma_pb_tracing_service_state, tracing_sessions), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 0, 118, offsetof(struct orma_pb_tracing_service_state, supports_tracing_sessions), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char tracing_service_state_names[] = {
 	"TracingServiceState"
@@ -28,20 +28,20 @@ static const char tracing_service_state_names[] = {
 	"\0supports_tracing_sessions"};
 const struct orma_proto_desc orma_pb_tracing_service_state_desc = {
 	tracing_service_state_names,
-	tracing_service_state_fields, tracing_service_state_types, NULL,
+	tracing_service_state_fields, tracing_service_state_types,
 	sizeof(struct orma_pb_tracing_service_state), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_state) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc tracing_service_state_producer_fields[] = {
-	{1, 29, offsetof(struct orma_pb_tracing_service_state_producer, id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_tracing_service_state_producer, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_tracing_service_state_producer, uid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 41, offsetof(struct orma_pb_tracing_service_state_producer, sdk_version), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 53, offsetof(struct orma_pb_tracing_service_state_producer, pid), 4, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_tracing_service_state_producer, frozen), 5, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 64, offsetof(struct orma_pb_tracing_service_state_producer, machine_id), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 75, offsetof(struct orma_pb_tracing_service_state_producer, machine_name), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_tracing_service_state_producer, id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 32, offsetof(struct orma_pb_tracing_service_state_producer, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 37, offsetof(struct orma_pb_tracing_service_state_producer, uid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 41, offsetof(struct orma_pb_tracing_service_state_producer, sdk_version), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 53, offsetof(struct orma_pb_tracing_service_state_producer, pid), 4, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 0, 57, offsetof(struct orma_pb_tracing_service_state_producer, frozen), 5, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 0, 64, offsetof(struct orma_pb_tracing_service_state_producer, machine_id), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 75, offsetof(struct orma_pb_tracing_service_state_producer, machine_name), 7, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char tracing_service_state_producer_names[] = {
 	"TracingServiceState.Producer"
@@ -55,7 +55,7 @@ static const char tracing_service_state_producer_names[] = {
 	"\0machine_name"};
 const struct orma_proto_desc orma_pb_tracing_service_state_producer_desc = {
 	tracing_service_state_producer_names,
-	tracing_service_state_producer_fields, NULL, NULL,
+	tracing_service_state_producer_fields, NULL,
 	sizeof(struct orma_pb_tracing_service_state_producer), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_state_producer) <= UINT16_MAX, "fits struct_size");
@@ -64,8 +64,8 @@ static const union orma_proto_type tracing_service_state_data_source_types[] = {
 	{.message = &orma_pb_data_source_descriptor_desc},
 };
 static const struct orma_proto_field_desc tracing_service_state_data_source_fields[] = {
-	{1, 31, offsetof(struct orma_pb_tracing_service_state_data_source, ds_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 45, offsetof(struct orma_pb_tracing_service_state_data_source, producer_id), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_tracing_service_state_data_source, ds_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 45, offsetof(struct orma_pb_tracing_service_state_data_source, producer_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char tracing_service_state_data_source_names[] = {
 	"TracingServiceState.DataSource"
@@ -73,23 +73,23 @@ static const char tracing_service_state_data_source_names[] = {
 	"\0producer_id"};
 const struct orma_proto_desc orma_pb_tracing_service_state_data_source_desc = {
 	tracing_service_state_data_source_names,
-	tracing_service_state_data_source_fields, tracing_service_state_data_source_types, NULL,
+	tracing_service_state_data_source_fields, tracing_service_state_data_source_types,
 	sizeof(struct orma_pb_tracing_service_state_data_source), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_state_data_source) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc tracing_service_state_tracing_session_fields[] = {
-	{1, 35, offsetof(struct orma_pb_tracing_service_state_tracing_session, id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_tracing_service_state_tracing_session, consumer_uid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 51, offsetof(struct orma_pb_tracing_service_state_tracing_session, state), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_tracing_service_state_tracing_session, unique_session_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 77, offsetof(struct orma_pb_tracing_service_state_tracing_session, buffer_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{6, 92, offsetof(struct orma_pb_tracing_service_state_tracing_session, duration_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 104, offsetof(struct orma_pb_tracing_service_state_tracing_session, num_data_sources), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 121, offsetof(struct orma_pb_tracing_service_state_tracing_session, start_realtime_ns), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{9, 139, offsetof(struct orma_pb_tracing_service_state_tracing_session, bugreport_score), 7, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{10, 155, offsetof(struct orma_pb_tracing_service_state_tracing_session, bugreport_filename), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{11, 174, offsetof(struct orma_pb_tracing_service_state_tracing_session, is_started), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_tracing_service_state_tracing_session, id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 38, offsetof(struct orma_pb_tracing_service_state_tracing_session, consumer_uid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 51, offsetof(struct orma_pb_tracing_service_state_tracing_session, state), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 57, offsetof(struct orma_pb_tracing_service_state_tracing_session, unique_session_name), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 1, 77, offsetof(struct orma_pb_tracing_service_state_tracing_session, buffer_size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 0, 92, offsetof(struct orma_pb_tracing_service_state_tracing_session, duration_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 104, offsetof(struct orma_pb_tracing_service_state_tracing_session, num_data_sources), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 121, offsetof(struct orma_pb_tracing_service_state_tracing_session, start_realtime_ns), 6, 0, ORMA_PROTO_KIND_INT64, 0},
+	{9, 0, 139, offsetof(struct orma_pb_tracing_service_state_tracing_session, bugreport_score), 7, 0, ORMA_PROTO_KIND_INT32, 0},
+	{10, 0, 155, offsetof(struct orma_pb_tracing_service_state_tracing_session, bugreport_filename), 8, 0, ORMA_PROTO_KIND_STRING, 0},
+	{11, 0, 174, offsetof(struct orma_pb_tracing_service_state_tracing_session, is_started), 9, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char tracing_service_state_tracing_session_names[] = {
 	"TracingServiceState.TracingSession"
@@ -106,7 +106,7 @@ static const char tracing_service_state_tracing_session_names[] = {
 	"\0is_started"};
 const struct orma_proto_desc orma_pb_tracing_service_state_tracing_session_desc = {
 	tracing_service_state_tracing_session_names,
-	tracing_service_state_tracing_session_fields, NULL, NULL,
+	tracing_service_state_tracing_session_fields, NULL,
 	sizeof(struct orma_pb_tracing_service_state_tracing_session), 11, 1,
 };
 _Static_assert(sizeof(struct orma_pb_tracing_service_state_tracing_session) <= UINT16_MAX, "fits struct_size");

@@ -4,10 +4,10 @@
 #include "schema/gen/source_location.pb.h"
 
 static const struct orma_proto_field_desc source_location_fields[] = {
-	{1, 15, offsetof(struct orma_pb_source_location, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_source_location, file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_source_location, function_name), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_source_location, line_number), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_source_location, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 19, offsetof(struct orma_pb_source_location, file_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 29, offsetof(struct orma_pb_source_location, function_name), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 43, offsetof(struct orma_pb_source_location, line_number), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char source_location_names[] = {
 	"SourceLocation"
@@ -17,15 +17,15 @@ static const char source_location_names[] = {
 	"\0line_number"};
 const struct orma_proto_desc orma_pb_source_location_desc = {
 	source_location_names,
-	source_location_fields, NULL, NULL,
+	source_location_fields, NULL,
 	sizeof(struct orma_pb_source_location), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_source_location) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc unsymbolized_source_location_fields[] = {
-	{1, 27, offsetof(struct orma_pb_unsymbolized_source_location, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 31, offsetof(struct orma_pb_unsymbolized_source_location, mapping_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_unsymbolized_source_location, rel_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_unsymbolized_source_location, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 31, offsetof(struct orma_pb_unsymbolized_source_location, mapping_id), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_unsymbolized_source_location, rel_pc), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char unsymbolized_source_location_names[] = {
 	"UnsymbolizedSourceLocation"
@@ -34,7 +34,7 @@ static const char unsymbolized_source_location_names[] = {
 	"\0rel_pc"};
 const struct orma_proto_desc orma_pb_unsymbolized_source_location_desc = {
 	unsymbolized_source_location_names,
-	unsymbolized_source_location_fields, NULL, NULL,
+	unsymbolized_source_location_fields, NULL,
 	sizeof(struct orma_pb_unsymbolized_source_location), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_unsymbolized_source_location) <= UINT16_MAX, "fits struct_size");

@@ -44,20 +44,20 @@ static const union orma_proto_type stack_sample_types[] = {
 	{.message = &orma_pb_stack_sample_counter_descriptor_desc},
 };
 static const struct orma_proto_field_desc stack_sample_fields[] = {
-	{1, 12, offsetof(struct orma_pb_stack_sample, task_context), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{2, 25, offsetof(struct orma_pb_stack_sample, task_context_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{3, 42, offsetof(struct orma_pb_stack_sample, execution_context), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 2, 0},
-	{4, 60, offsetof(struct orma_pb_stack_sample, execution_context_iid), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
-	{5, 82, offsetof(struct orma_pb_stack_sample, callstack), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 3, 0},
-	{6, 92, offsetof(struct orma_pb_stack_sample, callstack_iid), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 3, 0},
-	{7, 106, offsetof(struct orma_pb_stack_sample, unwind_error), 3, 0, ORMA_PROTO_KIND_STRING, 0, 4, 0},
-	{8, 119, offsetof(struct orma_pb_stack_sample, unwind_error_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 4, 0},
-	{9, 136, offsetof(struct orma_pb_stack_sample, primary_descriptor), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 5, 0},
-	{10, 155, offsetof(struct orma_pb_stack_sample, primary_descriptor_iid), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 5, 0},
-	{11, 178, offsetof(struct orma_pb_stack_sample, primary_weight), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{12, 193, offsetof(struct orma_pb_stack_sample, follower_descriptors), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{13, 214, offsetof(struct orma_pb_stack_sample, follower_descriptor_iids), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
-	{14, 239, offsetof(struct orma_pb_stack_sample, follower_weights), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
+	{1, 0, 12, offsetof(struct orma_pb_stack_sample, task_context), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{2, 0, 25, offsetof(struct orma_pb_stack_sample, task_context_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{3, 0, 42, offsetof(struct orma_pb_stack_sample, execution_context), 0, 1, ORMA_PROTO_KIND_MESSAGE, 2},
+	{4, 0, 60, offsetof(struct orma_pb_stack_sample, execution_context_iid), 1, 0, ORMA_PROTO_KIND_UINT64, 2},
+	{5, 0, 82, offsetof(struct orma_pb_stack_sample, callstack), 0, 2, ORMA_PROTO_KIND_MESSAGE, 3},
+	{6, 0, 92, offsetof(struct orma_pb_stack_sample, callstack_iid), 2, 0, ORMA_PROTO_KIND_UINT64, 3},
+	{7, 0, 106, offsetof(struct orma_pb_stack_sample, unwind_error), 3, 0, ORMA_PROTO_KIND_STRING, 4},
+	{8, 0, 119, offsetof(struct orma_pb_stack_sample, unwind_error_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 4},
+	{9, 0, 136, offsetof(struct orma_pb_stack_sample, primary_descriptor), 0, 3, ORMA_PROTO_KIND_MESSAGE, 5},
+	{10, 0, 155, offsetof(struct orma_pb_stack_sample, primary_descriptor_iid), 5, 0, ORMA_PROTO_KIND_UINT64, 5},
+	{11, 0, 178, offsetof(struct orma_pb_stack_sample, primary_weight), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{12, 1, 193, offsetof(struct orma_pb_stack_sample, follower_descriptors), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{13, 3, 214, offsetof(struct orma_pb_stack_sample, follower_descriptor_iids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{14, 3, 239, offsetof(struct orma_pb_stack_sample, follower_weights), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char stack_sample_names[] = {
 	"StackSample"
@@ -77,7 +77,7 @@ static const char stack_sample_names[] = {
 	"\0follower_weights"};
 const struct orma_proto_desc orma_pb_stack_sample_desc = {
 	stack_sample_names,
-	stack_sample_fields, stack_sample_types, NULL,
+	stack_sample_fields, stack_sample_types,
 	sizeof(struct orma_pb_stack_sample), 14, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample) <= UINT16_MAX, "fits struct_size");
@@ -86,9 +86,9 @@ static const union orma_proto_type stack_sample_defaults_types[] = {
 	{.message = &orma_pb_stack_sample_counter_descriptor_desc},
 };
 static const struct orma_proto_field_desc stack_sample_defaults_fields[] = {
-	{1, 20, offsetof(struct orma_pb_stack_sample_defaults, source), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 27, offsetof(struct orma_pb_stack_sample_defaults, primary_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{3, 46, offsetof(struct orma_pb_stack_sample_defaults, follower_descriptors), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 20, offsetof(struct orma_pb_stack_sample_defaults, source), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 27, offsetof(struct orma_pb_stack_sample_defaults, primary_descriptor), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 1, 46, offsetof(struct orma_pb_stack_sample_defaults, follower_descriptors), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char stack_sample_defaults_names[] = {
 	"StackSampleDefaults"
@@ -97,16 +97,16 @@ static const char stack_sample_defaults_names[] = {
 	"\0follower_descriptors"};
 const struct orma_proto_desc orma_pb_stack_sample_defaults_desc = {
 	stack_sample_defaults_names,
-	stack_sample_defaults_fields, stack_sample_defaults_types, NULL,
+	stack_sample_defaults_fields, stack_sample_defaults_types,
 	sizeof(struct orma_pb_stack_sample_defaults), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample_defaults) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc stack_sample_task_context_fields[] = {
-	{1, 24, offsetof(struct orma_pb_stack_sample_task_context, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_stack_sample_task_context, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 32, offsetof(struct orma_pb_stack_sample_task_context, tid), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 36, offsetof(struct orma_pb_stack_sample_task_context, async_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_stack_sample_task_context, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 28, offsetof(struct orma_pb_stack_sample_task_context, pid), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 32, offsetof(struct orma_pb_stack_sample_task_context, tid), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 36, offsetof(struct orma_pb_stack_sample_task_context, async_id), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char stack_sample_task_context_names[] = {
 	"StackSample.TaskContext"
@@ -116,16 +116,16 @@ static const char stack_sample_task_context_names[] = {
 	"\0async_id"};
 const struct orma_proto_desc orma_pb_stack_sample_task_context_desc = {
 	stack_sample_task_context_names,
-	stack_sample_task_context_fields, NULL, NULL,
+	stack_sample_task_context_fields, NULL,
 	sizeof(struct orma_pb_stack_sample_task_context), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample_task_context) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc stack_sample_async_context_descriptor_fields[] = {
-	{1, 35, offsetof(struct orma_pb_stack_sample_async_context_descriptor, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_stack_sample_async_context_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_stack_sample_async_context_descriptor, kind), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_stack_sample_async_context_descriptor, parent_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_stack_sample_async_context_descriptor, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 39, offsetof(struct orma_pb_stack_sample_async_context_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 44, offsetof(struct orma_pb_stack_sample_async_context_descriptor, kind), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 49, offsetof(struct orma_pb_stack_sample_async_context_descriptor, parent_iid), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char stack_sample_async_context_descriptor_names[] = {
 	"StackSample.AsyncContextDescriptor"
@@ -135,7 +135,7 @@ static const char stack_sample_async_context_descriptor_names[] = {
 	"\0parent_iid"};
 const struct orma_proto_desc orma_pb_stack_sample_async_context_descriptor_desc = {
 	stack_sample_async_context_descriptor_names,
-	stack_sample_async_context_descriptor_fields, NULL, NULL,
+	stack_sample_async_context_descriptor_fields, NULL,
 	sizeof(struct orma_pb_stack_sample_async_context_descriptor), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample_async_context_descriptor) <= UINT16_MAX, "fits struct_size");
@@ -144,9 +144,9 @@ static const union orma_proto_type stack_sample_execution_context_types[] = {
 	{.enumeration = &orma_pb_stack_sample_mode_enum},
 };
 static const struct orma_proto_field_desc stack_sample_execution_context_fields[] = {
-	{1, 29, offsetof(struct orma_pb_stack_sample_execution_context, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_stack_sample_execution_context, cpu), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_stack_sample_execution_context, mode), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_stack_sample_execution_context, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 33, offsetof(struct orma_pb_stack_sample_execution_context, cpu), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 37, offsetof(struct orma_pb_stack_sample_execution_context, mode), 2, 0, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char stack_sample_execution_context_names[] = {
 	"StackSample.ExecutionContext"
@@ -155,7 +155,7 @@ static const char stack_sample_execution_context_names[] = {
 	"\0mode"};
 const struct orma_proto_desc orma_pb_stack_sample_execution_context_desc = {
 	stack_sample_execution_context_names,
-	stack_sample_execution_context_fields, stack_sample_execution_context_types, NULL,
+	stack_sample_execution_context_fields, stack_sample_execution_context_types,
 	sizeof(struct orma_pb_stack_sample_execution_context), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample_execution_context) <= UINT16_MAX, "fits struct_size");
@@ -165,13 +165,13 @@ static const union orma_proto_type stack_sample_counter_descriptor_types[] = {
 	{.enumeration = &orma_pb_stack_sample_counter_descriptor_scope_enum},
 };
 static const struct orma_proto_field_desc stack_sample_counter_descriptor_fields[] = {
-	{1, 30, offsetof(struct orma_pb_stack_sample_counter_descriptor, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_stack_sample_counter_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 39, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit), 2, 0, ORMA_PROTO_KIND_ENUM, 0, 1, 0},
-	{4, 44, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit_str), 3, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{5, 53, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit_multiplier), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_stack_sample_counter_descriptor, description), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{7, 81, offsetof(struct orma_pb_stack_sample_counter_descriptor, scope), 6, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_stack_sample_counter_descriptor, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 34, offsetof(struct orma_pb_stack_sample_counter_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 39, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit), 2, 0, ORMA_PROTO_KIND_ENUM, 1},
+	{4, 0, 44, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit_str), 3, 0, ORMA_PROTO_KIND_STRING, 1},
+	{5, 0, 53, offsetof(struct orma_pb_stack_sample_counter_descriptor, unit_multiplier), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 69, offsetof(struct orma_pb_stack_sample_counter_descriptor, description), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{7, 0, 81, offsetof(struct orma_pb_stack_sample_counter_descriptor, scope), 6, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char stack_sample_counter_descriptor_names[] = {
 	"StackSample.CounterDescriptor"
@@ -184,7 +184,7 @@ static const char stack_sample_counter_descriptor_names[] = {
 	"\0scope"};
 const struct orma_proto_desc orma_pb_stack_sample_counter_descriptor_desc = {
 	stack_sample_counter_descriptor_names,
-	stack_sample_counter_descriptor_fields, stack_sample_counter_descriptor_types, NULL,
+	stack_sample_counter_descriptor_fields, stack_sample_counter_descriptor_types,
 	sizeof(struct orma_pb_stack_sample_counter_descriptor), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_stack_sample_counter_descriptor) <= UINT16_MAX, "fits struct_size");

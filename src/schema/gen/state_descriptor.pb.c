@@ -7,7 +7,7 @@ static const char state_descriptor_names[] = {
 	"StateDescriptor"};
 const struct orma_proto_desc orma_pb_state_descriptor_desc = {
 	state_descriptor_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_state_descriptor), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_state_descriptor) <= UINT16_MAX, "fits struct_size");

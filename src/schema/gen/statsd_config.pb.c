@@ -8,9 +8,9 @@ static const union orma_proto_type statsd_tracing_config_types[] = {
 	{.message = &orma_pb_statsd_pull_atom_config_desc},
 };
 static const struct orma_proto_field_desc statsd_tracing_config_fields[] = {
-	{1, 20, offsetof(struct orma_pb_statsd_tracing_config, push_atom_id), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{2, 33, offsetof(struct orma_pb_statsd_tracing_config, raw_push_atom_id), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{3, 50, offsetof(struct orma_pb_statsd_tracing_config, pull_config), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 20, offsetof(struct orma_pb_statsd_tracing_config, push_atom_id), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 33, offsetof(struct orma_pb_statsd_tracing_config, raw_push_atom_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 1, 50, offsetof(struct orma_pb_statsd_tracing_config, pull_config), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char statsd_tracing_config_names[] = {
 	"StatsdTracingConfig"
@@ -19,7 +19,7 @@ static const char statsd_tracing_config_names[] = {
 	"\0pull_config"};
 const struct orma_proto_desc orma_pb_statsd_tracing_config_desc = {
 	statsd_tracing_config_names,
-	statsd_tracing_config_fields, statsd_tracing_config_types, NULL,
+	statsd_tracing_config_fields, statsd_tracing_config_types,
 	sizeof(struct orma_pb_statsd_tracing_config), 3, 0,
 };
 _Static_assert(sizeof(struct orma_pb_statsd_tracing_config) <= UINT16_MAX, "fits struct_size");
@@ -28,10 +28,10 @@ static const union orma_proto_type statsd_pull_atom_config_types[] = {
 	{.enumeration = &orma_pb_atom_id_enum},
 };
 static const struct orma_proto_field_desc statsd_pull_atom_config_fields[] = {
-	{1, 21, offsetof(struct orma_pb_statsd_pull_atom_config, pull_atom_id), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{2, 34, offsetof(struct orma_pb_statsd_pull_atom_config, raw_pull_atom_id), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{3, 51, offsetof(struct orma_pb_statsd_pull_atom_config, pull_frequency_ms), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 69, offsetof(struct orma_pb_statsd_pull_atom_config, packages), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 1, 21, offsetof(struct orma_pb_statsd_pull_atom_config, pull_atom_id), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 34, offsetof(struct orma_pb_statsd_pull_atom_config, raw_pull_atom_id), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 51, offsetof(struct orma_pb_statsd_pull_atom_config, pull_frequency_ms), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 1, 69, offsetof(struct orma_pb_statsd_pull_atom_config, packages), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char statsd_pull_atom_config_names[] = {
 	"StatsdPullAtomConfig"
@@ -41,7 +41,7 @@ static const char statsd_pull_atom_config_names[] = {
 	"\0packages"};
 const struct orma_proto_desc orma_pb_statsd_pull_atom_config_desc = {
 	statsd_pull_atom_config_names,
-	statsd_pull_atom_config_fields, statsd_pull_atom_config_types, NULL,
+	statsd_pull_atom_config_fields, statsd_pull_atom_config_types,
 	sizeof(struct orma_pb_statsd_pull_atom_config), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_statsd_pull_atom_config) <= UINT16_MAX, "fits struct_size");

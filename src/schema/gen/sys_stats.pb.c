@@ -29,24 +29,24 @@ static const union orma_proto_type sys_stats_types[] = {
 	{.message = &orma_pb_sys_stats_slab_info_desc},
 };
 static const struct orma_proto_field_desc sys_stats_fields[] = {
-	{1, 9, offsetof(struct orma_pb_sys_stats, meminfo), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 17, offsetof(struct orma_pb_sys_stats, vmstat), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 24, offsetof(struct orma_pb_sys_stats, cpu_stat), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{4, 33, offsetof(struct orma_pb_sys_stats, num_forks), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 43, offsetof(struct orma_pb_sys_stats, num_irq_total), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 57, offsetof(struct orma_pb_sys_stats, num_irq), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{7, 65, offsetof(struct orma_pb_sys_stats, num_softirq_total), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 83, offsetof(struct orma_pb_sys_stats, num_softirq), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{9, 95, offsetof(struct orma_pb_sys_stats, collection_end_timestamp), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 120, offsetof(struct orma_pb_sys_stats, devfreq), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{11, 128, offsetof(struct orma_pb_sys_stats, cpufreq_khz), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
-	{12, 140, offsetof(struct orma_pb_sys_stats, buddy_info), 0, 5, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{13, 151, offsetof(struct orma_pb_sys_stats, disk_stat), 0, 6, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{14, 161, offsetof(struct orma_pb_sys_stats, psi), 0, 7, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{15, 165, offsetof(struct orma_pb_sys_stats, thermal_zone), 0, 8, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{16, 178, offsetof(struct orma_pb_sys_stats, cpuidle_state), 0, 9, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{17, 192, offsetof(struct orma_pb_sys_stats, gpufreq_mhz), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{18, 204, offsetof(struct orma_pb_sys_stats, slab_info), 0, 10, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 9, offsetof(struct orma_pb_sys_stats, meminfo), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 17, offsetof(struct orma_pb_sys_stats, vmstat), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 1, 24, offsetof(struct orma_pb_sys_stats, cpu_stat), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 0, 33, offsetof(struct orma_pb_sys_stats, num_forks), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 43, offsetof(struct orma_pb_sys_stats, num_irq_total), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 1, 57, offsetof(struct orma_pb_sys_stats, num_irq), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 0, 65, offsetof(struct orma_pb_sys_stats, num_softirq_total), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 1, 83, offsetof(struct orma_pb_sys_stats, num_softirq), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9, 0, 95, offsetof(struct orma_pb_sys_stats, collection_end_timestamp), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 1, 120, offsetof(struct orma_pb_sys_stats, devfreq), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{11, 1, 128, offsetof(struct orma_pb_sys_stats, cpufreq_khz), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 1, 140, offsetof(struct orma_pb_sys_stats, buddy_info), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0},
+	{13, 1, 151, offsetof(struct orma_pb_sys_stats, disk_stat), 0, 6, ORMA_PROTO_KIND_MESSAGE, 0},
+	{14, 1, 161, offsetof(struct orma_pb_sys_stats, psi), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0},
+	{15, 1, 165, offsetof(struct orma_pb_sys_stats, thermal_zone), 0, 8, ORMA_PROTO_KIND_MESSAGE, 0},
+	{16, 1, 178, offsetof(struct orma_pb_sys_stats, cpuidle_state), 0, 9, ORMA_PROTO_KIND_MESSAGE, 0},
+	{17, 1, 192, offsetof(struct orma_pb_sys_stats, gpufreq_mhz), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 1, 204, offsetof(struct orma_pb_sys_stats, slab_info), 0, 10, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char sys_stats_names[] = {
 	"SysStats"
@@ -70,7 +70,7 @@ static const char sys_stats_names[] = {
 	"\0slab_info"};
 const struct orma_proto_desc orma_pb_sys_stats_desc = {
 	sys_stats_names,
-	sys_stats_fields, sys_stats_types, NULL,
+	sys_stats_fields, sys_stats_types,
 	sizeof(struct orma_pb_sys_stats), 18, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats) <= UINT16_MAX, "fits struct_size");
@@ -79,8 +79,8 @@ static const union orma_proto_type sys_stats_meminfo_value_types[] = {
 	{.enumeration = &orma_pb_meminfo_counters_enum},
 };
 static const struct orma_proto_field_desc sys_stats_meminfo_value_fields[] = {
-	{1, 22, offsetof(struct orma_pb_sys_stats_meminfo_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_sys_stats_meminfo_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_sys_stats_meminfo_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 26, offsetof(struct orma_pb_sys_stats_meminfo_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_meminfo_value_names[] = {
 	"SysStats.MeminfoValue"
@@ -88,7 +88,7 @@ static const char sys_stats_meminfo_value_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_sys_stats_meminfo_value_desc = {
 	sys_stats_meminfo_value_names,
-	sys_stats_meminfo_value_fields, sys_stats_meminfo_value_types, NULL,
+	sys_stats_meminfo_value_fields, sys_stats_meminfo_value_types,
 	sizeof(struct orma_pb_sys_stats_meminfo_value), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_meminfo_value) <= UINT16_MAX, "fits struct_size");
@@ -97,8 +97,8 @@ static const union orma_proto_type sys_stats_vmstat_value_types[] = {
 	{.enumeration = &orma_pb_vmstat_counters_enum},
 };
 static const struct orma_proto_field_desc sys_stats_vmstat_value_fields[] = {
-	{1, 21, offsetof(struct orma_pb_sys_stats_vmstat_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_sys_stats_vmstat_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_sys_stats_vmstat_value, key), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 25, offsetof(struct orma_pb_sys_stats_vmstat_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_vmstat_value_names[] = {
 	"SysStats.VmstatValue"
@@ -106,21 +106,21 @@ static const char sys_stats_vmstat_value_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_sys_stats_vmstat_value_desc = {
 	sys_stats_vmstat_value_names,
-	sys_stats_vmstat_value_fields, sys_stats_vmstat_value_types, NULL,
+	sys_stats_vmstat_value_fields, sys_stats_vmstat_value_types,
 	sizeof(struct orma_pb_sys_stats_vmstat_value), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_vmstat_value) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_cpu_times_fields[] = {
-	{1, 18, offsetof(struct orma_pb_sys_stats_cpu_times, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_sys_stats_cpu_times, user_ns), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_sys_stats_cpu_times, user_nice_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 46, offsetof(struct orma_pb_sys_stats_cpu_times, system_mode_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 61, offsetof(struct orma_pb_sys_stats_cpu_times, idle_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_sys_stats_cpu_times, io_wait_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 80, offsetof(struct orma_pb_sys_stats_cpu_times, irq_ns), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 87, offsetof(struct orma_pb_sys_stats_cpu_times, softirq_ns), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 98, offsetof(struct orma_pb_sys_stats_cpu_times, steal_ns), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_sys_stats_cpu_times, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_sys_stats_cpu_times, user_ns), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 33, offsetof(struct orma_pb_sys_stats_cpu_times, user_nice_ns), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 46, offsetof(struct orma_pb_sys_stats_cpu_times, system_mode_ns), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 61, offsetof(struct orma_pb_sys_stats_cpu_times, idle_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 69, offsetof(struct orma_pb_sys_stats_cpu_times, io_wait_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 80, offsetof(struct orma_pb_sys_stats_cpu_times, irq_ns), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 87, offsetof(struct orma_pb_sys_stats_cpu_times, softirq_ns), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 98, offsetof(struct orma_pb_sys_stats_cpu_times, steal_ns), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_cpu_times_names[] = {
 	"SysStats.CpuTimes"
@@ -135,14 +135,14 @@ static const char sys_stats_cpu_times_names[] = {
 	"\0steal_ns"};
 const struct orma_proto_desc orma_pb_sys_stats_cpu_times_desc = {
 	sys_stats_cpu_times_names,
-	sys_stats_cpu_times_fields, NULL, NULL,
+	sys_stats_cpu_times_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_cpu_times), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_cpu_times) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_interrupt_count_fields[] = {
-	{1, 24, offsetof(struct orma_pb_sys_stats_interrupt_count, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_sys_stats_interrupt_count, count), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_sys_stats_interrupt_count, irq), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_sys_stats_interrupt_count, count), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_interrupt_count_names[] = {
 	"SysStats.InterruptCount"
@@ -150,14 +150,14 @@ static const char sys_stats_interrupt_count_names[] = {
 	"\0count"};
 const struct orma_proto_desc orma_pb_sys_stats_interrupt_count_desc = {
 	sys_stats_interrupt_count_names,
-	sys_stats_interrupt_count_fields, NULL, NULL,
+	sys_stats_interrupt_count_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_interrupt_count), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_interrupt_count) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_devfreq_value_fields[] = {
-	{1, 22, offsetof(struct orma_pb_sys_stats_devfreq_value, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_sys_stats_devfreq_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_sys_stats_devfreq_value, key), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 26, offsetof(struct orma_pb_sys_stats_devfreq_value, value), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_devfreq_value_names[] = {
 	"SysStats.DevfreqValue"
@@ -165,15 +165,15 @@ static const char sys_stats_devfreq_value_names[] = {
 	"\0value"};
 const struct orma_proto_desc orma_pb_sys_stats_devfreq_value_desc = {
 	sys_stats_devfreq_value_names,
-	sys_stats_devfreq_value_fields, NULL, NULL,
+	sys_stats_devfreq_value_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_devfreq_value), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_devfreq_value) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_buddy_info_fields[] = {
-	{1, 19, offsetof(struct orma_pb_sys_stats_buddy_info, node), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_sys_stats_buddy_info, zone), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 29, offsetof(struct orma_pb_sys_stats_buddy_info, order_pages), 0, 0, ORMA_PROTO_KIND_UINT32, 1, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_sys_stats_buddy_info, node), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 24, offsetof(struct orma_pb_sys_stats_buddy_info, zone), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 29, offsetof(struct orma_pb_sys_stats_buddy_info, order_pages), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char sys_stats_buddy_info_names[] = {
 	"SysStats.BuddyInfo"
@@ -182,21 +182,21 @@ static const char sys_stats_buddy_info_names[] = {
 	"\0order_pages"};
 const struct orma_proto_desc orma_pb_sys_stats_buddy_info_desc = {
 	sys_stats_buddy_info_names,
-	sys_stats_buddy_info_fields, NULL, NULL,
+	sys_stats_buddy_info_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_buddy_info), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_buddy_info) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_disk_stat_fields[] = {
-	{1, 18, offsetof(struct orma_pb_sys_stats_disk_stat, device_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_sys_stats_disk_stat, read_sectors), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_sys_stats_disk_stat, read_time_ms), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_sys_stats_disk_stat, write_sectors), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 70, offsetof(struct orma_pb_sys_stats_disk_stat, write_time_ms), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 84, offsetof(struct orma_pb_sys_stats_disk_stat, discard_sectors), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 100, offsetof(struct orma_pb_sys_stats_disk_stat, discard_time_ms), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 116, offsetof(struct orma_pb_sys_stats_disk_stat, flush_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 128, offsetof(struct orma_pb_sys_stats_disk_stat, flush_time_ms), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_sys_stats_disk_stat, device_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 30, offsetof(struct orma_pb_sys_stats_disk_stat, read_sectors), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 43, offsetof(struct orma_pb_sys_stats_disk_stat, read_time_ms), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 56, offsetof(struct orma_pb_sys_stats_disk_stat, write_sectors), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 70, offsetof(struct orma_pb_sys_stats_disk_stat, write_time_ms), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 84, offsetof(struct orma_pb_sys_stats_disk_stat, discard_sectors), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 100, offsetof(struct orma_pb_sys_stats_disk_stat, discard_time_ms), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 116, offsetof(struct orma_pb_sys_stats_disk_stat, flush_count), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 128, offsetof(struct orma_pb_sys_stats_disk_stat, flush_time_ms), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_disk_stat_names[] = {
 	"SysStats.DiskStat"
@@ -211,7 +211,7 @@ static const char sys_stats_disk_stat_names[] = {
 	"\0flush_time_ms"};
 const struct orma_proto_desc orma_pb_sys_stats_disk_stat_desc = {
 	sys_stats_disk_stat_names,
-	sys_stats_disk_stat_fields, NULL, NULL,
+	sys_stats_disk_stat_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_disk_stat), 9, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_disk_stat) <= UINT16_MAX, "fits struct_size");
@@ -220,8 +220,8 @@ static const union orma_proto_type sys_stats_psi_sample_types[] = {
 	{.enumeration = &orma_pb_sys_stats_psi_sample_psi_resource_enum},
 };
 static const struct orma_proto_field_desc sys_stats_psi_sample_fields[] = {
-	{1, 19, offsetof(struct orma_pb_sys_stats_psi_sample, resource), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_sys_stats_psi_sample, total_ns), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_sys_stats_psi_sample, resource), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 28, offsetof(struct orma_pb_sys_stats_psi_sample, total_ns), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_psi_sample_names[] = {
 	"SysStats.PsiSample"
@@ -229,15 +229,15 @@ static const char sys_stats_psi_sample_names[] = {
 	"\0total_ns"};
 const struct orma_proto_desc orma_pb_sys_stats_psi_sample_desc = {
 	sys_stats_psi_sample_names,
-	sys_stats_psi_sample_fields, sys_stats_psi_sample_types, NULL,
+	sys_stats_psi_sample_fields, sys_stats_psi_sample_types,
 	sizeof(struct orma_pb_sys_stats_psi_sample), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_psi_sample) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_thermal_zone_fields[] = {
-	{1, 21, offsetof(struct orma_pb_sys_stats_thermal_zone, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_sys_stats_thermal_zone, temp), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 31, offsetof(struct orma_pb_sys_stats_thermal_zone, type), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_sys_stats_thermal_zone, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 26, offsetof(struct orma_pb_sys_stats_thermal_zone, temp), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 31, offsetof(struct orma_pb_sys_stats_thermal_zone, type), 2, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char sys_stats_thermal_zone_names[] = {
 	"SysStats.ThermalZone"
@@ -246,14 +246,14 @@ static const char sys_stats_thermal_zone_names[] = {
 	"\0type"};
 const struct orma_proto_desc orma_pb_sys_stats_thermal_zone_desc = {
 	sys_stats_thermal_zone_names,
-	sys_stats_thermal_zone_fields, NULL, NULL,
+	sys_stats_thermal_zone_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_thermal_zone), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_thermal_zone) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_cpu_idle_state_entry_fields[] = {
-	{1, 27, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, state), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, duration_us), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, state), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 33, offsetof(struct orma_pb_sys_stats_cpu_idle_state_entry, duration_us), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char sys_stats_cpu_idle_state_entry_names[] = {
 	"SysStats.CpuIdleStateEntry"
@@ -261,7 +261,7 @@ static const char sys_stats_cpu_idle_state_entry_names[] = {
 	"\0duration_us"};
 const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_entry_desc = {
 	sys_stats_cpu_idle_state_entry_names,
-	sys_stats_cpu_idle_state_entry_fields, NULL, NULL,
+	sys_stats_cpu_idle_state_entry_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_cpu_idle_state_entry), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_cpu_idle_state_entry) <= UINT16_MAX, "fits struct_size");
@@ -270,8 +270,8 @@ static const union orma_proto_type sys_stats_cpu_idle_state_types[] = {
 	{.message = &orma_pb_sys_stats_cpu_idle_state_entry_desc},
 };
 static const struct orma_proto_field_desc sys_stats_cpu_idle_state_fields[] = {
-	{1, 22, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpuidle_state_entry), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpu_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 29, offsetof(struct orma_pb_sys_stats_cpu_idle_state, cpuidle_state_entry), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char sys_stats_cpu_idle_state_names[] = {
 	"SysStats.CpuIdleState"
@@ -279,15 +279,15 @@ static const char sys_stats_cpu_idle_state_names[] = {
 	"\0cpuidle_state_entry"};
 const struct orma_proto_desc orma_pb_sys_stats_cpu_idle_state_desc = {
 	sys_stats_cpu_idle_state_names,
-	sys_stats_cpu_idle_state_fields, sys_stats_cpu_idle_state_types, NULL,
+	sys_stats_cpu_idle_state_fields, sys_stats_cpu_idle_state_types,
 	sizeof(struct orma_pb_sys_stats_cpu_idle_state), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_cpu_idle_state) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc sys_stats_slab_info_fields[] = {
-	{1, 18, offsetof(struct orma_pb_sys_stats_slab_info, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 23, offsetof(struct orma_pb_sys_stats_slab_info, pages_per_slab), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_sys_stats_slab_info, num_slabs), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 18, offsetof(struct orma_pb_sys_stats_slab_info, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 23, offsetof(struct orma_pb_sys_stats_slab_info, pages_per_slab), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_sys_stats_slab_info, num_slabs), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char sys_stats_slab_info_names[] = {
 	"SysStats.SlabInfo"
@@ -296,7 +296,7 @@ static const char sys_stats_slab_info_names[] = {
 	"\0num_slabs"};
 const struct orma_proto_desc orma_pb_sys_stats_slab_info_desc = {
 	sys_stats_slab_info_names,
-	sys_stats_slab_info_fields, NULL, NULL,
+	sys_stats_slab_info_fields, NULL,
 	sizeof(struct orma_pb_sys_stats_slab_info), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_slab_info) <= UINT16_MAX, "fits struct_size");

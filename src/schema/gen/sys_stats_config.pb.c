@@ -19,21 +19,21 @@ static const union orma_proto_type sys_stats_config_types[] = {
 	{.enumeration = &orma_pb_sys_stats_config_stat_counters_enum},
 };
 static const struct orma_proto_field_desc sys_stats_config_fields[] = {
-	{1, 15, offsetof(struct orma_pb_sys_stats_config, meminfo_period_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_sys_stats_config, meminfo_counters), 0, 0, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{3, 50, offsetof(struct orma_pb_sys_stats_config, vmstat_period_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 67, offsetof(struct orma_pb_sys_stats_config, vmstat_counters), 0, 1, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{5, 83, offsetof(struct orma_pb_sys_stats_config, stat_period_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{6, 98, offsetof(struct orma_pb_sys_stats_config, stat_counters), 0, 2, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
-	{7, 112, offsetof(struct orma_pb_sys_stats_config, devfreq_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 130, offsetof(struct orma_pb_sys_stats_config, cpufreq_period_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 148, offsetof(struct orma_pb_sys_stats_config, buddyinfo_period_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 168, offsetof(struct orma_pb_sys_stats_config, diskstat_period_ms), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{11, 187, offsetof(struct orma_pb_sys_stats_config, psi_period_ms), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{12, 201, offsetof(struct orma_pb_sys_stats_config, thermal_period_ms), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{13, 219, offsetof(struct orma_pb_sys_stats_config, cpuidle_period_ms), 9, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 237, offsetof(struct orma_pb_sys_stats_config, gpufreq_period_ms), 10, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{15, 255, offsetof(struct orma_pb_sys_stats_config, slab_period_ms), 11, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 15, offsetof(struct orma_pb_sys_stats_config, meminfo_period_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 1, 33, offsetof(struct orma_pb_sys_stats_config, meminfo_counters), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{3, 0, 50, offsetof(struct orma_pb_sys_stats_config, vmstat_period_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 1, 67, offsetof(struct orma_pb_sys_stats_config, vmstat_counters), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{5, 0, 83, offsetof(struct orma_pb_sys_stats_config, stat_period_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{6, 1, 98, offsetof(struct orma_pb_sys_stats_config, stat_counters), 0, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{7, 0, 112, offsetof(struct orma_pb_sys_stats_config, devfreq_period_ms), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 130, offsetof(struct orma_pb_sys_stats_config, cpufreq_period_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 148, offsetof(struct orma_pb_sys_stats_config, buddyinfo_period_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 168, offsetof(struct orma_pb_sys_stats_config, diskstat_period_ms), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{11, 0, 187, offsetof(struct orma_pb_sys_stats_config, psi_period_ms), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{12, 0, 201, offsetof(struct orma_pb_sys_stats_config, thermal_period_ms), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{13, 0, 219, offsetof(struct orma_pb_sys_stats_config, cpuidle_period_ms), 9, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 237, offsetof(struct orma_pb_sys_stats_config, gpufreq_period_ms), 10, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{15, 0, 255, offsetof(struct orma_pb_sys_stats_config, slab_period_ms), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char sys_stats_config_names[] = {
 	"SysStatsConfig"
@@ -54,7 +54,7 @@ static const char sys_stats_config_names[] = {
 	"\0slab_period_ms"};
 const struct orma_proto_desc orma_pb_sys_stats_config_desc = {
 	sys_stats_config_names,
-	sys_stats_config_fields, sys_stats_config_types, NULL,
+	sys_stats_config_fields, sys_stats_config_types,
 	sizeof(struct orma_pb_sys_stats_config), 15, 1,
 };
 _Static_assert(sizeof(struct orma_pb_sys_stats_config) <= UINT16_MAX, "fits struct_size");

@@ -4,10 +4,10 @@
 #include "schema/gen/system_info.pb.h"
 
 static const struct orma_proto_field_desc utsname_fields[] = {
-	{1, 8, offsetof(struct orma_pb_utsname, sysname), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 16, offsetof(struct orma_pb_utsname, version), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 24, offsetof(struct orma_pb_utsname, release), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 32, offsetof(struct orma_pb_utsname, machine), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 8, offsetof(struct orma_pb_utsname, sysname), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 16, offsetof(struct orma_pb_utsname, version), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 24, offsetof(struct orma_pb_utsname, release), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 32, offsetof(struct orma_pb_utsname, machine), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char utsname_names[] = {
 	"Utsname"
@@ -17,7 +17,7 @@ static const char utsname_names[] = {
 	"\0machine"};
 const struct orma_proto_desc orma_pb_utsname_desc = {
 	utsname_names,
-	utsname_fields, NULL, NULL,
+	utsname_fields, NULL,
 	sizeof(struct orma_pb_utsname), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_utsname) <= UINT16_MAX, "fits struct_size");
@@ -26,23 +26,23 @@ static const union orma_proto_type system_info_types[] = {
 	{.message = &orma_pb_utsname_desc},
 };
 static const struct orma_proto_field_desc system_info_fields[] = {
-	{1, 11, offsetof(struct orma_pb_system_info, utsname), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 19, offsetof(struct orma_pb_system_info, android_build_fingerprint), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_system_info, hz), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 48, offsetof(struct orma_pb_system_info, tracing_service_version), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 72, offsetof(struct orma_pb_system_info, android_sdk_version), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 92, offsetof(struct orma_pb_system_info, page_size), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 102, offsetof(struct orma_pb_system_info, timezone_off_mins), 5, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{8, 120, offsetof(struct orma_pb_system_info, num_cpus), 6, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{9, 129, offsetof(struct orma_pb_system_info, android_soc_model), 7, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{10, 147, offsetof(struct orma_pb_system_info, android_hardware_revision), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{11, 173, offsetof(struct orma_pb_system_info, android_storage_model), 9, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{12, 195, offsetof(struct orma_pb_system_info, android_ram_model), 10, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{13, 213, offsetof(struct orma_pb_system_info, android_guest_soc_model), 11, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{14, 237, offsetof(struct orma_pb_system_info, android_device_manufacturer), 12, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{15, 265, offsetof(struct orma_pb_system_info, android_serial_console), 13, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{16, 288, offsetof(struct orma_pb_system_info, system_ram_bytes), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{17, 305, offsetof(struct orma_pb_system_info, machine_name), 15, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_system_info, utsname), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 19, offsetof(struct orma_pb_system_info, android_build_fingerprint), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 45, offsetof(struct orma_pb_system_info, hz), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 48, offsetof(struct orma_pb_system_info, tracing_service_version), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 72, offsetof(struct orma_pb_system_info, android_sdk_version), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 92, offsetof(struct orma_pb_system_info, page_size), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 102, offsetof(struct orma_pb_system_info, timezone_off_mins), 5, 0, ORMA_PROTO_KIND_INT32, 0},
+	{8, 0, 120, offsetof(struct orma_pb_system_info, num_cpus), 6, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9, 0, 129, offsetof(struct orma_pb_system_info, android_soc_model), 7, 0, ORMA_PROTO_KIND_STRING, 0},
+	{10, 0, 147, offsetof(struct orma_pb_system_info, android_hardware_revision), 8, 0, ORMA_PROTO_KIND_STRING, 0},
+	{11, 0, 173, offsetof(struct orma_pb_system_info, android_storage_model), 9, 0, ORMA_PROTO_KIND_STRING, 0},
+	{12, 0, 195, offsetof(struct orma_pb_system_info, android_ram_model), 10, 0, ORMA_PROTO_KIND_STRING, 0},
+	{13, 0, 213, offsetof(struct orma_pb_system_info, android_guest_soc_model), 11, 0, ORMA_PROTO_KIND_STRING, 0},
+	{14, 0, 237, offsetof(struct orma_pb_system_info, android_device_manufacturer), 12, 0, ORMA_PROTO_KIND_STRING, 0},
+	{15, 0, 265, offsetof(struct orma_pb_system_info, android_serial_console), 13, 0, ORMA_PROTO_KIND_STRING, 0},
+	{16, 0, 288, offsetof(struct orma_pb_system_info, system_ram_bytes), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{17, 0, 305, offsetof(struct orma_pb_system_info, machine_name), 15, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char system_info_names[] = {
 	"SystemInfo"
@@ -65,7 +65,7 @@ static const char system_info_names[] = {
 	"\0machine_name"};
 const struct orma_proto_desc orma_pb_system_info_desc = {
 	system_info_names,
-	system_info_fields, system_info_types, NULL,
+	system_info_fields, system_info_types,
 	sizeof(struct orma_pb_system_info), 17, 1,
 };
 _Static_assert(sizeof(struct orma_pb_system_info) <= UINT16_MAX, "fits struct_size");

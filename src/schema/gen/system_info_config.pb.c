@@ -4,14 +4,14 @@
 #include "schema/gen/system_info_config.pb.h"
 
 static const struct orma_proto_field_desc system_info_config_fields[] = {
-	{1, 17, offsetof(struct orma_pb_system_info_config, irq_names), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_system_info_config, irq_names), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char system_info_config_names[] = {
 	"SystemInfoConfig"
 	"\0irq_names"};
 const struct orma_proto_desc orma_pb_system_info_config_desc = {
 	system_info_config_names,
-	system_info_config_fields, NULL, NULL,
+	system_info_config_fields, NULL,
 	sizeof(struct orma_pb_system_info_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_system_info_config) <= UINT16_MAX, "fits struct_size");

@@ -4,14 +4,14 @@
 #include "schema/gen/task_execution.pb.h"
 
 static const struct orma_proto_field_desc task_execution_fields[] = {
-	{1, 14, offsetof(struct orma_pb_task_execution, posted_from_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_task_execution, posted_from_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char task_execution_names[] = {
 	"TaskExecution"
 	"\0posted_from_iid"};
 const struct orma_proto_desc orma_pb_task_execution_desc = {
 	task_execution_names,
-	task_execution_fields, NULL, NULL,
+	task_execution_fields, NULL,
 	sizeof(struct orma_pb_task_execution), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_task_execution) <= UINT16_MAX, "fits struct_size");

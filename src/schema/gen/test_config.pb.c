@@ -7,12 +7,12 @@ static const union orma_proto_type test_config_types[] = {
 	{.message = &orma_pb_test_config_dummy_fields_desc},
 };
 static const struct orma_proto_field_desc test_config_fields[] = {
-	{1, 11, offsetof(struct orma_pb_test_config, message_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 25, offsetof(struct orma_pb_test_config, max_messages_per_second), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_test_config, seed), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_test_config, message_size), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 67, offsetof(struct orma_pb_test_config, send_batch_on_register), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 90, offsetof(struct orma_pb_test_config, dummy_fields), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_test_config, message_count), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 25, offsetof(struct orma_pb_test_config, max_messages_per_second), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 49, offsetof(struct orma_pb_test_config, seed), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 54, offsetof(struct orma_pb_test_config, message_size), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 67, offsetof(struct orma_pb_test_config, send_batch_on_register), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 90, offsetof(struct orma_pb_test_config, dummy_fields), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char test_config_names[] = {
 	"TestConfig"
@@ -24,26 +24,26 @@ static const char test_config_names[] = {
 	"\0dummy_fields"};
 const struct orma_proto_desc orma_pb_test_config_desc = {
 	test_config_names,
-	test_config_fields, test_config_types, NULL,
+	test_config_fields, test_config_types,
 	sizeof(struct orma_pb_test_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_test_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc test_config_dummy_fields_fields[] = {
-	{1, 23, offsetof(struct orma_pb_test_config_dummy_fields, field_uint32), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 36, offsetof(struct orma_pb_test_config_dummy_fields, field_int32), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 48, offsetof(struct orma_pb_test_config_dummy_fields, field_uint64), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 61, offsetof(struct orma_pb_test_config_dummy_fields, field_int64), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{5, 73, offsetof(struct orma_pb_test_config_dummy_fields, field_fixed64), 4, 0, ORMA_PROTO_KIND_FIXED64, 0, 0, 0},
-	{6, 87, offsetof(struct orma_pb_test_config_dummy_fields, field_sfixed64), 5, 0, ORMA_PROTO_KIND_SFIXED64, 0, 0, 0},
-	{7, 102, offsetof(struct orma_pb_test_config_dummy_fields, field_fixed32), 6, 0, ORMA_PROTO_KIND_FIXED32, 0, 0, 0},
-	{8, 116, offsetof(struct orma_pb_test_config_dummy_fields, field_sfixed32), 7, 0, ORMA_PROTO_KIND_SFIXED32, 0, 0, 0},
-	{9, 131, offsetof(struct orma_pb_test_config_dummy_fields, field_double), 8, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
-	{10, 144, offsetof(struct orma_pb_test_config_dummy_fields, field_float), 9, 0, ORMA_PROTO_KIND_FLOAT, 0, 0, 0},
-	{11, 156, offsetof(struct orma_pb_test_config_dummy_fields, field_sint64), 10, 0, ORMA_PROTO_KIND_SINT64, 0, 0, 0},
-	{12, 169, offsetof(struct orma_pb_test_config_dummy_fields, field_sint32), 11, 0, ORMA_PROTO_KIND_SINT32, 0, 0, 0},
-	{13, 182, offsetof(struct orma_pb_test_config_dummy_fields, field_string), 12, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{14, 195, offsetof(struct orma_pb_test_config_dummy_fields, field_bytes), 13, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_test_config_dummy_fields, field_uint32), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 36, offsetof(struct orma_pb_test_config_dummy_fields, field_int32), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 48, offsetof(struct orma_pb_test_config_dummy_fields, field_uint64), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 61, offsetof(struct orma_pb_test_config_dummy_fields, field_int64), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{5, 0, 73, offsetof(struct orma_pb_test_config_dummy_fields, field_fixed64), 4, 0, ORMA_PROTO_KIND_FIXED64, 0},
+	{6, 0, 87, offsetof(struct orma_pb_test_config_dummy_fields, field_sfixed64), 5, 0, ORMA_PROTO_KIND_SFIXED64, 0},
+	{7, 0, 102, offsetof(struct orma_pb_test_config_dummy_fields, field_fixed32), 6, 0, ORMA_PROTO_KIND_FIXED32, 0},
+	{8, 0, 116, offsetof(struct orma_pb_test_config_dummy_fields, field_sfixed32), 7, 0, ORMA_PROTO_KIND_SFIXED32, 0},
+	{9, 0, 131, offsetof(struct orma_pb_test_config_dummy_fields, field_double), 8, 0, ORMA_PROTO_KIND_DOUBLE, 0},
+	{10, 0, 144, offsetof(struct orma_pb_test_config_dummy_fields, field_float), 9, 0, ORMA_PROTO_KIND_FLOAT, 0},
+	{11, 0, 156, offsetof(struct orma_pb_test_config_dummy_fields, field_sint64), 10, 0, ORMA_PROTO_KIND_SINT64, 0},
+	{12, 0, 169, offsetof(struct orma_pb_test_config_dummy_fields, field_sint32), 11, 0, ORMA_PROTO_KIND_SINT32, 0},
+	{13, 0, 182, offsetof(struct orma_pb_test_config_dummy_fields, field_string), 12, 0, ORMA_PROTO_KIND_STRING, 0},
+	{14, 0, 195, offsetof(struct orma_pb_test_config_dummy_fields, field_bytes), 13, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char test_config_dummy_fields_names[] = {
 	"TestConfig.DummyFields"
@@ -63,7 +63,7 @@ static const char test_config_dummy_fields_names[] = {
 	"\0field_bytes"};
 const struct orma_proto_desc orma_pb_test_config_dummy_fields_desc = {
 	test_config_dummy_fields_names,
-	test_config_dummy_fields_fields, NULL, NULL,
+	test_config_dummy_fields_fields, NULL,
 	sizeof(struct orma_pb_test_config_dummy_fields), 14, 1,
 };
 _Static_assert(sizeof(struct orma_pb_test_config_dummy_fields) <= UINT16_MAX, "fits struct_size");

@@ -7,11 +7,11 @@ static const union orma_proto_type test_event_types[] = {
 	{.message = &orma_pb_test_event_test_payload_desc},
 };
 static const struct orma_proto_field_desc test_event_fields[] = {
-	{1, 10, offsetof(struct orma_pb_test_event, str), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 14, offsetof(struct orma_pb_test_event, seq_value), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 24, offsetof(struct orma_pb_test_event, counter), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 32, offsetof(struct orma_pb_test_event, is_last), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 40, offsetof(struct orma_pb_test_event, payload), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 10, offsetof(struct orma_pb_test_event, str), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 14, offsetof(struct orma_pb_test_event, seq_value), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 24, offsetof(struct orma_pb_test_event, counter), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 32, offsetof(struct orma_pb_test_event, is_last), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 40, offsetof(struct orma_pb_test_event, payload), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char test_event_names[] = {
 	"TestEvent"
@@ -22,7 +22,7 @@ static const char test_event_names[] = {
 	"\0payload"};
 const struct orma_proto_desc orma_pb_test_event_desc = {
 	test_event_names,
-	test_event_fields, test_event_types, NULL,
+	test_event_fields, test_event_types,
 	sizeof(struct orma_pb_test_event), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_test_event) <= UINT16_MAX, "fits struct_size");
@@ -32,13 +32,13 @@ static const union orma_proto_type test_event_test_payload_types[] = {
 	{.message = &orma_pb_debug_annotation_desc},
 };
 static const struct orma_proto_field_desc test_event_test_payload_fields[] = {
-	{1, 22, offsetof(struct orma_pb_test_event_test_payload, str), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{2, 26, offsetof(struct orma_pb_test_event_test_payload, nested), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 33, offsetof(struct orma_pb_test_event_test_payload, remaining_nesting_depth), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 57, offsetof(struct orma_pb_test_event_test_payload, single_string), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 71, offsetof(struct orma_pb_test_event_test_payload, single_int), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{6, 82, offsetof(struct orma_pb_test_event_test_payload, repeated_ints), 0, 0, ORMA_PROTO_KIND_INT32, 1, 0, 0},
-	{7, 96, offsetof(struct orma_pb_test_event_test_payload, debug_annotations), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 22, offsetof(struct orma_pb_test_event_test_payload, str), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 26, offsetof(struct orma_pb_test_event_test_payload, nested), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 33, offsetof(struct orma_pb_test_event_test_payload, remaining_nesting_depth), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 57, offsetof(struct orma_pb_test_event_test_payload, single_string), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 71, offsetof(struct orma_pb_test_event_test_payload, single_int), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{6, 1, 82, offsetof(struct orma_pb_test_event_test_payload, repeated_ints), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{7, 1, 96, offsetof(struct orma_pb_test_event_test_payload, debug_annotations), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char test_event_test_payload_names[] = {
 	"TestEvent.TestPayload"
@@ -51,7 +51,7 @@ static const char test_event_test_payload_names[] = {
 	"\0debug_annotations"};
 const struct orma_proto_desc orma_pb_test_event_test_payload_desc = {
 	test_event_test_payload_names,
-	test_event_test_payload_fields, test_event_test_payload_types, NULL,
+	test_event_test_payload_fields, test_event_test_payload_types,
 	sizeof(struct orma_pb_test_event_test_payload), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_test_event_test_payload) <= UINT16_MAX, "fits struct_size");

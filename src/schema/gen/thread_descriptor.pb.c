@@ -26,14 +26,14 @@ static const union orma_proto_type thread_descriptor_types[] = {
 	{.enumeration = &orma_pb_thread_descriptor_chrome_thread_type_enum},
 };
 static const struct orma_proto_field_desc thread_descriptor_fields[] = {
-	{1, 17, offsetof(struct orma_pb_thread_descriptor, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 21, offsetof(struct orma_pb_thread_descriptor, tid), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 25, offsetof(struct orma_pb_thread_descriptor, legacy_sort_index), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 43, offsetof(struct orma_pb_thread_descriptor, chrome_thread_type), 3, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{5, 62, offsetof(struct orma_pb_thread_descriptor, thread_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{6, 74, offsetof(struct orma_pb_thread_descriptor, reference_timestamp_us), 5, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{7, 97, offsetof(struct orma_pb_thread_descriptor, reference_thread_time_us), 6, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{8, 122, offsetof(struct orma_pb_thread_descriptor, reference_thread_instruction_count), 7, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 17, offsetof(struct orma_pb_thread_descriptor, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 21, offsetof(struct orma_pb_thread_descriptor, tid), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 25, offsetof(struct orma_pb_thread_descriptor, legacy_sort_index), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 43, offsetof(struct orma_pb_thread_descriptor, chrome_thread_type), 3, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{5, 0, 62, offsetof(struct orma_pb_thread_descriptor, thread_name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{6, 0, 74, offsetof(struct orma_pb_thread_descriptor, reference_timestamp_us), 5, 0, ORMA_PROTO_KIND_INT64, 0},
+	{7, 0, 97, offsetof(struct orma_pb_thread_descriptor, reference_thread_time_us), 6, 0, ORMA_PROTO_KIND_INT64, 0},
+	{8, 0, 122, offsetof(struct orma_pb_thread_descriptor, reference_thread_instruction_count), 7, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char thread_descriptor_names[] = {
 	"ThreadDescriptor"
@@ -47,7 +47,7 @@ static const char thread_descriptor_names[] = {
 	"\0reference_thread_instruction_count"};
 const struct orma_proto_desc orma_pb_thread_descriptor_desc = {
 	thread_descriptor_names,
-	thread_descriptor_fields, thread_descriptor_types, NULL,
+	thread_descriptor_fields, thread_descriptor_types,
 	sizeof(struct orma_pb_thread_descriptor), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_thread_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -7,14 +7,14 @@ static const union orma_proto_type trace_types[] = {
 	{.message = &orma_pb_trace_packet_desc},
 };
 static const struct orma_proto_field_desc trace_fields[] = {
-	{1, 6, offsetof(struct orma_pb_trace, packet), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 6, offsetof(struct orma_pb_trace, packet), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_names[] = {
 	"Trace"
 	"\0packet"};
 const struct orma_proto_desc orma_pb_trace_desc = {
 	trace_names,
-	trace_fields, trace_types, NULL,
+	trace_fields, trace_types,
 	sizeof(struct orma_pb_trace), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace) <= UINT16_MAX, "fits struct_size");

@@ -7,22 +7,22 @@ static const union orma_proto_type trace_attributes_types[] = {
 	{.message = &orma_pb_trace_attributes_attribute_desc},
 };
 static const struct orma_proto_field_desc trace_attributes_fields[] = {
-	{1, 16, offsetof(struct orma_pb_trace_attributes, attribute), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 16, offsetof(struct orma_pb_trace_attributes, attribute), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_attributes_names[] = {
 	"TraceAttributes"
 	"\0attribute"};
 const struct orma_proto_desc orma_pb_trace_attributes_desc = {
 	trace_attributes_names,
-	trace_attributes_fields, trace_attributes_types, NULL,
+	trace_attributes_fields, trace_attributes_types,
 	sizeof(struct orma_pb_trace_attributes), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_attributes) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_attributes_attribute_fields[] = {
-	{1, 26, offsetof(struct orma_pb_trace_attributes_attribute, key), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_trace_attributes_attribute, long_value), 1, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
-	{3, 41, offsetof(struct orma_pb_trace_attributes_attribute, string_value), 2, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
+	{1, 0, 26, offsetof(struct orma_pb_trace_attributes_attribute, key), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 30, offsetof(struct orma_pb_trace_attributes_attribute, long_value), 1, 0, ORMA_PROTO_KIND_INT64, 1},
+	{3, 0, 41, offsetof(struct orma_pb_trace_attributes_attribute, string_value), 2, 0, ORMA_PROTO_KIND_STRING, 1},
 };
 static const char trace_attributes_attribute_names[] = {
 	"TraceAttributes.Attribute"
@@ -31,7 +31,7 @@ static const char trace_attributes_attribute_names[] = {
 	"\0string_value"};
 const struct orma_proto_desc orma_pb_trace_attributes_attribute_desc = {
 	trace_attributes_attribute_names,
-	trace_attributes_attribute_fields, NULL, NULL,
+	trace_attributes_attribute_fields, NULL,
 	sizeof(struct orma_pb_trace_attributes_attribute), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_attributes_attribute) <= UINT16_MAX, "fits struct_size");

@@ -102,49 +102,49 @@ static const union orma_proto_type trace_config_types[] = {
 	{.message = &orma_pb_trace_attributes_desc},
 };
 static const struct orma_proto_field_desc trace_config_fields[] = {
-	{1, 12, offsetof(struct orma_pb_trace_config, buffers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 20, offsetof(struct orma_pb_trace_config, data_sources), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 33, offsetof(struct orma_pb_trace_config, duration_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 45, offsetof(struct orma_pb_trace_config, enable_extra_guardrails), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 69, offsetof(struct orma_pb_trace_config, lockdown_mode), 2, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{6, 83, offsetof(struct orma_pb_trace_config, producers), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{7, 93, offsetof(struct orma_pb_trace_config, statsd_metadata), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{8, 109, offsetof(struct orma_pb_trace_config, write_into_file), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 125, offsetof(struct orma_pb_trace_config, file_write_period_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{10, 146, offsetof(struct orma_pb_trace_config, max_file_size_bytes), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 166, offsetof(struct orma_pb_trace_config, guardrail_overrides), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{12, 186, offsetof(struct orma_pb_trace_config, deferred_start), 6, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 201, offsetof(struct orma_pb_trace_config, flush_period_ms), 7, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{14, 217, offsetof(struct orma_pb_trace_config, flush_timeout_ms), 8, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{16, 234, offsetof(struct orma_pb_trace_config, notify_traceur), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{17, 249, offsetof(struct orma_pb_trace_config, trigger_config), 0, 6, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{18, 264, offsetof(struct orma_pb_trace_config, activate_triggers), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{19, 282, offsetof(struct orma_pb_trace_config, allow_user_build_tracing), 10, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{20, 307, offsetof(struct orma_pb_trace_config, builtin_data_sources), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{21, 328, offsetof(struct orma_pb_trace_config, incremental_state_config), 0, 8, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{22, 353, offsetof(struct orma_pb_trace_config, unique_session_name), 11, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{23, 373, offsetof(struct orma_pb_trace_config, data_source_stop_timeout_ms), 12, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{24, 401, offsetof(struct orma_pb_trace_config, compression_type), 13, 9, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{25, 418, offsetof(struct orma_pb_trace_config, incident_report_config), 0, 10, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{27, 441, offsetof(struct orma_pb_trace_config, trace_uuid_msb), 14, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{28, 456, offsetof(struct orma_pb_trace_config, trace_uuid_lsb), 15, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{29, 471, offsetof(struct orma_pb_trace_config, output_path), 16, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{30, 483, offsetof(struct orma_pb_trace_config, bugreport_score), 17, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{31, 499, offsetof(struct orma_pb_trace_config, statsd_logging), 18, 11, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{33, 514, offsetof(struct orma_pb_trace_config, trace_filter), 0, 12, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{34, 527, offsetof(struct orma_pb_trace_config, android_report_config), 0, 13, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{35, 549, offsetof(struct orma_pb_trace_config, cmd_trace_start_delay), 0, 14, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{36, 571, offsetof(struct orma_pb_trace_config, prefer_suspend_clock_for_duration), 19, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{38, 605, offsetof(struct orma_pb_trace_config, bugreport_filename), 20, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{39, 624, offsetof(struct orma_pb_trace_config, session_semaphores), 0, 15, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{40, 643, offsetof(struct orma_pb_trace_config, priority_boost), 0, 16, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{41, 658, offsetof(struct orma_pb_trace_config, exclusive_prio), 21, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{43, 673, offsetof(struct orma_pb_trace_config, trace_all_machines), 22, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{44, 692, offsetof(struct orma_pb_trace_config, write_flush_mode), 23, 17, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{45, 709, offsetof(struct orma_pb_trace_config, fflush_post_write), 24, 18, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{47, 727, offsetof(struct orma_pb_trace_config, compression), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{48, 739, offsetof(struct orma_pb_trace_config, trace_attributes), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{9900, 756, offsetof(struct orma_pb_trace_config, max_file_count), 25, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 1, 12, offsetof(struct orma_pb_trace_config, buffers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 20, offsetof(struct orma_pb_trace_config, data_sources), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 33, offsetof(struct orma_pb_trace_config, duration_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 45, offsetof(struct orma_pb_trace_config, enable_extra_guardrails), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 69, offsetof(struct orma_pb_trace_config, lockdown_mode), 2, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{6, 1, 83, offsetof(struct orma_pb_trace_config, producers), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 0, 93, offsetof(struct orma_pb_trace_config, statsd_metadata), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{8, 0, 109, offsetof(struct orma_pb_trace_config, write_into_file), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 0, 125, offsetof(struct orma_pb_trace_config, file_write_period_ms), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{10, 0, 146, offsetof(struct orma_pb_trace_config, max_file_size_bytes), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 166, offsetof(struct orma_pb_trace_config, guardrail_overrides), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0},
+	{12, 0, 186, offsetof(struct orma_pb_trace_config, deferred_start), 6, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 201, offsetof(struct orma_pb_trace_config, flush_period_ms), 7, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{14, 0, 217, offsetof(struct orma_pb_trace_config, flush_timeout_ms), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{16, 0, 234, offsetof(struct orma_pb_trace_config, notify_traceur), 9, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{17, 0, 249, offsetof(struct orma_pb_trace_config, trigger_config), 0, 6, ORMA_PROTO_KIND_MESSAGE, 0},
+	{18, 1, 264, offsetof(struct orma_pb_trace_config, activate_triggers), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{19, 0, 282, offsetof(struct orma_pb_trace_config, allow_user_build_tracing), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{20, 0, 307, offsetof(struct orma_pb_trace_config, builtin_data_sources), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0},
+	{21, 0, 328, offsetof(struct orma_pb_trace_config, incremental_state_config), 0, 8, ORMA_PROTO_KIND_MESSAGE, 0},
+	{22, 0, 353, offsetof(struct orma_pb_trace_config, unique_session_name), 11, 0, ORMA_PROTO_KIND_STRING, 0},
+	{23, 0, 373, offsetof(struct orma_pb_trace_config, data_source_stop_timeout_ms), 12, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{24, 0, 401, offsetof(struct orma_pb_trace_config, compression_type), 13, 9, ORMA_PROTO_KIND_ENUM, 0},
+	{25, 0, 418, offsetof(struct orma_pb_trace_config, incident_report_config), 0, 10, ORMA_PROTO_KIND_MESSAGE, 0},
+	{27, 0, 441, offsetof(struct orma_pb_trace_config, trace_uuid_msb), 14, 0, ORMA_PROTO_KIND_INT64, 0},
+	{28, 0, 456, offsetof(struct orma_pb_trace_config, trace_uuid_lsb), 15, 0, ORMA_PROTO_KIND_INT64, 0},
+	{29, 0, 471, offsetof(struct orma_pb_trace_config, output_path), 16, 0, ORMA_PROTO_KIND_STRING, 0},
+	{30, 0, 483, offsetof(struct orma_pb_trace_config, bugreport_score), 17, 0, ORMA_PROTO_KIND_INT32, 0},
+	{31, 0, 499, offsetof(struct orma_pb_trace_config, statsd_logging), 18, 11, ORMA_PROTO_KIND_ENUM, 0},
+	{33, 0, 514, offsetof(struct orma_pb_trace_config, trace_filter), 0, 12, ORMA_PROTO_KIND_MESSAGE, 0},
+	{34, 0, 527, offsetof(struct orma_pb_trace_config, android_report_config), 0, 13, ORMA_PROTO_KIND_MESSAGE, 0},
+	{35, 0, 549, offsetof(struct orma_pb_trace_config, cmd_trace_start_delay), 0, 14, ORMA_PROTO_KIND_MESSAGE, 0},
+	{36, 0, 571, offsetof(struct orma_pb_trace_config, prefer_suspend_clock_for_duration), 19, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{38, 0, 605, offsetof(struct orma_pb_trace_config, bugreport_filename), 20, 0, ORMA_PROTO_KIND_STRING, 0},
+	{39, 1, 624, offsetof(struct orma_pb_trace_config, session_semaphores), 0, 15, ORMA_PROTO_KIND_MESSAGE, 0},
+	{40, 0, 643, offsetof(struct orma_pb_trace_config, priority_boost), 0, 16, ORMA_PROTO_KIND_MESSAGE, 0},
+	{41, 0, 658, offsetof(struct orma_pb_trace_config, exclusive_prio), 21, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{43, 0, 673, offsetof(struct orma_pb_trace_config, trace_all_machines), 22, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{44, 0, 692, offsetof(struct orma_pb_trace_config, write_flush_mode), 23, 17, ORMA_PROTO_KIND_ENUM, 0},
+	{45, 0, 709, offsetof(struct orma_pb_trace_config, fflush_post_write), 24, 18, ORMA_PROTO_KIND_ENUM, 0},
+	{47, 0, 727, offsetof(struct orma_pb_trace_config, compression), 0, 19, ORMA_PROTO_KIND_MESSAGE, 0},
+	{48, 0, 739, offsetof(struct orma_pb_trace_config, trace_attributes), 0, 20, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9900, 0, 756, offsetof(struct orma_pb_trace_config, max_file_count), 25, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_config_names[] = {
 	"TraceConfig"
@@ -193,7 +193,7 @@ static const char trace_config_names[] = {
 	"\0max_file_count"};
 const struct orma_proto_desc orma_pb_trace_config_desc = {
 	trace_config_names,
-	trace_config_fields, trace_config_types, NULL,
+	trace_config_fields, trace_config_types,
 	sizeof(struct orma_pb_trace_config), 43, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config) <= UINT16_MAX, "fits struct_size");
@@ -203,12 +203,12 @@ static const union orma_proto_type trace_config_buffer_config_types[] = {
 	{.enumeration = &orma_pb_trace_config_buffer_config_experimental_mode_enum},
 };
 static const struct orma_proto_field_desc trace_config_buffer_config_fields[] = {
-	{1, 25, offsetof(struct orma_pb_trace_config_buffer_config, size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 33, offsetof(struct orma_pb_trace_config_buffer_config, fill_policy), 1, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{5, 45, offsetof(struct orma_pb_trace_config_buffer_config, transfer_on_clone), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 63, offsetof(struct orma_pb_trace_config_buffer_config, clear_before_clone), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{7, 82, offsetof(struct orma_pb_trace_config_buffer_config, name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 87, offsetof(struct orma_pb_trace_config_buffer_config, experimental_mode), 5, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_trace_config_buffer_config, size_kb), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 33, offsetof(struct orma_pb_trace_config_buffer_config, fill_policy), 1, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{5, 0, 45, offsetof(struct orma_pb_trace_config_buffer_config, transfer_on_clone), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 63, offsetof(struct orma_pb_trace_config_buffer_config, clear_before_clone), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{7, 0, 82, offsetof(struct orma_pb_trace_config_buffer_config, name), 4, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 87, offsetof(struct orma_pb_trace_config_buffer_config, experimental_mode), 5, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char trace_config_buffer_config_names[] = {
 	"TraceConfig.BufferConfig"
@@ -220,7 +220,7 @@ static const char trace_config_buffer_config_names[] = {
 	"\0experimental_mode"};
 const struct orma_proto_desc orma_pb_trace_config_buffer_config_desc = {
 	trace_config_buffer_config_names,
-	trace_config_buffer_config_fields, trace_config_buffer_config_types, NULL,
+	trace_config_buffer_config_fields, trace_config_buffer_config_types,
 	sizeof(struct orma_pb_trace_config_buffer_config), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_buffer_config) <= UINT16_MAX, "fits struct_size");
@@ -229,10 +229,10 @@ static const union orma_proto_type trace_config_data_source_types[] = {
 	{.message = &orma_pb_data_source_config_desc},
 };
 static const struct orma_proto_field_desc trace_config_data_source_fields[] = {
-	{1, 23, offsetof(struct orma_pb_trace_config_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 30, offsetof(struct orma_pb_trace_config_data_source, producer_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 51, offsetof(struct orma_pb_trace_config_data_source, producer_name_regex_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{4, 78, offsetof(struct orma_pb_trace_config_data_source, machine_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_trace_config_data_source, config), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 1, 30, offsetof(struct orma_pb_trace_config_data_source, producer_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 51, offsetof(struct orma_pb_trace_config_data_source, producer_name_regex_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 1, 78, offsetof(struct orma_pb_trace_config_data_source, machine_name_filter), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char trace_config_data_source_names[] = {
 	"TraceConfig.DataSource"
@@ -242,7 +242,7 @@ static const char trace_config_data_source_names[] = {
 	"\0machine_name_filter"};
 const struct orma_proto_desc orma_pb_trace_config_data_source_desc = {
 	trace_config_data_source_names,
-	trace_config_data_source_fields, trace_config_data_source_types, NULL,
+	trace_config_data_source_fields, trace_config_data_source_types,
 	sizeof(struct orma_pb_trace_config_data_source), 4, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_data_source) <= UINT16_MAX, "fits struct_size");
@@ -251,16 +251,16 @@ static const union orma_proto_type trace_config_builtin_data_source_types[] = {
 	{.enumeration = &orma_pb_builtin_clock_enum},
 };
 static const struct orma_proto_field_desc trace_config_builtin_data_source_fields[] = {
-	{1, 30, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_clock_snapshotting), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 57, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_trace_config), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 78, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_system_info), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 98, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_service_events), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 121, offsetof(struct orma_pb_trace_config_builtin_data_source, primary_trace_clock), 4, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{6, 141, offsetof(struct orma_pb_trace_config_builtin_data_source, snapshot_interval_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 162, offsetof(struct orma_pb_trace_config_builtin_data_source, prefer_suspend_clock_for_snapshot), 6, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{8, 196, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_chunk_usage_histograms), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 227, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_extension_descriptors), 8, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 257, offsetof(struct orma_pb_trace_config_builtin_data_source, enable_concurrent_session_events), 9, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_clock_snapshotting), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 57, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_trace_config), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 78, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_system_info), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 98, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_service_events), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 121, offsetof(struct orma_pb_trace_config_builtin_data_source, primary_trace_clock), 4, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{6, 0, 141, offsetof(struct orma_pb_trace_config_builtin_data_source, snapshot_interval_ms), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 162, offsetof(struct orma_pb_trace_config_builtin_data_source, prefer_suspend_clock_for_snapshot), 6, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{8, 0, 196, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_chunk_usage_histograms), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 0, 227, offsetof(struct orma_pb_trace_config_builtin_data_source, disable_extension_descriptors), 8, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 257, offsetof(struct orma_pb_trace_config_builtin_data_source, enable_concurrent_session_events), 9, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char trace_config_builtin_data_source_names[] = {
 	"TraceConfig.BuiltinDataSource"
@@ -276,15 +276,15 @@ static const char trace_config_builtin_data_source_names[] = {
 	"\0enable_concurrent_session_events"};
 const struct orma_proto_desc orma_pb_trace_config_builtin_data_source_desc = {
 	trace_config_builtin_data_source_names,
-	trace_config_builtin_data_source_fields, trace_config_builtin_data_source_types, NULL,
+	trace_config_builtin_data_source_fields, trace_config_builtin_data_source_types,
 	sizeof(struct orma_pb_trace_config_builtin_data_source), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_builtin_data_source) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_producer_config_fields[] = {
-	{1, 27, offsetof(struct orma_pb_trace_config_producer_config, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 41, offsetof(struct orma_pb_trace_config_producer_config, shm_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 53, offsetof(struct orma_pb_trace_config_producer_config, page_size_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_trace_config_producer_config, producer_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 41, offsetof(struct orma_pb_trace_config_producer_config, shm_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 53, offsetof(struct orma_pb_trace_config_producer_config, page_size_kb), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_config_producer_config_names[] = {
 	"TraceConfig.ProducerConfig"
@@ -293,16 +293,16 @@ static const char trace_config_producer_config_names[] = {
 	"\0page_size_kb"};
 const struct orma_proto_desc orma_pb_trace_config_producer_config_desc = {
 	trace_config_producer_config_names,
-	trace_config_producer_config_fields, NULL, NULL,
+	trace_config_producer_config_fields, NULL,
 	sizeof(struct orma_pb_trace_config_producer_config), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_producer_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_statsd_metadata_fields[] = {
-	{1, 27, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_alert_id), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 47, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_config_uid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 69, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_config_id), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 90, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_subscription_id), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_alert_id), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 47, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_config_uid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 69, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_config_id), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 90, offsetof(struct orma_pb_trace_config_statsd_metadata, triggering_subscription_id), 3, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char trace_config_statsd_metadata_names[] = {
 	"TraceConfig.StatsdMetadata"
@@ -312,14 +312,14 @@ static const char trace_config_statsd_metadata_names[] = {
 	"\0triggering_subscription_id"};
 const struct orma_proto_desc orma_pb_trace_config_statsd_metadata_desc = {
 	trace_config_statsd_metadata_names,
-	trace_config_statsd_metadata_fields, NULL, NULL,
+	trace_config_statsd_metadata_fields, NULL,
 	sizeof(struct orma_pb_trace_config_statsd_metadata), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_statsd_metadata) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_guardrail_overrides_fields[] = {
-	{1, 31, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_upload_per_day_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 56, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_tracing_buffer_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_upload_per_day_bytes), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 56, offsetof(struct orma_pb_trace_config_guardrail_overrides, max_tracing_buffer_size_kb), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_config_guardrail_overrides_names[] = {
 	"TraceConfig.GuardrailOverrides"
@@ -327,7 +327,7 @@ static const char trace_config_guardrail_overrides_names[] = {
 	"\0max_tracing_buffer_size_kb"};
 const struct orma_proto_desc orma_pb_trace_config_guardrail_overrides_desc = {
 	trace_config_guardrail_overrides_names,
-	trace_config_guardrail_overrides_fields, NULL, NULL,
+	trace_config_guardrail_overrides_fields, NULL,
 	sizeof(struct orma_pb_trace_config_guardrail_overrides), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_guardrail_overrides) <= UINT16_MAX, "fits struct_size");
@@ -337,10 +337,10 @@ static const union orma_proto_type trace_config_trigger_config_types[] = {
 	{.message = &orma_pb_trace_config_trigger_config_trigger_desc},
 };
 static const struct orma_proto_field_desc trace_config_trigger_config_fields[] = {
-	{1, 26, offsetof(struct orma_pb_trace_config_trigger_config, trigger_mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_trace_config_trigger_config, triggers), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{3, 48, offsetof(struct orma_pb_trace_config_trigger_config, trigger_timeout_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 67, offsetof(struct orma_pb_trace_config_trigger_config, use_clone_snapshot_if_available), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_trace_config_trigger_config, trigger_mode), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 1, 39, offsetof(struct orma_pb_trace_config_trigger_config, triggers), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{3, 0, 48, offsetof(struct orma_pb_trace_config_trigger_config, trigger_timeout_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 67, offsetof(struct orma_pb_trace_config_trigger_config, use_clone_snapshot_if_available), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char trace_config_trigger_config_names[] = {
 	"TraceConfig.TriggerConfig"
@@ -350,20 +350,20 @@ static const char trace_config_trigger_config_names[] = {
 	"\0use_clone_snapshot_if_available"};
 const struct orma_proto_desc orma_pb_trace_config_trigger_config_desc = {
 	trace_config_trigger_config_names,
-	trace_config_trigger_config_fields, trace_config_trigger_config_types, NULL,
+	trace_config_trigger_config_fields, trace_config_trigger_config_types,
 	sizeof(struct orma_pb_trace_config_trigger_config), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trigger_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_incremental_state_config_fields[] = {
-	{1, 35, offsetof(struct orma_pb_trace_config_incremental_state_config, clear_period_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_trace_config_incremental_state_config, clear_period_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_config_incremental_state_config_names[] = {
 	"TraceConfig.IncrementalStateConfig"
 	"\0clear_period_ms"};
 const struct orma_proto_desc orma_pb_trace_config_incremental_state_config_desc = {
 	trace_config_incremental_state_config_names,
-	trace_config_incremental_state_config_fields, NULL, NULL,
+	trace_config_incremental_state_config_fields, NULL,
 	sizeof(struct orma_pb_trace_config_incremental_state_config), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_incremental_state_config) <= UINT16_MAX, "fits struct_size");
@@ -373,8 +373,8 @@ static const union orma_proto_type trace_config_compression_config_types[] = {
 	{.message = &orma_pb_trace_config_compression_config_zstd_desc},
 };
 static const struct orma_proto_field_desc trace_config_compression_config_fields[] = {
-	{1, 30, offsetof(struct orma_pb_trace_config_compression_config, deflate), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{2, 38, offsetof(struct orma_pb_trace_config_compression_config, zstd), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 30, offsetof(struct orma_pb_trace_config_compression_config, deflate), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 38, offsetof(struct orma_pb_trace_config_compression_config, zstd), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_config_compression_config_names[] = {
 	"TraceConfig.CompressionConfig"
@@ -382,17 +382,17 @@ static const char trace_config_compression_config_names[] = {
 	"\0zstd"};
 const struct orma_proto_desc orma_pb_trace_config_compression_config_desc = {
 	trace_config_compression_config_names,
-	trace_config_compression_config_fields, trace_config_compression_config_types, NULL,
+	trace_config_compression_config_fields, trace_config_compression_config_types,
 	sizeof(struct orma_pb_trace_config_compression_config), 2, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_compression_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_incident_report_config_fields[] = {
-	{1, 33, offsetof(struct orma_pb_trace_config_incident_report_config, destination_package), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 53, offsetof(struct orma_pb_trace_config_incident_report_config, destination_class), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 71, offsetof(struct orma_pb_trace_config_incident_report_config, privacy_level), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 85, offsetof(struct orma_pb_trace_config_incident_report_config, skip_dropbox), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{5, 98, offsetof(struct orma_pb_trace_config_incident_report_config, skip_incidentd), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_trace_config_incident_report_config, destination_package), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 53, offsetof(struct orma_pb_trace_config_incident_report_config, destination_class), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 71, offsetof(struct orma_pb_trace_config_incident_report_config, privacy_level), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 85, offsetof(struct orma_pb_trace_config_incident_report_config, skip_dropbox), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{5, 0, 98, offsetof(struct orma_pb_trace_config_incident_report_config, skip_incidentd), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char trace_config_incident_report_config_names[] = {
 	"TraceConfig.IncidentReportConfig"
@@ -403,7 +403,7 @@ static const char trace_config_incident_report_config_names[] = {
 	"\0skip_incidentd"};
 const struct orma_proto_desc orma_pb_trace_config_incident_report_config_desc = {
 	trace_config_incident_report_config_names,
-	trace_config_incident_report_config_fields, NULL, NULL,
+	trace_config_incident_report_config_fields, NULL,
 	sizeof(struct orma_pb_trace_config_incident_report_config), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_incident_report_config) <= UINT16_MAX, "fits struct_size");
@@ -412,11 +412,11 @@ static const union orma_proto_type trace_config_trace_filter_types[] = {
 	{.message = &orma_pb_trace_config_trace_filter_string_filter_chain_desc},
 };
 static const struct orma_proto_field_desc trace_config_trace_filter_fields[] = {
-	{1, 24, offsetof(struct orma_pb_trace_config_trace_filter, bytecode), 0, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_trace_config_trace_filter, bytecode_v2), 1, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_trace_config_trace_filter, string_filter_chain), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{4, 65, offsetof(struct orma_pb_trace_config_trace_filter, bytecode_overlay_v54), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{5, 86, offsetof(struct orma_pb_trace_config_trace_filter, string_filter_chain_v54), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 24, offsetof(struct orma_pb_trace_config_trace_filter, bytecode), 0, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{2, 0, 33, offsetof(struct orma_pb_trace_config_trace_filter, bytecode_v2), 1, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{3, 0, 45, offsetof(struct orma_pb_trace_config_trace_filter, string_filter_chain), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 0, 65, offsetof(struct orma_pb_trace_config_trace_filter, bytecode_overlay_v54), 2, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{5, 0, 86, offsetof(struct orma_pb_trace_config_trace_filter, string_filter_chain_v54), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_config_trace_filter_names[] = {
 	"TraceConfig.TraceFilter"
@@ -427,16 +427,16 @@ static const char trace_config_trace_filter_names[] = {
 	"\0string_filter_chain_v54"};
 const struct orma_proto_desc orma_pb_trace_config_trace_filter_desc = {
 	trace_config_trace_filter_names,
-	trace_config_trace_filter_fields, trace_config_trace_filter_types, NULL,
+	trace_config_trace_filter_fields, trace_config_trace_filter_types,
 	sizeof(struct orma_pb_trace_config_trace_filter), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trace_filter) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_android_report_config_fields[] = {
-	{1, 32, offsetof(struct orma_pb_trace_config_android_report_config, reporter_service_package), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 57, offsetof(struct orma_pb_trace_config_android_report_config, reporter_service_class), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 80, offsetof(struct orma_pb_trace_config_android_report_config, skip_report), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{4, 92, offsetof(struct orma_pb_trace_config_android_report_config, use_pipe_in_framework_for_testing), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 32, offsetof(struct orma_pb_trace_config_android_report_config, reporter_service_package), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 57, offsetof(struct orma_pb_trace_config_android_report_config, reporter_service_class), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 80, offsetof(struct orma_pb_trace_config_android_report_config, skip_report), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{4, 0, 92, offsetof(struct orma_pb_trace_config_android_report_config, use_pipe_in_framework_for_testing), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char trace_config_android_report_config_names[] = {
 	"TraceConfig.AndroidReportConfig"
@@ -446,14 +446,14 @@ static const char trace_config_android_report_config_names[] = {
 	"\0use_pipe_in_framework_for_testing"};
 const struct orma_proto_desc orma_pb_trace_config_android_report_config_desc = {
 	trace_config_android_report_config_names,
-	trace_config_android_report_config_fields, NULL, NULL,
+	trace_config_android_report_config_fields, NULL,
 	sizeof(struct orma_pb_trace_config_android_report_config), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_android_report_config) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_cmd_trace_start_delay_fields[] = {
-	{1, 31, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, min_delay_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 44, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, max_delay_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 31, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, min_delay_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 44, offsetof(struct orma_pb_trace_config_cmd_trace_start_delay, max_delay_ms), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_config_cmd_trace_start_delay_names[] = {
 	"TraceConfig.CmdTraceStartDelay"
@@ -461,14 +461,14 @@ static const char trace_config_cmd_trace_start_delay_names[] = {
 	"\0max_delay_ms"};
 const struct orma_proto_desc orma_pb_trace_config_cmd_trace_start_delay_desc = {
 	trace_config_cmd_trace_start_delay_names,
-	trace_config_cmd_trace_start_delay_fields, NULL, NULL,
+	trace_config_cmd_trace_start_delay_fields, NULL,
 	sizeof(struct orma_pb_trace_config_cmd_trace_start_delay), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_cmd_trace_start_delay) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_session_semaphore_fields[] = {
-	{1, 29, offsetof(struct orma_pb_trace_config_session_semaphore, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_trace_config_session_semaphore, max_other_session_count), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 29, offsetof(struct orma_pb_trace_config_session_semaphore, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 34, offsetof(struct orma_pb_trace_config_session_semaphore, max_other_session_count), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trace_config_session_semaphore_names[] = {
 	"TraceConfig.SessionSemaphore"
@@ -476,17 +476,17 @@ static const char trace_config_session_semaphore_names[] = {
 	"\0max_other_session_count"};
 const struct orma_proto_desc orma_pb_trace_config_session_semaphore_desc = {
 	trace_config_session_semaphore_names,
-	trace_config_session_semaphore_fields, NULL, NULL,
+	trace_config_session_semaphore_fields, NULL,
 	sizeof(struct orma_pb_trace_config_session_semaphore), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_session_semaphore) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_trigger_config_trigger_fields[] = {
-	{1, 34, offsetof(struct orma_pb_trace_config_trigger_config_trigger, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 39, offsetof(struct orma_pb_trace_config_trigger_config_trigger, producer_name_regex), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 59, offsetof(struct orma_pb_trace_config_trigger_config_trigger, stop_delay_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{4, 73, offsetof(struct orma_pb_trace_config_trigger_config_trigger, max_per_24_h), 3, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 86, offsetof(struct orma_pb_trace_config_trigger_config_trigger, skip_probability), 4, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
+	{1, 0, 34, offsetof(struct orma_pb_trace_config_trigger_config_trigger, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 39, offsetof(struct orma_pb_trace_config_trigger_config_trigger, producer_name_regex), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 59, offsetof(struct orma_pb_trace_config_trigger_config_trigger, stop_delay_ms), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{4, 0, 73, offsetof(struct orma_pb_trace_config_trigger_config_trigger, max_per_24_h), 3, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 86, offsetof(struct orma_pb_trace_config_trigger_config_trigger, skip_probability), 4, 0, ORMA_PROTO_KIND_DOUBLE, 0},
 };
 static const char trace_config_trigger_config_trigger_names[] = {
 	"TraceConfig.TriggerConfig.Trigger"
@@ -497,7 +497,7 @@ static const char trace_config_trigger_config_trigger_names[] = {
 	"\0skip_probability"};
 const struct orma_proto_desc orma_pb_trace_config_trigger_config_trigger_desc = {
 	trace_config_trigger_config_trigger_names,
-	trace_config_trigger_config_trigger_fields, NULL, NULL,
+	trace_config_trigger_config_trigger_fields, NULL,
 	sizeof(struct orma_pb_trace_config_trigger_config_trigger), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trigger_config_trigger) <= UINT16_MAX, "fits struct_size");
@@ -506,20 +506,20 @@ static const char trace_config_compression_config_deflate_names[] = {
 	"TraceConfig.CompressionConfig.Deflate"};
 const struct orma_proto_desc orma_pb_trace_config_compression_config_deflate_desc = {
 	trace_config_compression_config_deflate_names,
-	NULL, NULL, NULL,
+	NULL, NULL,
 	sizeof(struct orma_pb_trace_config_compression_config_deflate), 0, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_compression_config_deflate) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_config_compression_config_zstd_fields[] = {
-	{1, 35, offsetof(struct orma_pb_trace_config_compression_config_zstd, level), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 35, offsetof(struct orma_pb_trace_config_compression_config_zstd, level), 0, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char trace_config_compression_config_zstd_names[] = {
 	"TraceConfig.CompressionConfig.Zstd"
 	"\0level"};
 const struct orma_proto_desc orma_pb_trace_config_compression_config_zstd_desc = {
 	trace_config_compression_config_zstd_names,
-	trace_config_compression_config_zstd_fields, NULL, NULL,
+	trace_config_compression_config_zstd_fields, NULL,
 	sizeof(struct orma_pb_trace_config_compression_config_zstd), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_compression_config_zstd) <= UINT16_MAX, "fits struct_size");
@@ -529,11 +529,11 @@ static const union orma_proto_type trace_config_trace_filter_string_filter_rule_
 	{.enumeration = &orma_pb_semantic_type_enum},
 };
 static const struct orma_proto_field_desc trace_config_trace_filter_string_filter_rule_fields[] = {
-	{1, 41, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, policy), 0, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{2, 48, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, regex_pattern), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 62, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, atrace_payload_starts_with), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 89, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{5, 94, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, semantic_type), 0, 1, ORMA_PROTO_KIND_ENUM, 1, 0, 0},
+	{1, 0, 41, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, policy), 0, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{2, 0, 48, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, regex_pattern), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 62, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, atrace_payload_starts_with), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 89, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, name), 3, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 1, 94, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_rule, semantic_type), 0, 1, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char trace_config_trace_filter_string_filter_rule_names[] = {
 	"TraceConfig.TraceFilter.StringFilterRule"
@@ -544,7 +544,7 @@ static const char trace_config_trace_filter_string_filter_rule_names[] = {
 	"\0semantic_type"};
 const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_rule_desc = {
 	trace_config_trace_filter_string_filter_rule_names,
-	trace_config_trace_filter_string_filter_rule_fields, trace_config_trace_filter_string_filter_rule_types, NULL,
+	trace_config_trace_filter_string_filter_rule_fields, trace_config_trace_filter_string_filter_rule_types,
 	sizeof(struct orma_pb_trace_config_trace_filter_string_filter_rule), 5, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trace_filter_string_filter_rule) <= UINT16_MAX, "fits struct_size");
@@ -553,14 +553,14 @@ static const union orma_proto_type trace_config_trace_filter_string_filter_chain
 	{.message = &orma_pb_trace_config_trace_filter_string_filter_rule_desc},
 };
 static const struct orma_proto_field_desc trace_config_trace_filter_string_filter_chain_fields[] = {
-	{1, 42, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_chain, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 42, offsetof(struct orma_pb_trace_config_trace_filter_string_filter_chain, rules), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_config_trace_filter_string_filter_chain_names[] = {
 	"TraceConfig.TraceFilter.StringFilterChain"
 	"\0rules"};
 const struct orma_proto_desc orma_pb_trace_config_trace_filter_string_filter_chain_desc = {
 	trace_config_trace_filter_string_filter_chain_names,
-	trace_config_trace_filter_string_filter_chain_fields, trace_config_trace_filter_string_filter_chain_types, NULL,
+	trace_config_trace_filter_string_filter_chain_fields, trace_config_trace_filter_string_filter_chain_types,
 	sizeof(struct orma_pb_trace_config_trace_filter_string_filter_chain), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_config_trace_filter_string_filter_chain) <= UINT16_MAX, "fits struct_size");

@@ -9,10 +9,10 @@ static const union orma_proto_type trace_packet_defaults_types[] = {
 	{.message = &orma_pb_stack_sample_defaults_desc},
 };
 static const struct orma_proto_field_desc trace_packet_defaults_fields[] = {
-	{11, 20, offsetof(struct orma_pb_trace_packet_defaults, track_event_defaults), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{12, 41, offsetof(struct orma_pb_trace_packet_defaults, perf_sample_defaults), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{58, 62, offsetof(struct orma_pb_trace_packet_defaults, timestamp_clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{100, 81, offsetof(struct orma_pb_trace_packet_defaults, stack_sample_defaults), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{11, 0, 20, offsetof(struct orma_pb_trace_packet_defaults, track_event_defaults), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{12, 0, 41, offsetof(struct orma_pb_trace_packet_defaults, perf_sample_defaults), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{58, 0, 62, offsetof(struct orma_pb_trace_packet_defaults, timestamp_clock_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{100, 0, 81, offsetof(struct orma_pb_trace_packet_defaults, stack_sample_defaults), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_packet_defaults_names[] = {
 	"TracePacketDefaults"
@@ -22,7 +22,7 @@ static const char trace_packet_defaults_names[] = {
 	"\0stack_sample_defaults"};
 const struct orma_proto_desc orma_pb_trace_packet_defaults_desc = {
 	trace_packet_defaults_names,
-	trace_packet_defaults_fields, trace_packet_defaults_types, NULL,
+	trace_packet_defaults_fields, trace_packet_defaults_types,
 	sizeof(struct orma_pb_trace_packet_defaults), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_packet_defaults) <= UINT16_MAX, "fits struct_size");

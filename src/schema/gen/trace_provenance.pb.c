@@ -7,21 +7,21 @@ static const union orma_proto_type trace_provenance_types[] = {
 	{.message = &orma_pb_trace_provenance_buffer_desc},
 };
 static const struct orma_proto_field_desc trace_provenance_fields[] = {
-	{2, 16, offsetof(struct orma_pb_trace_provenance, buffers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{2, 1, 16, offsetof(struct orma_pb_trace_provenance, buffers), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_provenance_names[] = {
 	"TraceProvenance"
 	"\0buffers"};
 const struct orma_proto_desc orma_pb_trace_provenance_desc = {
 	trace_provenance_names,
-	trace_provenance_fields, trace_provenance_types, NULL,
+	trace_provenance_fields, trace_provenance_types,
 	sizeof(struct orma_pb_trace_provenance), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_provenance) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_provenance_sequence_fields[] = {
-	{1, 25, offsetof(struct orma_pb_trace_provenance_sequence, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 28, offsetof(struct orma_pb_trace_provenance_sequence, producer_id), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_trace_provenance_sequence, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 28, offsetof(struct orma_pb_trace_provenance_sequence, producer_id), 1, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char trace_provenance_sequence_names[] = {
 	"TraceProvenance.Sequence"
@@ -29,7 +29,7 @@ static const char trace_provenance_sequence_names[] = {
 	"\0producer_id"};
 const struct orma_proto_desc orma_pb_trace_provenance_sequence_desc = {
 	trace_provenance_sequence_names,
-	trace_provenance_sequence_fields, NULL, NULL,
+	trace_provenance_sequence_fields, NULL,
 	sizeof(struct orma_pb_trace_provenance_sequence), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_provenance_sequence) <= UINT16_MAX, "fits struct_size");
@@ -38,14 +38,14 @@ static const union orma_proto_type trace_provenance_buffer_types[] = {
 	{.message = &orma_pb_trace_provenance_sequence_desc},
 };
 static const struct orma_proto_field_desc trace_provenance_buffer_fields[] = {
-	{1, 23, offsetof(struct orma_pb_trace_provenance_buffer, sequences), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 23, offsetof(struct orma_pb_trace_provenance_buffer, sequences), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_provenance_buffer_names[] = {
 	"TraceProvenance.Buffer"
 	"\0sequences"};
 const struct orma_proto_desc orma_pb_trace_provenance_buffer_desc = {
 	trace_provenance_buffer_names,
-	trace_provenance_buffer_fields, trace_provenance_buffer_types, NULL,
+	trace_provenance_buffer_fields, trace_provenance_buffer_types,
 	sizeof(struct orma_pb_trace_provenance_buffer), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_trace_provenance_buffer) <= UINT16_MAX, "fits struct_size");

@@ -18,23 +18,23 @@ static const union orma_proto_type trace_stats_types[] = {
 	{.message = &orma_pb_trace_stats_writer_stats_desc},
 };
 static const struct orma_proto_field_desc trace_stats_fields[] = {
-	{1, 11, offsetof(struct orma_pb_trace_stats, buffer_stats), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{2, 24, offsetof(struct orma_pb_trace_stats, producers_connected), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_trace_stats, producers_seen), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 59, offsetof(struct orma_pb_trace_stats, data_sources_registered), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{5, 83, offsetof(struct orma_pb_trace_stats, data_sources_seen), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 101, offsetof(struct orma_pb_trace_stats, tracing_sessions), 4, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{7, 118, offsetof(struct orma_pb_trace_stats, total_buffers), 5, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{8, 132, offsetof(struct orma_pb_trace_stats, chunks_discarded), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 149, offsetof(struct orma_pb_trace_stats, patches_discarded), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 167, offsetof(struct orma_pb_trace_stats, invalid_packets), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 183, offsetof(struct orma_pb_trace_stats, filter_stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{12, 196, offsetof(struct orma_pb_trace_stats, flushes_requested), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{13, 214, offsetof(struct orma_pb_trace_stats, flushes_succeeded), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{14, 232, offsetof(struct orma_pb_trace_stats, flushes_failed), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{15, 247, offsetof(struct orma_pb_trace_stats, final_flush_outcome), 12, 2, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{17, 267, offsetof(struct orma_pb_trace_stats, chunk_payload_histogram_def), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
-	{18, 295, offsetof(struct orma_pb_trace_stats, writer_stats), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 11, offsetof(struct orma_pb_trace_stats, buffer_stats), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{2, 0, 24, offsetof(struct orma_pb_trace_stats, producers_connected), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 44, offsetof(struct orma_pb_trace_stats, producers_seen), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 59, offsetof(struct orma_pb_trace_stats, data_sources_registered), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{5, 0, 83, offsetof(struct orma_pb_trace_stats, data_sources_seen), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 101, offsetof(struct orma_pb_trace_stats, tracing_sessions), 4, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{7, 0, 118, offsetof(struct orma_pb_trace_stats, total_buffers), 5, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{8, 0, 132, offsetof(struct orma_pb_trace_stats, chunks_discarded), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 149, offsetof(struct orma_pb_trace_stats, patches_discarded), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 167, offsetof(struct orma_pb_trace_stats, invalid_packets), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 183, offsetof(struct orma_pb_trace_stats, filter_stats), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{12, 0, 196, offsetof(struct orma_pb_trace_stats, flushes_requested), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{13, 0, 214, offsetof(struct orma_pb_trace_stats, flushes_succeeded), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{14, 0, 232, offsetof(struct orma_pb_trace_stats, flushes_failed), 11, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{15, 0, 247, offsetof(struct orma_pb_trace_stats, final_flush_outcome), 12, 2, ORMA_PROTO_KIND_ENUM, 0},
+	{17, 1, 267, offsetof(struct orma_pb_trace_stats, chunk_payload_histogram_def), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{18, 1, 295, offsetof(struct orma_pb_trace_stats, writer_stats), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char trace_stats_names[] = {
 	"TraceStats"
@@ -57,32 +57,32 @@ static const char trace_stats_names[] = {
 	"\0writer_stats"};
 const struct orma_proto_desc orma_pb_trace_stats_desc = {
 	trace_stats_names,
-	trace_stats_fields, trace_stats_types, NULL,
+	trace_stats_fields, trace_stats_types,
 	sizeof(struct orma_pb_trace_stats), 17, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_stats_buffer_stats_fields[] = {
-	{1, 23, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_written), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_written), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 52, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_overwritten), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 71, offsetof(struct orma_pb_trace_stats_buffer_stats, write_wrap_count), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 88, offsetof(struct orma_pb_trace_stats_buffer_stats, patches_succeeded), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 106, offsetof(struct orma_pb_trace_stats_buffer_stats, patches_failed), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 121, offsetof(struct orma_pb_trace_stats_buffer_stats, readaheads_succeeded), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{8, 142, offsetof(struct orma_pb_trace_stats_buffer_stats, readaheads_failed), 7, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 160, offsetof(struct orma_pb_trace_stats_buffer_stats, abi_violations), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{10, 175, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_rewritten), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{11, 192, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_committed_out_of_order), 10, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{12, 222, offsetof(struct orma_pb_trace_stats_buffer_stats, buffer_size), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{13, 234, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_overwritten), 12, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{14, 252, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_read), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{15, 263, offsetof(struct orma_pb_trace_stats_buffer_stats, padding_bytes_written), 14, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{16, 285, offsetof(struct orma_pb_trace_stats_buffer_stats, padding_bytes_cleared), 15, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{17, 307, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_read), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{18, 319, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_discarded), 17, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{19, 336, offsetof(struct orma_pb_trace_stats_buffer_stats, trace_writer_packet_loss), 18, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{20, 361, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_relocated), 19, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_written), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_written), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 52, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_overwritten), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 71, offsetof(struct orma_pb_trace_stats_buffer_stats, write_wrap_count), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 88, offsetof(struct orma_pb_trace_stats_buffer_stats, patches_succeeded), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 106, offsetof(struct orma_pb_trace_stats_buffer_stats, patches_failed), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 121, offsetof(struct orma_pb_trace_stats_buffer_stats, readaheads_succeeded), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 142, offsetof(struct orma_pb_trace_stats_buffer_stats, readaheads_failed), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 160, offsetof(struct orma_pb_trace_stats_buffer_stats, abi_violations), 8, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{10, 0, 175, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_rewritten), 9, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{11, 0, 192, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_committed_out_of_order), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{12, 0, 222, offsetof(struct orma_pb_trace_stats_buffer_stats, buffer_size), 11, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{13, 0, 234, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_overwritten), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{14, 0, 252, offsetof(struct orma_pb_trace_stats_buffer_stats, bytes_read), 13, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{15, 0, 263, offsetof(struct orma_pb_trace_stats_buffer_stats, padding_bytes_written), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{16, 0, 285, offsetof(struct orma_pb_trace_stats_buffer_stats, padding_bytes_cleared), 15, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{17, 0, 307, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_read), 16, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{18, 0, 319, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_discarded), 17, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{19, 0, 336, offsetof(struct orma_pb_trace_stats_buffer_stats, trace_writer_packet_loss), 18, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{20, 0, 361, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_relocated), 19, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trace_stats_buffer_stats_names[] = {
 	"TraceStats.BufferStats"
@@ -108,16 +108,16 @@ static const char trace_stats_buffer_stats_names[] = {
 	"\0chunks_relocated"};
 const struct orma_proto_desc orma_pb_trace_stats_buffer_stats_desc = {
 	trace_stats_buffer_stats_names,
-	trace_stats_buffer_stats_fields, NULL, NULL,
+	trace_stats_buffer_stats_fields, NULL,
 	sizeof(struct orma_pb_trace_stats_buffer_stats), 20, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_stats_buffer_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_stats_writer_stats_fields[] = {
-	{1, 23, offsetof(struct orma_pb_trace_stats_writer_stats, sequence_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_trace_stats_writer_stats, chunk_payload_histogram_counts), 0, 0, ORMA_PROTO_KIND_UINT64, 3, 0, 0},
-	{3, 66, offsetof(struct orma_pb_trace_stats_writer_stats, chunk_payload_histogram_sum), 0, 0, ORMA_PROTO_KIND_INT64, 3, 0, 0},
-	{4, 94, offsetof(struct orma_pb_trace_stats_writer_stats, buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_trace_stats_writer_stats, sequence_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 3, 35, offsetof(struct orma_pb_trace_stats_writer_stats, chunk_payload_histogram_counts), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 3, 66, offsetof(struct orma_pb_trace_stats_writer_stats, chunk_payload_histogram_sum), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 94, offsetof(struct orma_pb_trace_stats_writer_stats, buffer), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char trace_stats_writer_stats_names[] = {
 	"TraceStats.WriterStats"
@@ -127,18 +127,18 @@ static const char trace_stats_writer_stats_names[] = {
 	"\0buffer"};
 const struct orma_proto_desc orma_pb_trace_stats_writer_stats_desc = {
 	trace_stats_writer_stats_names,
-	trace_stats_writer_stats_fields, NULL, NULL,
+	trace_stats_writer_stats_fields, NULL,
 	sizeof(struct orma_pb_trace_stats_writer_stats), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_stats_writer_stats) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc trace_stats_filter_stats_fields[] = {
-	{1, 23, offsetof(struct orma_pb_trace_stats_filter_stats, input_packets), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 37, offsetof(struct orma_pb_trace_stats_filter_stats, input_bytes), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 49, offsetof(struct orma_pb_trace_stats_filter_stats, output_bytes), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{4, 62, offsetof(struct orma_pb_trace_stats_filter_stats, errors), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{5, 69, offsetof(struct orma_pb_trace_stats_filter_stats, time_taken_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{20, 83, offsetof(struct orma_pb_trace_stats_filter_stats, bytes_discarded_per_buffer), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_trace_stats_filter_stats, input_packets), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 37, offsetof(struct orma_pb_trace_stats_filter_stats, input_bytes), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 49, offsetof(struct orma_pb_trace_stats_filter_stats, output_bytes), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 62, offsetof(struct orma_pb_trace_stats_filter_stats, errors), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{5, 0, 69, offsetof(struct orma_pb_trace_stats_filter_stats, time_taken_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{20, 1, 83, offsetof(struct orma_pb_trace_stats_filter_stats, bytes_discarded_per_buffer), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trace_stats_filter_stats_names[] = {
 	"TraceStats.FilterStats"
@@ -150,7 +150,7 @@ static const char trace_stats_filter_stats_names[] = {
 	"\0bytes_discarded_per_buffer"};
 const struct orma_proto_desc orma_pb_trace_stats_filter_stats_desc = {
 	trace_stats_filter_stats_names,
-	trace_stats_filter_stats_fields, NULL, NULL,
+	trace_stats_filter_stats_fields, NULL,
 	sizeof(struct orma_pb_trace_stats_filter_stats), 6, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_stats_filter_stats) <= UINT16_MAX, "fits struct_size");

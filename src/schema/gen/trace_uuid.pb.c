@@ -4,8 +4,8 @@
 #include "schema/gen/trace_uuid.pb.h"
 
 static const struct orma_proto_field_desc trace_uuid_fields[] = {
-	{1, 10, offsetof(struct orma_pb_trace_uuid, msb), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 14, offsetof(struct orma_pb_trace_uuid, lsb), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
+	{1, 0, 10, offsetof(struct orma_pb_trace_uuid, msb), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 14, offsetof(struct orma_pb_trace_uuid, lsb), 1, 0, ORMA_PROTO_KIND_INT64, 0},
 };
 static const char trace_uuid_names[] = {
 	"TraceUuid"
@@ -13,7 +13,7 @@ static const char trace_uuid_names[] = {
 	"\0lsb"};
 const struct orma_proto_desc orma_pb_trace_uuid_desc = {
 	trace_uuid_names,
-	trace_uuid_fields, NULL, NULL,
+	trace_uuid_fields, NULL,
 	sizeof(struct orma_pb_trace_uuid), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_uuid) <= UINT16_MAX, "fits struct_size");

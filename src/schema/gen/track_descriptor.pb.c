@@ -48,26 +48,26 @@ static const union orma_proto_type track_descriptor_types[] = {
 	{.enumeration = &orma_pb_track_descriptor_thread_ordering_enum},
 };
 static const struct orma_proto_field_desc track_descriptor_fields[] = {
-	{1, 16, offsetof(struct orma_pb_track_descriptor, uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 21, offsetof(struct orma_pb_track_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{3, 26, offsetof(struct orma_pb_track_descriptor, process), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{4, 34, offsetof(struct orma_pb_track_descriptor, thread), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{5, 41, offsetof(struct orma_pb_track_descriptor, parent_uuid), 2, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{6, 53, offsetof(struct orma_pb_track_descriptor, chrome_process), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{7, 68, offsetof(struct orma_pb_track_descriptor, chrome_thread), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{8, 82, offsetof(struct orma_pb_track_descriptor, counter), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{9, 90, offsetof(struct orma_pb_track_descriptor, disallow_merging_with_system_tracks), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 126, offsetof(struct orma_pb_track_descriptor, static_name), 4, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{11, 138, offsetof(struct orma_pb_track_descriptor, child_ordering), 5, 5, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{12, 153, offsetof(struct orma_pb_track_descriptor, sibling_order_rank), 6, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{13, 172, offsetof(struct orma_pb_track_descriptor, atrace_name), 7, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
-	{14, 184, offsetof(struct orma_pb_track_descriptor, description), 8, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{15, 196, offsetof(struct orma_pb_track_descriptor, sibling_merge_behavior), 9, 6, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{16, 219, offsetof(struct orma_pb_track_descriptor, sibling_merge_key), 10, 0, ORMA_PROTO_KIND_STRING, 0, 2, 0},
-	{17, 237, offsetof(struct orma_pb_track_descriptor, sibling_merge_key_int), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 2, 0},
-	{18, 259, offsetof(struct orma_pb_track_descriptor, state), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{19, 265, offsetof(struct orma_pb_track_descriptor, process_ordering), 12, 8, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{20, 282, offsetof(struct orma_pb_track_descriptor, thread_ordering), 13, 9, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
+	{1, 0, 16, offsetof(struct orma_pb_track_descriptor, uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 21, offsetof(struct orma_pb_track_descriptor, name), 1, 0, ORMA_PROTO_KIND_STRING, 1},
+	{3, 0, 26, offsetof(struct orma_pb_track_descriptor, process), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{4, 0, 34, offsetof(struct orma_pb_track_descriptor, thread), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 41, offsetof(struct orma_pb_track_descriptor, parent_uuid), 2, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{6, 0, 53, offsetof(struct orma_pb_track_descriptor, chrome_process), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{7, 0, 68, offsetof(struct orma_pb_track_descriptor, chrome_thread), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0},
+	{8, 0, 82, offsetof(struct orma_pb_track_descriptor, counter), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{9, 0, 90, offsetof(struct orma_pb_track_descriptor, disallow_merging_with_system_tracks), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 126, offsetof(struct orma_pb_track_descriptor, static_name), 4, 0, ORMA_PROTO_KIND_STRING, 1},
+	{11, 0, 138, offsetof(struct orma_pb_track_descriptor, child_ordering), 5, 5, ORMA_PROTO_KIND_ENUM, 0},
+	{12, 0, 153, offsetof(struct orma_pb_track_descriptor, sibling_order_rank), 6, 0, ORMA_PROTO_KIND_INT32, 0},
+	{13, 0, 172, offsetof(struct orma_pb_track_descriptor, atrace_name), 7, 0, ORMA_PROTO_KIND_STRING, 1},
+	{14, 0, 184, offsetof(struct orma_pb_track_descriptor, description), 8, 0, ORMA_PROTO_KIND_STRING, 0},
+	{15, 0, 196, offsetof(struct orma_pb_track_descriptor, sibling_merge_behavior), 9, 6, ORMA_PROTO_KIND_ENUM, 0},
+	{16, 0, 219, offsetof(struct orma_pb_track_descriptor, sibling_merge_key), 10, 0, ORMA_PROTO_KIND_STRING, 2},
+	{17, 0, 237, offsetof(struct orma_pb_track_descriptor, sibling_merge_key_int), 11, 0, ORMA_PROTO_KIND_UINT64, 2},
+	{18, 0, 259, offsetof(struct orma_pb_track_descriptor, state), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0},
+	{19, 0, 265, offsetof(struct orma_pb_track_descriptor, process_ordering), 12, 8, ORMA_PROTO_KIND_ENUM, 0},
+	{20, 0, 282, offsetof(struct orma_pb_track_descriptor, thread_ordering), 13, 9, ORMA_PROTO_KIND_ENUM, 0},
 };
 static const char track_descriptor_names[] = {
 	"TrackDescriptor"
@@ -93,7 +93,7 @@ static const char track_descriptor_names[] = {
 	"\0thread_ordering"};
 const struct orma_proto_desc orma_pb_track_descriptor_desc = {
 	track_descriptor_names,
-	track_descriptor_fields, track_descriptor_types, NULL,
+	track_descriptor_fields, track_descriptor_types,
 	sizeof(struct orma_pb_track_descriptor), 20, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -43,41 +43,41 @@ static const union orma_proto_type track_event_types[] = {
 	{.message = &orma_pb_track_event_inline_callstack_desc},
 };
 static const struct orma_proto_field_desc track_event_fields[] = {
-	{1, 11, offsetof(struct orma_pb_track_event, timestamp_delta_us), 0, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
-	{2, 30, offsetof(struct orma_pb_track_event, thread_time_delta_us), 1, 0, ORMA_PROTO_KIND_INT64, 0, 2, 0},
-	{3, 51, offsetof(struct orma_pb_track_event, category_iids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{4, 65, offsetof(struct orma_pb_track_event, debug_annotations), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
-	{5, 83, offsetof(struct orma_pb_track_event, task_execution), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{6, 98, offsetof(struct orma_pb_track_event, legacy_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{8, 111, offsetof(struct orma_pb_track_event, thread_instruction_count_delta), 2, 0, ORMA_PROTO_KIND_INT64, 0, 3, 0},
-	{9, 142, offsetof(struct orma_pb_track_event, type), 3, 3, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{10, 147, offsetof(struct orma_pb_track_event, name_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 4, 0},
-	{11, 156, offsetof(struct orma_pb_track_event, track_uuid), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{12, 167, offsetof(struct orma_pb_track_event, extra_counter_values), 0, 0, ORMA_PROTO_KIND_INT64, 1, 0, 0},
-	{16, 188, offsetof(struct orma_pb_track_event, timestamp_absolute_us), 6, 0, ORMA_PROTO_KIND_INT64, 0, 1, 0},
-	{17, 210, offsetof(struct orma_pb_track_event, thread_time_absolute_us), 7, 0, ORMA_PROTO_KIND_INT64, 0, 2, 0},
-	{20, 234, offsetof(struct orma_pb_track_event, thread_instruction_count_absolute), 8, 0, ORMA_PROTO_KIND_INT64, 0, 3, 0},
-	{21, 268, offsetof(struct orma_pb_track_event, log_message), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{22, 280, offsetof(struct orma_pb_track_event, categories), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{23, 291, offsetof(struct orma_pb_track_event, name), 9, 0, ORMA_PROTO_KIND_STRING, 0, 4, 0},
-	{30, 296, offsetof(struct orma_pb_track_event, counter_value), 10, 0, ORMA_PROTO_KIND_INT64, 0, 5, 0},
-	{31, 310, offsetof(struct orma_pb_track_event, extra_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{33, 336, offsetof(struct orma_pb_track_event, source_location), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 6, 0},
-	{34, 352, offsetof(struct orma_pb_track_event, source_location_iid), 11, 0, ORMA_PROTO_KIND_UINT64, 0, 6, 0},
-	{36, 372, offsetof(struct orma_pb_track_event, flow_ids_old), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{42, 385, offsetof(struct orma_pb_track_event, terminating_flow_ids_old), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{44, 410, offsetof(struct orma_pb_track_event, double_counter_value), 12, 0, ORMA_PROTO_KIND_DOUBLE, 0, 5, 0},
-	{45, 431, offsetof(struct orma_pb_track_event, extra_double_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{46, 464, offsetof(struct orma_pb_track_event, extra_double_counter_values), 0, 0, ORMA_PROTO_KIND_DOUBLE, 1, 0, 0},
-	{47, 492, offsetof(struct orma_pb_track_event, flow_ids), 0, 0, ORMA_PROTO_KIND_FIXED64, 1, 0, 0},
-	{48, 501, offsetof(struct orma_pb_track_event, terminating_flow_ids), 0, 0, ORMA_PROTO_KIND_FIXED64, 1, 0, 0},
-	{50, 522, offsetof(struct orma_pb_track_event, screenshot), 0, 6, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
-	{52, 533, offsetof(struct orma_pb_track_event, correlation_id), 13, 0, ORMA_PROTO_KIND_UINT64, 0, 7, 0},
-	{53, 548, offsetof(struct orma_pb_track_event, correlation_id_str), 14, 0, ORMA_PROTO_KIND_STRING, 0, 7, 0},
-	{54, 567, offsetof(struct orma_pb_track_event, correlation_id_str_iid), 15, 0, ORMA_PROTO_KIND_UINT64, 0, 7, 0},
-	{55, 590, offsetof(struct orma_pb_track_event, callstack), 0, 7, ORMA_PROTO_KIND_MESSAGE, 0, 8, 0},
-	{56, 600, offsetof(struct orma_pb_track_event, callstack_iid), 16, 0, ORMA_PROTO_KIND_UINT64, 0, 8, 0},
-	{57, 614, offsetof(struct orma_pb_track_event, callstack_weight), 17, 0, ORMA_PROTO_KIND_DOUBLE, 0, 0, 0},
+	{1, 0, 11, offsetof(struct orma_pb_track_event, timestamp_delta_us), 0, 0, ORMA_PROTO_KIND_INT64, 1},
+	{2, 0, 30, offsetof(struct orma_pb_track_event, thread_time_delta_us), 1, 0, ORMA_PROTO_KIND_INT64, 2},
+	{3, 1, 51, offsetof(struct orma_pb_track_event, category_iids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 1, 65, offsetof(struct orma_pb_track_event, debug_annotations), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
+	{5, 0, 83, offsetof(struct orma_pb_track_event, task_execution), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0},
+	{6, 0, 98, offsetof(struct orma_pb_track_event, legacy_event), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0},
+	{8, 0, 111, offsetof(struct orma_pb_track_event, thread_instruction_count_delta), 2, 0, ORMA_PROTO_KIND_INT64, 3},
+	{9, 0, 142, offsetof(struct orma_pb_track_event, type), 3, 3, ORMA_PROTO_KIND_ENUM, 0},
+	{10, 0, 147, offsetof(struct orma_pb_track_event, name_iid), 4, 0, ORMA_PROTO_KIND_UINT64, 4},
+	{11, 0, 156, offsetof(struct orma_pb_track_event, track_uuid), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{12, 1, 167, offsetof(struct orma_pb_track_event, extra_counter_values), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{16, 0, 188, offsetof(struct orma_pb_track_event, timestamp_absolute_us), 6, 0, ORMA_PROTO_KIND_INT64, 1},
+	{17, 0, 210, offsetof(struct orma_pb_track_event, thread_time_absolute_us), 7, 0, ORMA_PROTO_KIND_INT64, 2},
+	{20, 0, 234, offsetof(struct orma_pb_track_event, thread_instruction_count_absolute), 8, 0, ORMA_PROTO_KIND_INT64, 3},
+	{21, 0, 268, offsetof(struct orma_pb_track_event, log_message), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0},
+	{22, 1, 280, offsetof(struct orma_pb_track_event, categories), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{23, 0, 291, offsetof(struct orma_pb_track_event, name), 9, 0, ORMA_PROTO_KIND_STRING, 4},
+	{30, 0, 296, offsetof(struct orma_pb_track_event, counter_value), 10, 0, ORMA_PROTO_KIND_INT64, 5},
+	{31, 1, 310, offsetof(struct orma_pb_track_event, extra_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{33, 0, 336, offsetof(struct orma_pb_track_event, source_location), 0, 5, ORMA_PROTO_KIND_MESSAGE, 6},
+	{34, 0, 352, offsetof(struct orma_pb_track_event, source_location_iid), 11, 0, ORMA_PROTO_KIND_UINT64, 6},
+	{36, 1, 372, offsetof(struct orma_pb_track_event, flow_ids_old), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{42, 1, 385, offsetof(struct orma_pb_track_event, terminating_flow_ids_old), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{44, 0, 410, offsetof(struct orma_pb_track_event, double_counter_value), 12, 0, ORMA_PROTO_KIND_DOUBLE, 5},
+	{45, 1, 431, offsetof(struct orma_pb_track_event, extra_double_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{46, 1, 464, offsetof(struct orma_pb_track_event, extra_double_counter_values), 0, 0, ORMA_PROTO_KIND_DOUBLE, 0},
+	{47, 1, 492, offsetof(struct orma_pb_track_event, flow_ids), 0, 0, ORMA_PROTO_KIND_FIXED64, 0},
+	{48, 1, 501, offsetof(struct orma_pb_track_event, terminating_flow_ids), 0, 0, ORMA_PROTO_KIND_FIXED64, 0},
+	{50, 0, 522, offsetof(struct orma_pb_track_event, screenshot), 0, 6, ORMA_PROTO_KIND_MESSAGE, 0},
+	{52, 0, 533, offsetof(struct orma_pb_track_event, correlation_id), 13, 0, ORMA_PROTO_KIND_UINT64, 7},
+	{53, 0, 548, offsetof(struct orma_pb_track_event, correlation_id_str), 14, 0, ORMA_PROTO_KIND_STRING, 7},
+	{54, 0, 567, offsetof(struct orma_pb_track_event, correlation_id_str_iid), 15, 0, ORMA_PROTO_KIND_UINT64, 7},
+	{55, 0, 590, offsetof(struct orma_pb_track_event, callstack), 0, 7, ORMA_PROTO_KIND_MESSAGE, 8},
+	{56, 0, 600, offsetof(struct orma_pb_track_event, callstack_iid), 16, 0, ORMA_PROTO_KIND_UINT64, 8},
+	{57, 0, 614, offsetof(struct orma_pb_track_event, callstack_weight), 17, 0, ORMA_PROTO_KIND_DOUBLE, 0},
 };
 static const char track_event_names[] = {
 	"TrackEvent"
@@ -118,15 +118,15 @@ static const char track_event_names[] = {
 	"\0callstack_weight"};
 const struct orma_proto_desc orma_pb_track_event_desc = {
 	track_event_names,
-	track_event_fields, track_event_types, NULL,
+	track_event_fields, track_event_types,
 	sizeof(struct orma_pb_track_event), 35, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc track_event_defaults_fields[] = {
-	{11, 19, offsetof(struct orma_pb_track_event_defaults, track_uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{31, 30, offsetof(struct orma_pb_track_event_defaults, extra_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
-	{45, 56, offsetof(struct orma_pb_track_event_defaults, extra_double_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 1, 0, 0},
+	{11, 0, 19, offsetof(struct orma_pb_track_event_defaults, track_uuid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{31, 1, 30, offsetof(struct orma_pb_track_event_defaults, extra_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{45, 1, 56, offsetof(struct orma_pb_track_event_defaults, extra_double_counter_track_uuids), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char track_event_defaults_names[] = {
 	"TrackEventDefaults"
@@ -135,14 +135,14 @@ static const char track_event_defaults_names[] = {
 	"\0extra_double_counter_track_uuids"};
 const struct orma_proto_desc orma_pb_track_event_defaults_desc = {
 	track_event_defaults_names,
-	track_event_defaults_fields, NULL, NULL,
+	track_event_defaults_fields, NULL,
 	sizeof(struct orma_pb_track_event_defaults), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_defaults) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc event_category_fields[] = {
-	{1, 14, offsetof(struct orma_pb_event_category, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 18, offsetof(struct orma_pb_event_category, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 14, offsetof(struct orma_pb_event_category, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 18, offsetof(struct orma_pb_event_category, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char event_category_names[] = {
 	"EventCategory"
@@ -150,14 +150,14 @@ static const char event_category_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_event_category_desc = {
 	event_category_names,
-	event_category_fields, NULL, NULL,
+	event_category_fields, NULL,
 	sizeof(struct orma_pb_event_category), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_event_category) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc event_name_fields[] = {
-	{1, 10, offsetof(struct orma_pb_event_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 14, offsetof(struct orma_pb_event_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 10, offsetof(struct orma_pb_event_name, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 14, offsetof(struct orma_pb_event_name, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char event_name_names[] = {
 	"EventName"
@@ -165,7 +165,7 @@ static const char event_name_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_event_name_desc = {
 	event_name_names,
-	event_name_fields, NULL, NULL,
+	event_name_fields, NULL,
 	sizeof(struct orma_pb_event_name), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_event_name) <= UINT16_MAX, "fits struct_size");
@@ -174,14 +174,14 @@ static const union orma_proto_type track_event_inline_callstack_types[] = {
 	{.message = &orma_pb_track_event_inline_callstack_frame_desc},
 };
 static const struct orma_proto_field_desc track_event_inline_callstack_fields[] = {
-	{1, 27, offsetof(struct orma_pb_track_event_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 27, offsetof(struct orma_pb_track_event_inline_callstack, frames), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char track_event_inline_callstack_names[] = {
 	"TrackEvent.InlineCallstack"
 	"\0frames"};
 const struct orma_proto_desc orma_pb_track_event_inline_callstack_desc = {
 	track_event_inline_callstack_names,
-	track_event_inline_callstack_fields, track_event_inline_callstack_types, NULL,
+	track_event_inline_callstack_fields, track_event_inline_callstack_types,
 	sizeof(struct orma_pb_track_event_inline_callstack), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_inline_callstack) <= UINT16_MAX, "fits struct_size");
@@ -191,22 +191,22 @@ static const union orma_proto_type track_event_legacy_event_types[] = {
 	{.enumeration = &orma_pb_track_event_legacy_event_instant_event_scope_enum},
 };
 static const struct orma_proto_field_desc track_event_legacy_event_fields[] = {
-	{1, 23, offsetof(struct orma_pb_track_event_legacy_event, name_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{2, 32, offsetof(struct orma_pb_track_event_legacy_event, phase), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 38, offsetof(struct orma_pb_track_event_legacy_event, duration_us), 2, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{4, 50, offsetof(struct orma_pb_track_event_legacy_event, thread_duration_us), 3, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{6, 69, offsetof(struct orma_pb_track_event_legacy_event, unscoped_id), 4, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{7, 81, offsetof(struct orma_pb_track_event_legacy_event, id_scope), 5, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{8, 90, offsetof(struct orma_pb_track_event_legacy_event, bind_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{9, 98, offsetof(struct orma_pb_track_event_legacy_event, use_async_tts), 7, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 112, offsetof(struct orma_pb_track_event_legacy_event, local_id), 8, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{11, 121, offsetof(struct orma_pb_track_event_legacy_event, global_id), 9, 0, ORMA_PROTO_KIND_UINT64, 0, 1, 0},
-	{12, 131, offsetof(struct orma_pb_track_event_legacy_event, bind_to_enclosing), 10, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{13, 149, offsetof(struct orma_pb_track_event_legacy_event, flow_direction), 11, 0, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{14, 164, offsetof(struct orma_pb_track_event_legacy_event, instant_event_scope), 12, 1, ORMA_PROTO_KIND_ENUM, 0, 0, 0},
-	{15, 184, offsetof(struct orma_pb_track_event_legacy_event, thread_instruction_delta), 13, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{18, 209, offsetof(struct orma_pb_track_event_legacy_event, pid_override), 14, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{19, 222, offsetof(struct orma_pb_track_event_legacy_event, tid_override), 15, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
+	{1, 0, 23, offsetof(struct orma_pb_track_event_legacy_event, name_iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{2, 0, 32, offsetof(struct orma_pb_track_event_legacy_event, phase), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 38, offsetof(struct orma_pb_track_event_legacy_event, duration_us), 2, 0, ORMA_PROTO_KIND_INT64, 0},
+	{4, 0, 50, offsetof(struct orma_pb_track_event_legacy_event, thread_duration_us), 3, 0, ORMA_PROTO_KIND_INT64, 0},
+	{6, 0, 69, offsetof(struct orma_pb_track_event_legacy_event, unscoped_id), 4, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{7, 0, 81, offsetof(struct orma_pb_track_event_legacy_event, id_scope), 5, 0, ORMA_PROTO_KIND_STRING, 0},
+	{8, 0, 90, offsetof(struct orma_pb_track_event_legacy_event, bind_id), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9, 0, 98, offsetof(struct orma_pb_track_event_legacy_event, use_async_tts), 7, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 112, offsetof(struct orma_pb_track_event_legacy_event, local_id), 8, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{11, 0, 121, offsetof(struct orma_pb_track_event_legacy_event, global_id), 9, 0, ORMA_PROTO_KIND_UINT64, 1},
+	{12, 0, 131, offsetof(struct orma_pb_track_event_legacy_event, bind_to_enclosing), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{13, 0, 149, offsetof(struct orma_pb_track_event_legacy_event, flow_direction), 11, 0, ORMA_PROTO_KIND_ENUM, 0},
+	{14, 0, 164, offsetof(struct orma_pb_track_event_legacy_event, instant_event_scope), 12, 1, ORMA_PROTO_KIND_ENUM, 0},
+	{15, 0, 184, offsetof(struct orma_pb_track_event_legacy_event, thread_instruction_delta), 13, 0, ORMA_PROTO_KIND_INT64, 0},
+	{18, 0, 209, offsetof(struct orma_pb_track_event_legacy_event, pid_override), 14, 0, ORMA_PROTO_KIND_INT32, 0},
+	{19, 0, 222, offsetof(struct orma_pb_track_event_legacy_event, tid_override), 15, 0, ORMA_PROTO_KIND_INT32, 0},
 };
 static const char track_event_legacy_event_names[] = {
 	"TrackEvent.LegacyEvent"
@@ -228,15 +228,15 @@ static const char track_event_legacy_event_names[] = {
 	"\0tid_override"};
 const struct orma_proto_desc orma_pb_track_event_legacy_event_desc = {
 	track_event_legacy_event_names,
-	track_event_legacy_event_fields, track_event_legacy_event_types, NULL,
+	track_event_legacy_event_fields, track_event_legacy_event_types,
 	sizeof(struct orma_pb_track_event_legacy_event), 16, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_legacy_event) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc track_event_inline_callstack_frame_fields[] = {
-	{1, 33, offsetof(struct orma_pb_track_event_inline_callstack_frame, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 47, offsetof(struct orma_pb_track_event_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 59, offsetof(struct orma_pb_track_event_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
+	{1, 0, 33, offsetof(struct orma_pb_track_event_inline_callstack_frame, function_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 47, offsetof(struct orma_pb_track_event_inline_callstack_frame, source_file), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 59, offsetof(struct orma_pb_track_event_inline_callstack_frame, line_number), 2, 0, ORMA_PROTO_KIND_UINT32, 0},
 };
 static const char track_event_inline_callstack_frame_names[] = {
 	"TrackEvent.InlineCallstack.Frame"
@@ -245,7 +245,7 @@ static const char track_event_inline_callstack_frame_names[] = {
 	"\0line_number"};
 const struct orma_proto_desc orma_pb_track_event_inline_callstack_frame_desc = {
 	track_event_inline_callstack_frame_names,
-	track_event_inline_callstack_frame_fields, NULL, NULL,
+	track_event_inline_callstack_frame_fields, NULL,
 	sizeof(struct orma_pb_track_event_inline_callstack_frame), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_inline_callstack_frame) <= UINT16_MAX, "fits struct_size");

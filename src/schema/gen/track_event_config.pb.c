@@ -4,16 +4,16 @@
 #include "schema/gen/track_event_config.pb.h"
 
 static const struct orma_proto_field_desc track_event_config_fields[] = {
-	{1, 17, offsetof(struct orma_pb_track_event_config, disabled_categories), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{2, 37, offsetof(struct orma_pb_track_event_config, enabled_categories), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{3, 56, offsetof(struct orma_pb_track_event_config, disabled_tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{4, 70, offsetof(struct orma_pb_track_event_config, enabled_tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
-	{5, 83, offsetof(struct orma_pb_track_event_config, disable_incremental_timestamps), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{6, 114, offsetof(struct orma_pb_track_event_config, timestamp_unit_multiplier), 1, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{7, 140, offsetof(struct orma_pb_track_event_config, filter_debug_annotations), 2, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{8, 165, offsetof(struct orma_pb_track_event_config, enable_thread_time_sampling), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{9, 193, offsetof(struct orma_pb_track_event_config, filter_dynamic_event_names), 4, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{10, 220, offsetof(struct orma_pb_track_event_config, thread_time_subsampling_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 1, 17, offsetof(struct orma_pb_track_event_config, disabled_categories), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 1, 37, offsetof(struct orma_pb_track_event_config, enabled_categories), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 56, offsetof(struct orma_pb_track_event_config, disabled_tags), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 1, 70, offsetof(struct orma_pb_track_event_config, enabled_tags), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{5, 0, 83, offsetof(struct orma_pb_track_event_config, disable_incremental_timestamps), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{6, 0, 114, offsetof(struct orma_pb_track_event_config, timestamp_unit_multiplier), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 140, offsetof(struct orma_pb_track_event_config, filter_debug_annotations), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{8, 0, 165, offsetof(struct orma_pb_track_event_config, enable_thread_time_sampling), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9, 0, 193, offsetof(struct orma_pb_track_event_config, filter_dynamic_event_names), 4, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{10, 0, 220, offsetof(struct orma_pb_track_event_config, thread_time_subsampling_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char track_event_config_names[] = {
 	"TrackEventConfig"
@@ -29,7 +29,7 @@ static const char track_event_config_names[] = {
 	"\0thread_time_subsampling_ns"};
 const struct orma_proto_desc orma_pb_track_event_config_desc = {
 	track_event_config_names,
-	track_event_config_fields, NULL, NULL,
+	track_event_config_fields, NULL,
 	sizeof(struct orma_pb_track_event_config), 10, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_config) <= UINT16_MAX, "fits struct_size");

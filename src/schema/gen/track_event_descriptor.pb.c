@@ -4,9 +4,9 @@
 #include "schema/gen/track_event_descriptor.pb.h"
 
 static const struct orma_proto_field_desc track_event_category_fields[] = {
-	{1, 19, offsetof(struct orma_pb_track_event_category, name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 24, offsetof(struct orma_pb_track_event_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 36, offsetof(struct orma_pb_track_event_category, tags), 0, 0, ORMA_PROTO_KIND_STRING, 1, 0, 0},
+	{1, 0, 19, offsetof(struct orma_pb_track_event_category, name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 24, offsetof(struct orma_pb_track_event_category, description), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 1, 36, offsetof(struct orma_pb_track_event_category, tags), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char track_event_category_names[] = {
 	"TrackEventCategory"
@@ -15,7 +15,7 @@ static const char track_event_category_names[] = {
 	"\0tags"};
 const struct orma_proto_desc orma_pb_track_event_category_desc = {
 	track_event_category_names,
-	track_event_category_fields, NULL, NULL,
+	track_event_category_fields, NULL,
 	sizeof(struct orma_pb_track_event_category), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_category) <= UINT16_MAX, "fits struct_size");
@@ -24,14 +24,14 @@ static const union orma_proto_type track_event_descriptor_types[] = {
 	{.message = &orma_pb_track_event_category_desc},
 };
 static const struct orma_proto_field_desc track_event_descriptor_fields[] = {
-	{1, 21, offsetof(struct orma_pb_track_event_descriptor, available_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 1, 21, offsetof(struct orma_pb_track_event_descriptor, available_categories), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char track_event_descriptor_names[] = {
 	"TrackEventDescriptor"
 	"\0available_categories"};
 const struct orma_proto_desc orma_pb_track_event_descriptor_desc = {
 	track_event_descriptor_names,
-	track_event_descriptor_fields, track_event_descriptor_types, NULL,
+	track_event_descriptor_fields, track_event_descriptor_types,
 	sizeof(struct orma_pb_track_event_descriptor), 1, 0,
 };
 _Static_assert(sizeof(struct orma_pb_track_event_descriptor) <= UINT16_MAX, "fits struct_size");

@@ -4,10 +4,10 @@
 #include "schema/gen/trigger.pb.h"
 
 static const struct orma_proto_field_desc trigger_fields[] = {
-	{1, 8, offsetof(struct orma_pb_trigger, trigger_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{2, 21, offsetof(struct orma_pb_trigger, producer_name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{3, 35, offsetof(struct orma_pb_trigger, trusted_producer_uid), 2, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{4, 56, offsetof(struct orma_pb_trigger, stop_delay_ms), 3, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
+	{1, 0, 8, offsetof(struct orma_pb_trigger, trigger_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{2, 0, 21, offsetof(struct orma_pb_trigger, producer_name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
+	{3, 0, 35, offsetof(struct orma_pb_trigger, trusted_producer_uid), 2, 0, ORMA_PROTO_KIND_INT32, 0},
+	{4, 0, 56, offsetof(struct orma_pb_trigger, stop_delay_ms), 3, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trigger_names[] = {
 	"Trigger"
@@ -17,7 +17,7 @@ static const char trigger_names[] = {
 	"\0stop_delay_ms"};
 const struct orma_proto_desc orma_pb_trigger_desc = {
 	trigger_names,
-	trigger_fields, NULL, NULL,
+	trigger_fields, NULL,
 	sizeof(struct orma_pb_trigger), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trigger) <= UINT16_MAX, "fits struct_size");

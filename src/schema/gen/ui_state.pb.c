@@ -7,9 +7,9 @@ static const union orma_proto_type ui_state_types[] = {
 	{.message = &orma_pb_ui_state_highlight_process_desc},
 };
 static const struct orma_proto_field_desc ui_state_fields[] = {
-	{1, 8, offsetof(struct orma_pb_ui_state, timeline_start_ts), 0, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{2, 26, offsetof(struct orma_pb_ui_state, timeline_end_ts), 1, 0, ORMA_PROTO_KIND_INT64, 0, 0, 0},
-	{3, 42, offsetof(struct orma_pb_ui_state, highlight_process), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 0, 0},
+	{1, 0, 8, offsetof(struct orma_pb_ui_state, timeline_start_ts), 0, 0, ORMA_PROTO_KIND_INT64, 0},
+	{2, 0, 26, offsetof(struct orma_pb_ui_state, timeline_end_ts), 1, 0, ORMA_PROTO_KIND_INT64, 0},
+	{3, 0, 42, offsetof(struct orma_pb_ui_state, highlight_process), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char ui_state_names[] = {
 	"UiState"
@@ -18,14 +18,14 @@ static const char ui_state_names[] = {
 	"\0highlight_process"};
 const struct orma_proto_desc orma_pb_ui_state_desc = {
 	ui_state_names,
-	ui_state_fields, ui_state_types, NULL,
+	ui_state_fields, ui_state_types,
 	sizeof(struct orma_pb_ui_state), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ui_state) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ui_state_highlight_process_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ui_state_highlight_process, pid), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 1, 0},
-	{2, 29, offsetof(struct orma_pb_ui_state_highlight_process, cmdline), 1, 0, ORMA_PROTO_KIND_STRING, 0, 1, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ui_state_highlight_process, pid), 0, 0, ORMA_PROTO_KIND_UINT32, 1},
+	{2, 0, 29, offsetof(struct orma_pb_ui_state_highlight_process, cmdline), 1, 0, ORMA_PROTO_KIND_STRING, 1},
 };
 static const char ui_state_highlight_process_names[] = {
 	"UiState.HighlightProcess"
@@ -33,7 +33,7 @@ static const char ui_state_highlight_process_names[] = {
 	"\0cmdline"};
 const struct orma_proto_desc orma_pb_ui_state_highlight_process_desc = {
 	ui_state_highlight_process_names,
-	ui_state_highlight_process_fields, NULL, NULL,
+	ui_state_highlight_process_fields, NULL,
 	sizeof(struct orma_pb_ui_state_highlight_process), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ui_state_highlight_process) <= UINT16_MAX, "fits struct_size");

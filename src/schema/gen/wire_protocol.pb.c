@@ -12,14 +12,14 @@ static const union orma_proto_type ipc_frame_types[] = {
 	{.message = &orma_pb_ipc_frame_set_peer_identity_desc},
 };
 static const struct orma_proto_field_desc ipc_frame_fields[] = {
-	{1, 9, offsetof(struct orma_pb_ipc_frame, data_for_testing), 0, 0, ORMA_PROTO_KIND_BYTES, 1, 0, 0},
-	{2, 26, offsetof(struct orma_pb_ipc_frame, request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0, 0, 0},
-	{3, 37, offsetof(struct orma_pb_ipc_frame, msg_bind_service), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{4, 54, offsetof(struct orma_pb_ipc_frame, msg_bind_service_reply), 0, 1, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{5, 77, offsetof(struct orma_pb_ipc_frame, msg_invoke_method), 0, 2, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{6, 95, offsetof(struct orma_pb_ipc_frame, msg_invoke_method_reply), 0, 3, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{7, 119, offsetof(struct orma_pb_ipc_frame, msg_request_error), 0, 4, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
-	{8, 137, offsetof(struct orma_pb_ipc_frame, set_peer_identity), 0, 5, ORMA_PROTO_KIND_MESSAGE, 0, 1, 0},
+	{1, 1, 9, offsetof(struct orma_pb_ipc_frame, data_for_testing), 0, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{2, 0, 26, offsetof(struct orma_pb_ipc_frame, request_id), 0, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{3, 0, 37, offsetof(struct orma_pb_ipc_frame, msg_bind_service), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1},
+	{4, 0, 54, offsetof(struct orma_pb_ipc_frame, msg_bind_service_reply), 0, 1, ORMA_PROTO_KIND_MESSAGE, 1},
+	{5, 0, 77, offsetof(struct orma_pb_ipc_frame, msg_invoke_method), 0, 2, ORMA_PROTO_KIND_MESSAGE, 1},
+	{6, 0, 95, offsetof(struct orma_pb_ipc_frame, msg_invoke_method_reply), 0, 3, ORMA_PROTO_KIND_MESSAGE, 1},
+	{7, 0, 119, offsetof(struct orma_pb_ipc_frame, msg_request_error), 0, 4, ORMA_PROTO_KIND_MESSAGE, 1},
+	{8, 0, 137, offsetof(struct orma_pb_ipc_frame, set_peer_identity), 0, 5, ORMA_PROTO_KIND_MESSAGE, 1},
 };
 static const char ipc_frame_names[] = {
 	"IPCFrame"
@@ -33,20 +33,20 @@ static const char ipc_frame_names[] = {
 	"\0set_peer_identity"};
 const struct orma_proto_desc orma_pb_ipc_frame_desc = {
 	ipc_frame_names,
-	ipc_frame_fields, ipc_frame_types, NULL,
+	ipc_frame_fields, ipc_frame_types,
 	sizeof(struct orma_pb_ipc_frame), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_bind_service_fields[] = {
-	{1, 21, offsetof(struct orma_pb_ipc_frame_bind_service, service_name), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 21, offsetof(struct orma_pb_ipc_frame_bind_service, service_name), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipc_frame_bind_service_names[] = {
 	"IPCFrame.BindService"
 	"\0service_name"};
 const struct orma_proto_desc orma_pb_ipc_frame_bind_service_desc = {
 	ipc_frame_bind_service_names,
-	ipc_frame_bind_service_fields, NULL, NULL,
+	ipc_frame_bind_service_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_bind_service), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_bind_service) <= UINT16_MAX, "fits struct_size");
@@ -55,9 +55,9 @@ static const union orma_proto_type ipc_frame_bind_service_reply_types[] = {
 	{.message = &orma_pb_ipc_frame_bind_service_reply_method_info_desc},
 };
 static const struct orma_proto_field_desc ipc_frame_bind_service_reply_fields[] = {
-	{1, 26, offsetof(struct orma_pb_ipc_frame_bind_service_reply, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 34, offsetof(struct orma_pb_ipc_frame_bind_service_reply, service_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 45, offsetof(struct orma_pb_ipc_frame_bind_service_reply, methods), 0, 0, ORMA_PROTO_KIND_MESSAGE, 1, 0, 0},
+	{1, 0, 26, offsetof(struct orma_pb_ipc_frame_bind_service_reply, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 34, offsetof(struct orma_pb_ipc_frame_bind_service_reply, service_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 1, 45, offsetof(struct orma_pb_ipc_frame_bind_service_reply, methods), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 };
 static const char ipc_frame_bind_service_reply_names[] = {
 	"IPCFrame.BindServiceReply"
@@ -66,16 +66,16 @@ static const char ipc_frame_bind_service_reply_names[] = {
 	"\0methods"};
 const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_desc = {
 	ipc_frame_bind_service_reply_names,
-	ipc_frame_bind_service_reply_fields, ipc_frame_bind_service_reply_types, NULL,
+	ipc_frame_bind_service_reply_fields, ipc_frame_bind_service_reply_types,
 	sizeof(struct orma_pb_ipc_frame_bind_service_reply), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_bind_service_reply) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_invoke_method_fields[] = {
-	{1, 22, offsetof(struct orma_pb_ipc_frame_invoke_method, service_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 33, offsetof(struct orma_pb_ipc_frame_invoke_method, method_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{3, 43, offsetof(struct orma_pb_ipc_frame_invoke_method, args_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
-	{4, 54, offsetof(struct orma_pb_ipc_frame_invoke_method, drop_reply), 3, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_ipc_frame_invoke_method, service_id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 33, offsetof(struct orma_pb_ipc_frame_invoke_method, method_id), 1, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{3, 0, 43, offsetof(struct orma_pb_ipc_frame_invoke_method, args_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0},
+	{4, 0, 54, offsetof(struct orma_pb_ipc_frame_invoke_method, drop_reply), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char ipc_frame_invoke_method_names[] = {
 	"IPCFrame.InvokeMethod"
@@ -85,15 +85,15 @@ static const char ipc_frame_invoke_method_names[] = {
 	"\0drop_reply"};
 const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_desc = {
 	ipc_frame_invoke_method_names,
-	ipc_frame_invoke_method_fields, NULL, NULL,
+	ipc_frame_invoke_method_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_invoke_method), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_invoke_method) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_invoke_method_reply_fields[] = {
-	{1, 27, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{2, 35, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, has_more), 1, 0, ORMA_PROTO_KIND_BOOL, 0, 0, 0},
-	{3, 44, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, reply_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0, 0, 0},
+	{1, 0, 27, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, success), 0, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{2, 0, 35, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, has_more), 1, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{3, 0, 44, offsetof(struct orma_pb_ipc_frame_invoke_method_reply, reply_proto), 2, 0, ORMA_PROTO_KIND_BYTES, 0},
 };
 static const char ipc_frame_invoke_method_reply_names[] = {
 	"IPCFrame.InvokeMethodReply"
@@ -102,29 +102,29 @@ static const char ipc_frame_invoke_method_reply_names[] = {
 	"\0reply_proto"};
 const struct orma_proto_desc orma_pb_ipc_frame_invoke_method_reply_desc = {
 	ipc_frame_invoke_method_reply_names,
-	ipc_frame_invoke_method_reply_fields, NULL, NULL,
+	ipc_frame_invoke_method_reply_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_invoke_method_reply), 3, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_invoke_method_reply) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_request_error_fields[] = {
-	{1, 22, offsetof(struct orma_pb_ipc_frame_request_error, error), 0, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 22, offsetof(struct orma_pb_ipc_frame_request_error, error), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipc_frame_request_error_names[] = {
 	"IPCFrame.RequestError"
 	"\0error"};
 const struct orma_proto_desc orma_pb_ipc_frame_request_error_desc = {
 	ipc_frame_request_error_names,
-	ipc_frame_request_error_fields, NULL, NULL,
+	ipc_frame_request_error_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_request_error), 1, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_request_error) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_set_peer_identity_fields[] = {
-	{1, 25, offsetof(struct orma_pb_ipc_frame_set_peer_identity, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{2, 29, offsetof(struct orma_pb_ipc_frame_set_peer_identity, uid), 1, 0, ORMA_PROTO_KIND_INT32, 0, 0, 0},
-	{3, 33, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_id_hint), 2, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
-	{4, 49, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_name), 3, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 25, offsetof(struct orma_pb_ipc_frame_set_peer_identity, pid), 0, 0, ORMA_PROTO_KIND_INT32, 0},
+	{2, 0, 29, offsetof(struct orma_pb_ipc_frame_set_peer_identity, uid), 1, 0, ORMA_PROTO_KIND_INT32, 0},
+	{3, 0, 33, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_id_hint), 2, 0, ORMA_PROTO_KIND_STRING, 0},
+	{4, 0, 49, offsetof(struct orma_pb_ipc_frame_set_peer_identity, machine_name), 3, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipc_frame_set_peer_identity_names[] = {
 	"IPCFrame.SetPeerIdentity"
@@ -134,14 +134,14 @@ static const char ipc_frame_set_peer_identity_names[] = {
 	"\0machine_name"};
 const struct orma_proto_desc orma_pb_ipc_frame_set_peer_identity_desc = {
 	ipc_frame_set_peer_identity_names,
-	ipc_frame_set_peer_identity_fields, NULL, NULL,
+	ipc_frame_set_peer_identity_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_set_peer_identity), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_set_peer_identity) <= UINT16_MAX, "fits struct_size");
 
 static const struct orma_proto_field_desc ipc_frame_bind_service_reply_method_info_fields[] = {
-	{1, 37, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0, 0, 0},
-	{2, 40, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, name), 1, 0, ORMA_PROTO_KIND_STRING, 0, 0, 0},
+	{1, 0, 37, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, id), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{2, 0, 40, offsetof(struct orma_pb_ipc_frame_bind_service_reply_method_info, name), 1, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char ipc_frame_bind_service_reply_method_info_names[] = {
 	"IPCFrame.BindServiceReply.MethodInfo"
@@ -149,7 +149,7 @@ static const char ipc_frame_bind_service_reply_method_info_names[] = {
 	"\0name"};
 const struct orma_proto_desc orma_pb_ipc_frame_bind_service_reply_method_info_desc = {
 	ipc_frame_bind_service_reply_method_info_names,
-	ipc_frame_bind_service_reply_method_info_fields, NULL, NULL,
+	ipc_frame_bind_service_reply_method_info_fields, NULL,
 	sizeof(struct orma_pb_ipc_frame_bind_service_reply_method_info), 2, 1,
 };
 _Static_assert(sizeof(struct orma_pb_ipc_frame_bind_service_reply_method_info) <= UINT16_MAX, "fits struct_size");

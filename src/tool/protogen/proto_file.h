@@ -37,7 +37,6 @@ struct orma_tool_proto_field {
 	enum orma_proto_kind kind; /* valid after resolving when there is a type_name */
 	bool is_repeated, is_required, is_packed;
 	bool has_packed_option;            /* the file says itself whether the field is packed */
-	bool is_default_negative;          /* a minus sign precedes the literal */
 	unsigned oneof;                    /* 1.. = number of the oneof in its message, 0 = none */
 	struct orma_tool_proto_type *type; /* a message's or an enum's, after resolving */
 };

@@ -100,10 +100,10 @@ static int parse_packed(struct orma_tool_proto_parser *parser, struct orma_tool_
 	return 0;
 }
 
-/* Keeps the literal as it is. Whether it suits the field is up to the generator that uses it. */
+/* Keeps the literal as it is. Only the tables' generator looks at it, and refuses it. */
 static void note_default(struct orma_tool_proto_parser *parser, struct orma_tool_proto_field *field)
 {
-	field->is_default_negative = orma_proto_lexer_take(parser->lexer, '-');
+	(void)orma_proto_lexer_take(parser->lexer, '-');
 	if (parser->lexer->token.kind != ORMA_PROTO_TOKEN_PUNCT)
 		field->default_value = parser->lexer->token.text;
 }

@@ -19,10 +19,9 @@
 		}                                                                                  \
 	} while (0)
 
-static void check_defaults(struct orma_pb_odd_things *odd)
+static void check_absent(struct orma_pb_odd_things *odd)
 {
-	CHECK(odd->has_ == -5 && odd->half == 0.5F && odd->huge == -1e300 && odd->yes);
-	CHECK(odd->kind == ORMA_PB_ODD_THINGS_ABC_KIND_MINUS && odd->most == UINT64_MAX);
+	CHECK(odd->has_ == 0 && odd->half == 0 && odd->huge == 0 && !odd->yes && odd->kind == 0);
 	CHECK(!orma_pb_odd_things_has_has(odd) && odd->linux_ == 0 && odd->base_.size == 0);
 }
 
@@ -78,7 +77,7 @@ int main(void)
 	struct orma_arena arena = {0};
 	struct orma_pb_odd_things *odd = orma_pb_odd_things_new(&arena);
 
-	check_defaults(odd);
+	check_absent(odd);
 	check_constants();
 	check_text(odd, &arena);
 	check_proto3(&arena);
