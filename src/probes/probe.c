@@ -7,6 +7,10 @@
  * instance has missed are skipped. An instance whose configuration is not usable has no struct, and
  * its callbacks do nothing.
  *
+ * A run that reads many files is split over turns of the loop, so that the other probes and the
+ * connection wait for milliseconds and not for a second. A flush or a stop that comes in between is
+ * completed when the run has ended. So the data in front of the flush is whole.
+ *
  * A probe is its own struct that begins with struct orma_probe, and so are its instances. Rejected:
  * one struct for all probes with a pointer to the rest (two allocations that can fail); one timer
  * for all instances of a probe (it would have to tick at the greatest common divisor of their
@@ -35,15 +39,47 @@ static void arm(struct orma_probe_instance *instance, uint64_t deadline_ns)
 			      instance->probe->ops->name);
 }
 
+/* Completes the flushes, and perhaps the stop, that have waited for the end of a run. */
+static void complete_waiting(struct orma_probe_instance *instance)
+{
+	struct orma_probe *probe = instance->probe;
+	uint64_t completion;
+
+	if (instance->waiting.size == 0)
+		return;
+	if (probe->ops->flush)
+		probe->ops->flush(instance);
+	orma_data_source_flush_thread(probe->source, instance->idx);
+	for (size_t at = 0; at < instance->waiting.size; at += sizeof(completion)) {
+		memcpy(&completion, instance->waiting.data + at, sizeof(completion));
+		orma_data_source_complete(probe->source, completion);
+	}
+	instance->waiting.size = 0;
+}
+
+/* Returns true when the completion waits for the end of a run. Without memory it does not: the rest
+ * of the run then comes after the flush. */
+static bool wait_for_run(struct orma_probe_instance *instance, uint64_t completion)
+{
+	return instance->is_unfinished &&
+	       orma_base_buf_append(&instance->waiting, &completion, sizeof(completion)) == 0;
+}
+
 static void run(struct orma_probe_instance *instance)
 {
 	struct orma_probe *probe = instance->probe;
 	uint64_t begin_ns = orma_self_begin(probe->self);
 
+	instance->is_due_now = instance->is_unfinished = false;
+	instance->turn_end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + probe->turn_ns;
 	probe->ops->run(instance);
 	orma_self_end(probe->self, probe->ops->name, begin_ns);
-	instance->is_due_now = false;
-	if (instance->period_ms == 0)
+	if (instance->is_unfinished) {
+		arm(instance, orma_base_clock_ns(CLOCK_MONOTONIC));
+		return;
+	}
+	complete_waiting(instance);
+	if (instance->period_ms == 0 || instance->is_due_now || instance->is_stopping)
 		return;
 	arm(instance,
 	    orma_probe_next_run_ns(orma_base_clock_ns(CLOCK_MONOTONIC), instance->period_ms));
@@ -104,6 +140,9 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
 
 	if (!instance)
 		return ORMA_COMPLETE;
+	instance->is_stopping = true;
+	if (wait_for_run(instance, from->completion))
+		return ORMA_POSTPONE;
 	orma_base_timer_disarm(&instance->timer);
 	instance->is_due_now = false;
 	return probe->ops->begin_stop ? probe->ops->begin_stop(instance, from->completion)
@@ -121,6 +160,8 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *from
 		orma_base_timer_disarm(&instance->timer);
 		run(instance);
 	}
+	if (instance && wait_for_run(instance, from->completion))
+		return ORMA_POSTPONE;
 	if (instance && probe->ops->flush)
 		probe->ops->flush(instance);
 	if (instance && probe->ops->begin_flush)
@@ -149,6 +190,7 @@ static void on_destroy(void *ctx, const struct orma_instance *from)
 	orma_base_timer_disarm(&instance->timer);
 	if (probe->ops->destroy)
 		probe->ops->destroy(instance);
+	orma_base_buf_done(&instance->waiting);
 	orma_base_free(instance);
 }
 
@@ -182,6 +224,7 @@ int orma_probe_make(const struct orma_probe_ops *ops, const struct orma_probe_en
 	probe->ops = ops;
 	probe->loop = env->loop;
 	probe->self = env->self;
+	probe->turn_ns = env->turn_ns ? env->turn_ns : ORMA_PROBE_TURN_NS;
 	int r = ops->open(probe, env);
 	if (r >= 0)
 		r = register_source(probe);

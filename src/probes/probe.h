@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/loop.h"
 
@@ -37,7 +38,11 @@ struct orma_probe_env {
 	struct orma_self_trace *self;
 	/* Finds the functions that read the journal; NULL = orma_journal_library_load(). */
 	orma_journal_load_fn *load_journal;
+	uint64_t turn_ns; /* how long a run may take; 0 = ORMA_PROBE_TURN_NS */
 };
+
+/* A turn of the loop has this much time for a run: ftrace's buffers and the service wait meanwhile. */
+#define ORMA_PROBE_TURN_NS (4 * ORMA_NS_PER_MS)
 
 /* --- for users of probes ---------------------------------------------------------------------- */
 
@@ -77,7 +82,7 @@ struct orma_probe_ops {
 	/* Returns true when there is work to be done in the loop's next turn. */
 	bool (*start)(struct orma_probe_instance *instance);
 	/* Does the work that is due: once soon after the start, then every period_ms. NULL = there is never such
-	 * work. */
+	 * work. Long work ends when orma_probe_is_turn_over() says so, and sets is_unfinished. */
 	void (*run)(struct orma_probe_instance *instance);
 	/* Writes what is not written yet, before a flush is acknowledged; may be NULL. */
 	void (*flush)(struct orma_probe_instance *instance);
@@ -98,6 +103,7 @@ struct orma_probe {
 	struct orma_loop *loop;
 	struct orma_self_trace *self;
 	struct orma_data_source *source;
+	uint64_t turn_ns;
 };
 
 /* The first member of the struct of each probe's instances; one for each session. */
@@ -108,6 +114,13 @@ struct orma_probe_instance {
 	/* A start or orma_probe_run_soon() has asked for the next run. A flush runs it without
 	 * waiting for the timer. */
 	bool is_due_now;
+	/* The last run has more to do. The next turn continues it, and flushes and a stop wait for its
+	 * end. Not for probes with begin_flush or begin_stop. */
+	bool is_unfinished;
+	bool is_stopping;
+	uint64_t turn_end_ns; /* CLOCK_MONOTONIC */
+	struct orma_buf
+		waiting; /* completions (uint64_t) of flushes and of a stop, in their order */
 	struct orma_timer timer;
 };
 
@@ -115,6 +128,11 @@ int orma_probe_make(const struct orma_probe_ops *ops, const struct orma_probe_en
 		    struct orma_probe **ret);
 /* Runs the instance in the loop's next turn. */
 void orma_probe_run_soon(struct orma_probe_instance *instance);
+/* The current run has used its time. */
+static inline bool orma_probe_is_turn_over(const struct orma_probe_instance *instance)
+{
+	return orma_base_clock_ns(CLOCK_MONOTONIC) >= instance->turn_end_ns;
+}
 /* Runs it at this time on CLOCK_MONOTONIC. */
 void orma_probe_run_at(struct orma_probe_instance *instance, uint64_t deadline_ns);
 /* The next multiple of the period after `now_ns`. */

@@ -7,10 +7,7 @@
  * ftrace, each poll would have to list every task folder).
  */
 #include <errno.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "probes/probe_text.h"
@@ -89,64 +86,74 @@ int orma_probes_process_read_leader(struct orma_probes_process_instance *instanc
 	return ret->tgid == (int64_t)pid ? 0 : -ESRCH;
 }
 
-static void scan_threads(struct orma_probes_process_instance *instance, uint32_t pid,
-			 bool is_namespaced)
+static void scan_thread(struct orma_probes_process_instance *instance, int tasks, uint32_t pid,
+			uint32_t tid)
 {
-	struct orma_probes_process_probe *probe = instance->probe;
+	struct orma_buf *buf = &instance->probe->other_text;
 	char path[ORMA_PROBES_PATH_BYTES], comm_buf[ORMA_PROBES_COMM_BYTES];
-	ORMA_AUTO(orma_base_fd_closep)
-	int tasks = orma_probes_dir_open(probe->proc_fd, orma_probes_path(path, "", pid, "/task"));
-	if (tasks < 0 || orma_probes_dir_numbers(tasks, ".", "", &probe->tids) < 0)
-		return;
-	for (size_t i = 0; i < probe->tids.count; i++) {
-		uint32_t tid = probe->tids.items[i];
-		struct orma_probes_process_status status, *ids = NULL;
-		struct orma_str text, comm = {0};
-		if (tid == pid)
-			continue;
-		if (is_namespaced &&
-		    orma_probes_file_read_record(tasks, orma_probes_path(path, "", tid, "/status"),
-						 &probe->other_text, &text) == 0) {
-			orma_probes_process_status_parse(text, &status, NULL);
-			ids = &status;
-			comm = orma_probes_process_unescape(status.name, comm_buf);
-		} else if (instance->config.thread_names && !is_namespaced &&
-			   orma_probes_file_read_record(tasks,
-							orma_probes_path(path, "", tid, "/comm"),
-							&probe->other_text, &text) == 0 &&
-			   text.size > 0) {
-			/* The file contains the name without escapes, and a newline. */
-			comm = (struct orma_str){text.data, text.size - 1};
-		}
-		if (!instance->config.thread_names)
-			comm.size = 0;
-		orma_probes_process_write_thread(instance, tid, pid, ids, comm);
+	struct orma_probes_process_status status, *ids = NULL;
+	struct orma_str text, comm = {0};
+
+	if (instance->is_namespaced &&
+	    orma_probes_file_read_record(tasks, orma_probes_path(path, "", tid, "/status"), buf,
+					 &text) == 0) {
+		orma_probes_process_status_parse(text, &status, NULL);
+		ids = &status;
+		comm = orma_probes_process_unescape(status.name, comm_buf);
+	} else if (instance->config.thread_names && !instance->is_namespaced &&
+		   orma_probes_file_read_record(tasks, orma_probes_path(path, "", tid, "/comm"),
+						buf, &text) == 0 &&
+		   text.size > 0) {
+		/* The file contains the name without escapes, and a newline. */
+		comm = (struct orma_str){text.data, text.size - 1};
 	}
+	if (!instance->config.thread_names)
+		comm.size = 0;
+	orma_probes_process_write_thread(instance, tid, pid, ids, comm);
 }
 
-void orma_probes_process_scan(struct orma_probes_process_instance *instance)
+/* Writes the record of the process, and lists its threads. */
+static void scan_process(struct orma_probes_process_instance *instance, uint32_t pid)
 {
-	struct orma_probes_process_probe *probe = instance->probe;
 	struct orma_probes_process_status status;
-	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
-	if (orma_probes_dir_numbers(probe->proc_fd, ".", "", &probe->pids) < 0)
+	char path[ORMA_PROBES_PATH_BYTES];
+
+	if (orma_probes_process_read_leader(instance, pid, &status, NULL))
 		return;
-	for (size_t i = 0; i < probe->pids.count; i++) {
-		uint32_t pid = probe->pids.items[i];
-		if (orma_probes_process_read_leader(instance, pid, &status, NULL))
-			continue;
-		struct orma_probes_process *process = orma_probes_process_get(instance, pid);
-		if (!process)
-			continue;
-		process->generation = instance->generation;
-		orma_probes_process_record(instance, pid, process, &status, NULL);
-		scan_threads(instance, pid, status.nspid.size > 0);
+	struct orma_probes_process *process = orma_probes_process_get(instance, pid);
+	if (!process)
+		return;
+	process->generation = instance->generation;
+	instance->is_namespaced = status.nspid.size > 0;
+	orma_probes_process_record(instance, pid, process, &status, NULL);
+	/* The list is empty when the process has ended. */
+	(void)orma_probes_dir_numbers(instance->probe->proc_fd,
+				      orma_probes_path(path, "", pid, "/task"), "",
+				      &instance->tids);
+}
+
+bool orma_probes_process_scan(struct orma_probes_process_instance *instance, uint32_t pid)
+{
+	struct orma_probes_numbers *tids = &instance->tids;
+	char path[ORMA_PROBES_PATH_BYTES];
+
+	if (tids->count == 0)
+		scan_process(instance, pid);
+	/* Most processes have one thread, which is in their record. */
+	if (tids->count > 1) {
+		ORMA_AUTO(orma_base_fd_closep)
+		int tasks = orma_probes_dir_open(instance->probe->proc_fd,
+						 orma_probes_path(path, "", pid, "/task"));
+		while (tasks >= 0 && instance->next_tid < tids->count) {
+			uint32_t tid = tids->items[instance->next_tid++];
+			if (tid != pid)
+				scan_thread(instance, tasks, pid, tid);
+			if (instance->next_tid % ORMA_PROBES_PROCESS_CLOCK_STEP == 0 &&
+			    instance->next_tid < tids->count &&
+			    orma_probe_is_turn_over(&instance->base))
+				return false;
+		}
 	}
-	for (size_t i = 0; instance->config.fds && i < probe->pids.count; i++) {
-		struct orma_probes_process *process =
-			orma_base_map_get(&instance->processes, probe->pids.items[i]);
-		if (process)
-			orma_probes_process_write_values(instance, probe->pids.items[i], process);
-	}
-	orma_probes_process_packet_end(instance);
+	tids->count = instance->next_tid = 0;
+	return true;
 }

@@ -120,6 +120,7 @@ static void end_records(struct orma_probes_process_instance *instance)
 static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t count)
 {
 	struct orma_probes_process_instance *instance = ctx;
+	uint64_t begin_ns = instance->begin_ns; /* a scan or poll may be under way */
 
 	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
 	if (instance->config.poll_ms == 0 && instance->processes.count > UNPOLLED_PROCESSES_MAX)
@@ -127,6 +128,7 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 	for (size_t i = 0; i < count; i++)
 		record_task(instance, &tasks[i]);
 	end_records(instance);
+	instance->begin_ns = begin_ns;
 }
 
 void orma_probes_process_listen(struct orma_probes_process_instance *instance)

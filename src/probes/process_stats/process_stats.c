@@ -5,7 +5,9 @@
  * Owns the instances, one per session. They share their buffers, because everything runs on the
  * loop's thread. A scan reads all processes and threads. If the configuration asks for scans, there
  * is one at the start and one after each clearing of the incremental state. A poll reads values
- * that change, at the start and then every period. Rejected: sharing the result of a poll between
+ * that change, at the start and then every period. Both go through a list of processes step by step, and
+ * continue in the next turn of the loop when they have used their time; a packet does not outlast a turn.
+ * Rejected: sharing the result of a poll between
  * sessions, since two sessions with the same period are rare.
  */
 #include <errno.h>
@@ -32,16 +34,6 @@ static struct orma_probes_process_probe *to_probe(struct orma_probe *base)
 	return ORMA_CONTAINER_OF(base, struct orma_probes_process_probe, base);
 }
 
-static void scan(struct orma_probes_process_instance *instance)
-{
-	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-
-	orma_probes_process_scan(instance);
-	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	instance->scan_again_ns = end_ns + SCAN_PAUSE_FACTOR * (end_ns - begin_ns);
-	instance->is_scan_due = false;
-}
-
 static int setup(struct orma_probe_instance *base, const void *config, size_t size)
 {
 	struct orma_probes_process_instance *instance = to_instance(base);
@@ -60,25 +52,123 @@ static bool start(struct orma_probe_instance *base)
 	struct orma_probes_process_instance *instance = to_instance(base);
 
 	instance->is_scan_due = instance->config.scan_on_start;
-	instance->is_poll_due = base->period_ms > 0;
 	orma_probes_process_listen(instance);
-	return instance->is_scan_due || instance->is_poll_due;
+	return instance->is_scan_due || base->period_ms > 0;
+}
+
+/* ---- runs ---- */
+
+static bool begin_scan(struct orma_probes_process_instance *instance)
+{
+	instance->scan_begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (!instance->is_scan_due || instance->scan_begin_ns < instance->scan_again_ns)
+		return false;
+	instance->is_scan_due = false;
+	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
+	return orma_probes_dir_numbers(instance->probe->proc_fd, ".", "", &instance->pids) == 0;
+}
+
+static void end_scan(struct orma_probes_process_instance *instance)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+	orma_probes_process_packet_end(instance);
+	instance->scan_again_ns = end_ns + SCAN_PAUSE_FACTOR * (end_ns - instance->scan_begin_ns);
+}
+
+static enum orma_probes_process_step begin_poll(struct orma_probes_process_instance *instance)
+{
+	return instance->base.period_ms > 0 && orma_probes_process_poll_begin(instance) == 0
+		       ? ORMA_PROCESS_READ
+		       : ORMA_PROCESS_IDLE;
+}
+
+/* Completes a step, and returns the next one. */
+static enum orma_probes_process_step next_step(struct orma_probes_process_instance *instance)
+{
+	switch (instance->step) {
+	case ORMA_PROCESS_IDLE:
+		return begin_scan(instance) ? ORMA_PROCESS_SCAN : begin_poll(instance);
+	case ORMA_PROCESS_SCAN:
+		if (instance->config.fds)
+			return ORMA_PROCESS_SCAN_FDS;
+		__attribute__((fallthrough));
+	case ORMA_PROCESS_SCAN_FDS:
+		end_scan(instance);
+		return begin_poll(instance);
+	case ORMA_PROCESS_READ:
+		return ORMA_PROCESS_WRITE;
+	case ORMA_PROCESS_WRITE:
+		orma_probes_process_poll_end(instance);
+		break;
+	}
+	return ORMA_PROCESS_IDLE;
+}
+
+/* Does the current step for one process. Returns false when the turn of the loop is over before it
+ * is done. */
+static bool do_step(struct orma_probes_process_instance *instance, uint32_t pid)
+{
+	struct orma_probes_process *process;
+
+	switch (instance->step) {
+	case ORMA_PROCESS_SCAN:
+		return orma_probes_process_scan(instance, pid);
+	case ORMA_PROCESS_READ:
+		orma_probes_process_poll(instance, pid);
+		return true;
+	default:
+		process = orma_base_map_get(&instance->processes, pid);
+	}
+	if (process && process->generation == instance->generation &&
+	    (instance->step == ORMA_PROCESS_SCAN_FDS || process->changed ||
+	     !process->is_without_memory))
+		orma_probes_process_write_values(instance, pid, process);
+	return true;
+}
+
+/* Continues until the scan or poll is complete or the turn of the loop is over. */
+static void work(struct orma_probes_process_instance *instance)
+{
+	for (;;) {
+		if (instance->next_pid == instance->pids.count ||
+		    instance->step == ORMA_PROCESS_IDLE) {
+			instance->step = next_step(instance);
+			instance->next_pid = 0;
+			if (instance->step == ORMA_PROCESS_IDLE)
+				return;
+			continue;
+		}
+		if (!do_step(instance, instance->pids.items[instance->next_pid]))
+			return;
+		if (++instance->next_pid % ORMA_PROBES_PROCESS_CLOCK_STEP == 0 &&
+		    orma_probe_is_turn_over(&instance->base))
+			return;
+	}
+}
+
+/* When there are no polls, only a scan can write the names of the processes again. A scan that
+ * would come too early is done with a later poll. */
+static void scan_again(struct orma_probes_process_instance *instance)
+{
+	if (orma_base_clock_ns(CLOCK_MONOTONIC) >= instance->scan_again_ns)
+		orma_probe_run_soon(&instance->base);
+	else if (instance->base.period_ms == 0)
+		orma_probe_run_at(&instance->base, instance->scan_again_ns);
 }
 
 static void run(struct orma_probe_instance *base)
 {
 	struct orma_probes_process_instance *instance = to_instance(base);
 
-	if (instance->is_scan_due &&
-	    (base->is_due_now || orma_base_clock_ns(CLOCK_MONOTONIC) >= instance->scan_again_ns))
-		scan(instance);
-	if (instance->is_poll_due)
-		orma_probes_process_poll(instance);
-	instance->is_poll_due = base->period_ms > 0;
+	work(instance);
+	/* Between two turns, tasks that ftrace sees may be written. */
+	orma_probes_process_packet_end(instance);
+	base->is_unfinished = instance->step != ORMA_PROCESS_IDLE;
+	if (!base->is_unfinished && instance->is_scan_due)
+		scan_again(instance);
 }
 
-/* When there are no polls, only a scan can write the names of the processes again. A scan that
- * would come too early is done with a later poll. */
 static void clear(struct orma_probe_instance *base)
 {
 	struct orma_probes_process_instance *instance = to_instance(base);
@@ -87,10 +177,8 @@ static void clear(struct orma_probe_instance *base)
 	if (!instance->config.scan_on_start)
 		return;
 	instance->is_scan_due = true;
-	if (orma_base_clock_ns(CLOCK_MONOTONIC) >= instance->scan_again_ns)
-		orma_probe_run_soon(base);
-	else if (base->period_ms == 0)
-		orma_probe_run_at(base, instance->scan_again_ns);
+	if (instance->step == ORMA_PROCESS_IDLE)
+		scan_again(instance);
 }
 
 static void destroy(struct orma_probe_instance *base)
@@ -100,6 +188,8 @@ static void destroy(struct orma_probe_instance *base)
 	orma_sightings_unlisten(instance->seen, &instance->listener);
 	orma_sightings_put(instance->seen);
 	orma_probes_process_forget_all(instance);
+	orma_probes_numbers_done(&instance->pids);
+	orma_probes_numbers_done(&instance->tids);
 }
 
 /* Half of the descriptors that this process may have. The other half is for everything else. */
@@ -131,8 +221,11 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	probe->kept_fd_max = kept_fd_max();
 	probe->sightings = env->sightings;
 	probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
-	probe->has_schedstat = probe->proc_fd >= 0 && counts_time_of_threads(probe);
-	return probe->proc_fd;
+	if (probe->proc_fd < 0)
+		return probe->proc_fd;
+	probe->has_schedstat = counts_time_of_threads(probe);
+	probe->has_last_pid = orma_probes_process_has_last_pid(probe);
+	return 0;
 }
 
 static void close_probe(struct orma_probe *base)
@@ -142,8 +235,6 @@ static void close_probe(struct orma_probe *base)
 	orma_base_fd_close(probe->proc_fd);
 	orma_base_buf_done(&probe->status_text);
 	orma_base_buf_done(&probe->other_text);
-	orma_probes_numbers_done(&probe->pids);
-	orma_probes_numbers_done(&probe->tids);
 	orma_probes_numbers_done(&probe->fds);
 }
 

@@ -14,6 +14,7 @@
 #define ORMA_PROBES_PROCESS_POLL_MS_MIN 100
 #define ORMA_PROBES_PROCESS_GUARDS_MAX  16384 /* files of processes that stay open */
 #define ORMA_PROBES_GUARD_FILES         2
+#define ORMA_PROBES_PROCESS_CLOCK_STEP  16 /* processes or threads between two looks at the clock */
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
 	32768 /* a packet that has this much is followed by another */
 #define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* limit per process; the rest is cut off */
@@ -35,17 +36,27 @@ int orma_probes_process_config_parse(const void *config, size_t size,
 struct orma_probes_process {
 	uint32_t generation;    /* the last poll that found it */
 	bool is_in_tree;        /* its record was written */
+	bool is_listed;         /* in instance->pids */
 	bool is_without_memory; /* a kernel thread or zombie: not worth reading again */
 	uint64_t comm_hash;     /* the name in the written record */
 	uint32_t cached;        /* bit per value: written, and sample.values has it */
 	uint32_t changed;       /* bit per value: to be written in this poll */
 	struct orma_probes_process_sample sample;
 	struct orma_probes_numbers fds; /* descriptors that were written, as of the last poll */
-	/* The guard (process_poll.c). */
+	/* The guard (process_guard.c). */
 	int guard_fds[ORMA_PROBES_GUARD_FILES]; /* -1 = not open */
-	bool has_one_thread;                    /* as far as known, and the kernel has schedstat */
+	uint64_t guard_hashes[ORMA_PROBES_GUARD_FILES];
+	bool has_one_thread; /* as far as known, and the kernel has schedstat */
 	uint32_t polls_asleep;
-	uint64_t guard_hash;
+};
+
+/* A scan or poll does a step for each process of its list, and then the next step. */
+enum orma_probes_process_step {
+	ORMA_PROCESS_IDLE,
+	ORMA_PROCESS_SCAN,     /* write records of processes and threads */
+	ORMA_PROCESS_SCAN_FDS, /* write the descriptors */
+	ORMA_PROCESS_READ,     /* poll: read the values, and write records of what is new */
+	ORMA_PROCESS_WRITE,    /* poll: write the values */
 };
 
 enum orma_probes_process_packet { ORMA_PROCESS_NO_PACKET, ORMA_PROCESS_TREE, ORMA_PROCESS_STATS };
@@ -57,21 +68,36 @@ struct orma_probes_process_probe {
 	struct orma_sightings_list *sightings;
 	uint32_t kept_fd_count, kept_fd_max; /* guards of all instances */
 	bool has_schedstat;
+	bool has_last_pid; /* the kernel tells the last id that it gave, and /proc shows the same ids */
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
 	struct orma_buf status_text, other_text;
-	struct orma_probes_numbers pids, tids, fds;
+	struct orma_probes_numbers fds;
 };
 
 struct orma_probes_process_instance {
 	struct orma_probe_instance base; /* first */
 	struct orma_probes_process_probe *probe;
 	struct orma_probes_process_config config;
-	bool is_scan_due;          /* in the next run */
-	bool is_poll_due;          /* in the next run */
-	uint64_t scan_again_ns;    /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
+	bool is_scan_due;
+	uint64_t scan_begin_ns,
+		scan_again_ns;     /* CLOCK_MONOTONIC: a clearing repeats the scan no earlier */
 	struct orma_map processes; /* by pid */
 	uint32_t generation;
-	uint32_t polls_cached;       /* since the cache was emptied */
+	uint32_t polls_cached; /* since the cache was emptied */
+
+	/* The scan or poll that is under way, over several turns of the loop. */
+	enum orma_probes_process_step step;
+	struct orma_probes_numbers pids; /* stays for the next poll; in no order */
+	size_t next_pid;                 /* index */
+	struct orma_probes_numbers tids; /* threads of the process that a scan writes */
+	size_t next_tid;
+	bool is_namespaced; /* that process is in a namespace of ids */
+	bool has_reclaimed; /* the kernel has taken pages since the last poll, as far as known */
+	uint64_t reclaim_hash;
+	/* New processes (process_find.c): the last id as of this poll and the one before. */
+	uint64_t last_pid, earlier_last_pid;
+	uint32_t polls_unlisted;
+
 	struct orma_sightings *seen; /* by ftrace in the same session; NULL = nobody tells */
 	struct orma_sightings_listener listener;
 
@@ -94,7 +120,7 @@ void orma_probes_process_close_guard(struct orma_probes_process_probe *probe,
 /* Makes an entry as if it were new. */
 void orma_probes_process_restart(struct orma_probes_process_probe *probe,
 				 struct orma_probes_process *process);
-/* Frees the entries of processes that the current poll did not find. */
+/* Frees the entries of processes that the current poll did not find, and takes them from the list. */
 void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance);
 /* Counts a poll, and empties the cache of written values when its time is over. */
 void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance);
@@ -104,8 +130,9 @@ void orma_probes_process_forget_all(struct orma_probes_process_instance *instanc
 
 /* ---- reading (process_scan.c) ---- */
 
-/* Writes records of all processes and threads. */
-void orma_probes_process_scan(struct orma_probes_process_instance *instance);
+/* Writes the records of a process and its threads. Returns false when the turn of the loop is over
+ * before the last thread. */
+bool orma_probes_process_scan(struct orma_probes_process_instance *instance, uint32_t pid);
 /* Reads /proc/PID<name>. 0 or -errno. */
 int orma_probes_process_read_file(struct orma_probes_process_probe *probe, uint32_t pid,
 				  const char *name, struct orma_buf *buf, struct orma_str *ret);
@@ -129,8 +156,38 @@ bool orma_probes_process_is_news(const struct orma_probes_process *process,
 
 /* ---- polling (process_poll.c) ---- */
 
-/* Writes the values that changed, and before them records of processes that are new. */
-void orma_probes_process_poll(struct orma_probes_process_instance *instance);
+/* Lists the processes. 0 or -errno. */
+int orma_probes_process_poll_begin(struct orma_probes_process_instance *instance);
+/* Reads the files of a process, and writes its record if it is new. */
+void orma_probes_process_poll(struct orma_probes_process_instance *instance, uint32_t pid);
+/* Forgets processes that have ended. */
+void orma_probes_process_poll_end(struct orma_probes_process_instance *instance);
+
+/* ---- new processes (process_find.c) ---- */
+
+/* Makes instance->pids the processes that there are now. 0 or -errno. */
+int orma_probes_process_find(struct orma_probes_process_instance *instance);
+/* Does the kernel tell the last id that it gave, in the namespace that /proc shows? */
+bool orma_probes_process_has_last_pid(struct orma_probes_process_probe *probe);
+
+/* ---- guards (process_guard.c) ---- */
+
+/* The files of a process that must be read. */
+enum orma_probes_process_news {
+	ORMA_PROCESS_NO_NEWS,
+	ORMA_PROCESS_ADJUSTMENT, /* oom_score_adj */
+	ORMA_PROCESS_NEWS,       /* everything */
+};
+
+/* Finds out whether the kernel has taken pages from processes since the last poll. */
+void orma_probes_process_look_for_reclaim(struct orma_probes_process_instance *instance);
+/* `ret` is the text of stat if that is the guard, empty if the guard cannot be read. */
+enum orma_probes_process_news
+orma_probes_process_read_guard(struct orma_probes_process_instance *instance, uint32_t pid,
+			       struct orma_probes_process *process, struct orma_str *ret);
+/* A process with one thread has a cheaper guard. */
+void orma_probes_process_choose_guard(struct orma_probes_process_probe *probe,
+				      struct orma_probes_process *process, uint64_t thread_count);
 
 /* ---- tasks that ftrace has seen (process_sighted.c) ---- */
 

@@ -40,6 +40,7 @@ void orma_probes_process_restart(struct orma_probes_process_probe *probe,
 	orma_probes_process_close_guard(probe, process);
 	orma_probes_numbers_done(&process->fds);
 	*process = (struct orma_probes_process){.generation = process->generation,
+						.is_listed = process->is_listed,
 						.guard_fds = {-1, -1}};
 }
 
@@ -79,6 +80,17 @@ struct orma_probes_process *orma_probes_process_get(struct orma_probes_process_i
 	return process;
 }
 
+static void keep_known(struct orma_probes_process_instance *instance)
+{
+	struct orma_probes_numbers *pids = &instance->pids;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < pids->count; i++)
+		if (orma_base_map_get(&instance->processes, pids->items[i]))
+			pids->items[kept++] = pids->items[i];
+	pids->count = kept;
+}
+
 void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance)
 {
 	struct orma_probes_numbers *gone = &instance->probe->fds;
@@ -95,6 +107,8 @@ void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance
 	for (size_t i = 0; i < gone->count; i++)
 		process_free(instance->probe,
 			     orma_base_map_remove(&instance->processes, gone->items[i]));
+	if (gone->count > 0)
+		keep_known(instance);
 }
 
 void orma_probes_process_expire_cache(struct orma_probes_process_instance *instance)

@@ -349,6 +349,8 @@ __attribute__((unused)) static void fake_open(fake_probe_fn *probe_new)
 	fake_env.proc_path = fake_proc_path;
 	fake_env.sys_path = fake_sys_path;
 	fake_env.sightings = fake_sightings;
+	if (fake_env.turn_ns == 0)
+		fake_env.turn_ns = UINT64_C(1) << 62; /* a run is one turn, on a slow machine too */
 	CHECK_INT(probe_new(&fake_env, &fake_probe), 0);
 }
 
@@ -369,7 +371,9 @@ __attribute__((unused)) static void fake_close(void)
 /* Does the next periodic work of instance 0 at once. */
 __attribute__((unused)) static void fake_run(void)
 {
-	fake_probe->ops->run(fake_source.instance_ctx[0]);
+	struct orma_probe_instance *instance = fake_source.instance_ctx[0];
+	instance->turn_end_ns = UINT64_MAX;
+	fake_probe->ops->run(instance);
 }
 
 /* Runs the loop until there are this many packets. */

@@ -76,6 +76,13 @@ static struct orma_probes_process_instance *instance(uint32_t idx)
 	return fake_source.instance_ctx[idx];
 }
 
+/* Polls at once, in one turn of the loop. */
+static void poll(uint32_t idx)
+{
+	instance(idx)->base.turn_end_ns = UINT64_MAX;
+	fake_probe->ops->run(&instance(idx)->base);
+}
+
 static const char *tree_text(size_t at)
 {
 	struct orma_pb_trace_packet *packet = fake_packet(at);
@@ -253,16 +260,16 @@ ORMA_TEST(values_are_written_when_they_change_and_when_the_cache_expires)
 	fake_open(orma_probe_process_stats_new);
 	put_person(&person);
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 4000"));
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 0);
 	person.memory = "VmSize:\t100 kB\nVmRSS:\t51 kB\nVmSwap:\t3 kB\n";
 	put_person(&person);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0), "processes { pid: 10 vm_rss_kb: 51 vm_swap_kb: 3 }");
-	orma_probes_process_poll(instance(0)); /* the fourth poll; the cache is emptied after it */
+	poll(0); /* the fourth poll; the cache is emptied after it */
 	CHECK_INT(fake_packet_count, 1);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK_STR(stats_text(1), "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 51 vm_swap_kb: 3 "
 				 "oom_score_adj: -17 }");
@@ -275,7 +282,7 @@ ORMA_TEST(without_a_cache_time_every_poll_writes_everything)
 	put_person(&cat);
 	start_polling(CONFIG("proc_stats_poll_ms: 1000"));
 	for (int i = 0; i < 3; i++)
-		orma_probes_process_poll(instance(0));
+		poll(0);
 	CHECK_INT(fake_packet_count, 3);
 	fake_close();
 }
@@ -290,8 +297,8 @@ ORMA_TEST(another_program_in_the_same_process_is_recorded_anew)
 	person.cmdline = "/bin/dog";
 	person.cmdline_size = 9;
 	put_person(&person);
-	orma_probes_process_poll(instance(0));
-	orma_probes_process_poll(instance(0));
+	poll(0);
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(tree_text(0), "processes { pid: 10 ppid: 1 cmdline: \"/bin/dog\" uid: 1000 } "
 				"threads { tid: 10 tgid: 10 }");
@@ -307,11 +314,11 @@ ORMA_TEST(an_id_that_was_free_in_between_starts_from_nothing)
 	snprintf(from, sizeof(from), "%s/proc/10", fake_root);
 	snprintf(to, sizeof(to), "%s/away", fake_root);
 	CHECK_INT(rename(from, to), 0);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 0);
 	CHECK_INT(instance(0)->processes.count, 0);
 	CHECK_INT(rename(to, from), 0);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	fake_close();
 }
@@ -331,7 +338,7 @@ ORMA_TEST(a_kernel_thread_is_not_read_again_but_its_run_time_is)
 	CHECK_STR(stats_text(1), "processes { pid: 2 runtime_user_mode: 1500000000 "
 				 "runtime_kernel_mode: 250000000 }");
 	fake_remove("proc/2/status");
-	orma_probes_process_poll(instance(1));
+	poll(1);
 	CHECK_INT(fake_packet_count, 3);
 	fake_close();
 }
@@ -375,13 +382,13 @@ ORMA_TEST(descriptors_are_resolved_once_until_the_cache_expires)
 			     "resolve_process_fds: true"));
 	fake_flush(1);
 	fake_forget_packets();
-	orma_probes_process_poll(instance(1));
+	poll(1);
 	CHECK_INT(fake_packet_count, 0);
 	/* Closed, seen as closed, and opened again: it may be another file. */
 	fake_remove("proc/10/fd/12");
-	orma_probes_process_poll(instance(1));
+	poll(1);
 	CHECK_INT(symlink("/tmp/file", path), 0);
-	orma_probes_process_poll(instance(1));
+	poll(1);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0), "processes { pid: 10 fds { fd: 12 path: \"/tmp/file\" } }");
 	fake_close();
@@ -420,7 +427,7 @@ ORMA_TEST(clearing_makes_everything_be_written_again)
 	put_person(&cat);
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 9000"));
 	fake_clear(0);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK(fake_packet(0)->incremental_state_cleared);
 	CHECK(fake_packet(0)->process_tree != NULL);
@@ -494,12 +501,12 @@ ORMA_TEST(a_loss_in_the_middle_of_a_poll_makes_everything_be_written_again)
 	person.memory = "VmSize:\t100 kB\nVmRSS:\t99 kB\n";
 	put_person(&person);
 	fake_source.needs_state = 1;
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK(fake_packet(0)->incremental_state_cleared);
 	CHECK_STR(stats_text(0),
 		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 99 oom_score_adj: -17 }");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK(fake_packet(1)->process_tree != NULL);
 	fake_close();
@@ -648,8 +655,6 @@ ORMA_TEST(every_allocation_may_fail)
 		/* The state is as after the start. */
 		orma_base_buf_done(&probe->status_text);
 		orma_base_buf_done(&probe->other_text);
-		orma_probes_numbers_done(&probe->pids);
-		orma_probes_numbers_done(&probe->tids);
 		orma_probes_numbers_done(&probe->fds);
 		probe->status_text = probe->other_text = (struct orma_buf){0};
 	}
@@ -692,16 +697,16 @@ ORMA_TEST(a_process_that_sleeps_is_read_again_when_its_guard_changes)
 	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
 	put_memory("VmSize:\t100 kB\nVmRSS:\t60 kB\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 0);
 	fake_put("proc/10/statm", "25 15 3 1 0 8 0\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0), "processes { pid: 10 vm_rss_kb: 60 }");
 	/* Another process may set the adjustment of one that sleeps. */
 	fake_put("proc/10/oom_score_adj", "5\n");
 	for (int i = 0; i < 15; i++)
-		orma_probes_process_poll(instance(0));
+		poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK_STR(stats_text(1), "processes { pid: 10 oom_score_adj: 5 }");
 	fake_close();
@@ -713,14 +718,14 @@ ORMA_TEST(known_values_of_a_process_that_sleeps_are_repeated_after_the_cache_tim
 	put_person(&cat);
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 record_process_runtime: true"));
 	fake_remove("proc/10/status");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0),
 		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 50 oom_score_adj: -17 "
 		  "runtime_user_mode: 1500000000 runtime_kernel_mode: 250000000 }");
 	put_person(&cat);
 	fake_clear(0);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 3);
 	CHECK(strstr(tree_text(1), "pid: 10") != NULL);
 	CHECK_STR(stats_text(2), stats_text(0));
@@ -743,7 +748,7 @@ ORMA_TEST(a_guard_of_a_process_that_has_ended_is_closed_and_its_id_starts_from_n
 	other.cmdline = NULL;
 	other.cmdline_size = 0;
 	put_person(&other);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 2);
 	CHECK(strstr(tree_text(0), "cmdline: \"other\"") != NULL);
 	CHECK(strstr(stats_text(1), "vm_size_kb: 100") != NULL);
@@ -773,31 +778,73 @@ ORMA_TEST(run_times_of_a_process_with_one_thread_are_read_when_its_thread_has_ru
 			     "record_process_runtime: true"));
 	struct orma_probes_process_probe *probe = (void *)fake_probe;
 	CHECK(process_of(10)->has_one_thread);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(probe->kept_fd_count, 2);
 	CHECK_INT(fake_packet_count, 0);
 	put_stat(200, 1);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 0);
 	fake_put("proc/10/schedstat", "2000 0 2\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_STR(stats_text(0), "processes { pid: 10 runtime_user_mode: 2000000000 }");
 	/* The pages of a process may be taken away while it sleeps. */
 	put_memory("VmSize:\t100 kB\nVmRSS:\t7 kB\n");
 	fake_put("proc/10/statm", "25 2 3 1 0 8 0\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_STR(stats_text(1), "processes { pid: 10 vm_rss_kb: 7 }");
 	/* Another thread may run while the first one sleeps. */
 	put_stat(200, 2);
 	fake_put("proc/10/schedstat", "3000 0 3\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK(!process_of(10)->has_one_thread);
 	CHECK_INT(probe->kept_fd_count, 0);
 	put_stat(300, 2);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_STR(stats_text(2), "processes { pid: 10 runtime_user_mode: 3000000000 }");
 	CHECK_INT(probe->kept_fd_count, 1);
+	fake_close();
+}
+
+ORMA_TEST(pages_of_a_process_that_sleeps_are_counted_again_when_the_kernel_has_reclaimed_some)
+{
+	fake_put("proc/self/schedstat", "5000 0 1\n");
+	fake_put("proc/vmstat", "pgsteal_kswapd 3\npgsteal_anon 1\npgsteal_file 2\n");
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_stat(100, 1);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	fake_put("proc/10/schedstat", "1000 0 1\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000 "
+			     "record_process_runtime: true"));
+	poll(0); /* opens the files of the cheaper guard */
+	put_memory("VmSize:\t100 kB\nVmRSS:\t7 kB\n");
+	fake_put("proc/10/statm", "25 2 3 1 0 8 0\n");
+	poll(0);
+	CHECK_INT(fake_packet_count, 0);
+	fake_put("proc/vmstat", "pgsteal_kswapd 3\npgsteal_anon 1\npgsteal_file 9\n");
+	poll(0);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(stats_text(0), "processes { pid: 10 vm_rss_kb: 7 }");
+	fake_close();
+}
+
+ORMA_TEST(a_process_that_sleeps_is_read_after_many_polls_in_any_case)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_put("proc/10/statm", "25 12 3 1 0 8 0\n");
+	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
+	put_memory("VmSize:\t100 kB\nVmRSS:\t50 kB\nVmHWM:\t90 kB\n");
+	fake_put("proc/10/oom_score_adj", "5\n");
+	for (int i = 0; i < 16; i++)
+		poll(0);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_STR(stats_text(0), "processes { pid: 10 oom_score_adj: 5 }");
+	for (int i = 0; i < 48; i++)
+		poll(0);
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_STR(stats_text(1), "processes { pid: 10 vm_hwm_kb: 90 }");
 	fake_close();
 }
 
@@ -812,7 +859,7 @@ ORMA_TEST(a_kernel_without_times_of_threads_needs_stat)
 			     "record_process_runtime: true"));
 	CHECK(!process_of(10)->has_one_thread);
 	put_stat(200, 1);
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_STR(stats_text(0), "processes { pid: 10 runtime_user_mode: 2000000000 }");
 	fake_close();
 }
@@ -828,11 +875,231 @@ ORMA_TEST(without_descriptors_to_spare_guards_are_opened_for_each_read)
 	start_polling(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
 	CHECK_INT(process_of(10)->guard_fds[0], -1);
 	put_memory("VmSize:\t100 kB\nVmRSS:\t60 kB\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 0);
 	fake_put("proc/10/statm", "25 15 3 1 0 8 0\n");
-	orma_probes_process_poll(instance(0));
+	poll(0);
 	CHECK_INT(fake_packet_count, 1);
+	fake_close();
+}
+
+/* ---- new processes ---- */
+
+static void put_last_pid(unsigned pid)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%u\n", pid);
+	fake_put("proc/sys/kernel/ns_last_pid", text);
+}
+
+/* Makes /proc one of the namespace of this process, unless there are `other_ids`. */
+static void put_self(const char *other_ids)
+{
+	char text[128];
+	snprintf(text, sizeof(text), "Name:\ttest\nPid:\t%d\nNSpid:\t%d%s\n", (int)getpid(),
+		 (int)getpid(), other_ids);
+	fake_put("proc/self/status", text);
+}
+
+static bool is_known(uint32_t pid)
+{
+	return process_of(pid) != NULL;
+}
+
+/* Makes 20 processes from pid 100 on, and polls until /proc needs no listing. */
+static void start_with_twenty(const char *config)
+{
+	struct person person = cat;
+	for (person.pid = 100; person.pid < 120; person.pid++)
+		put_person(&person);
+	start_polling(config);
+	poll(0);
+	poll(0);
+}
+
+ORMA_TEST(new_processes_are_found_by_the_last_id_that_the_kernel_gave)
+{
+	put_self("");
+	put_last_pid(119);
+	fake_open(orma_probe_process_stats_new);
+	start_with_twenty(CONFIG("proc_stats_poll_ms: 1000 proc_stats_cache_ttl_ms: 100000"));
+	struct person person = cat;
+	person.pid = 50; /* a listing would find it */
+	put_person(&person);
+	person.pid = 120;
+	put_person(&person);
+	person.pid = 121;
+	person.thread_of = 120;
+	put_person(&person);
+	put_last_pid(121);
+	fake_forget_packets();
+	poll(0);
+	CHECK(is_known(120) && !is_known(121) && !is_known(50));
+	CHECK_INT(fake_packet(0)->process_tree->processes.count, 1);
+	CHECK_STR(stats_text(1), "processes { pid: 120 vm_size_kb: 100 vm_rss_kb: 50 "
+				 "oom_score_adj: -17 }");
+	/* It had its id at the poll before, but was not in /proc yet. */
+	person = cat;
+	person.pid = 121;
+	put_person(&person);
+	poll(0);
+	CHECK(is_known(121) && !is_known(50));
+	for (int i = 0; i < 16; i++)
+		poll(0);
+	CHECK(is_known(50));
+	fake_close();
+}
+
+ORMA_TEST(a_process_that_has_ended_is_forgotten_without_a_listing)
+{
+	put_self("");
+	put_last_pid(119);
+	fake_open(orma_probe_process_stats_new);
+	start_with_twenty(CONFIG("proc_stats_poll_ms: 1000"));
+	fake_remove("proc/105/status");
+	poll(0);
+	CHECK(!is_known(105) && is_known(106));
+	CHECK_INT(instance(0)->pids.count, 19);
+	/* Its id is given again, after the others. */
+	struct person person = cat;
+	person.pid = 105;
+	put_person(&person);
+	put_last_pid(105);
+	poll(0);
+	CHECK(is_known(105));
+	fake_close();
+}
+
+ORMA_TEST(many_new_ids_are_listed)
+{
+	put_self("");
+	put_last_pid(119);
+	fake_open(orma_probe_process_stats_new);
+	start_with_twenty(CONFIG("proc_stats_poll_ms: 1000"));
+	struct person person = cat;
+	person.pid = 50;
+	put_person(&person);
+	put_last_pid(122);
+	poll(0);
+	CHECK(is_known(50));
+	fake_close();
+}
+
+ORMA_TEST(every_poll_lists_processes_of_another_namespace)
+{
+	put_self("\t7");
+	put_last_pid(119);
+	fake_open(orma_probe_process_stats_new);
+	start_with_twenty(CONFIG("proc_stats_poll_ms: 1000"));
+	struct person person = cat;
+	person.pid = 50;
+	put_person(&person);
+	poll(0);
+	CHECK(is_known(50));
+	fake_close();
+}
+
+/* ---- turns of the loop ---- */
+
+static enum orma_completion flush(uint64_t completion)
+{
+	struct orma_instance made = fake_instance(0);
+	made.completion = completion;
+	return fake_source.options.on_flush(fake_source.options.ctx, &made);
+}
+
+/* Counts the processes in all records, and in all values. */
+static void count_written(size_t *ret_records, size_t *ret_threads, size_t *ret_values)
+{
+	*ret_records = *ret_threads = *ret_values = 0;
+	for (size_t i = 0; i < fake_packet_count; i++) {
+		struct orma_pb_trace_packet *packet = fake_packet(i);
+		if (packet->process_tree) {
+			*ret_records += packet->process_tree->processes.count;
+			*ret_threads += packet->process_tree->threads.count;
+		} else {
+			*ret_values += packet->process_stats->processes.count;
+		}
+	}
+}
+
+static void put_crowd(void)
+{
+	struct person person = cat;
+	for (person.pid = 100; person.pid < 150; person.pid++)
+		put_person(&person);
+	for (uint32_t tid = 200; tid < 250; tid++)
+		put_thread(120, tid, "worker", "");
+}
+
+ORMA_TEST(a_flush_in_the_middle_of_a_scan_and_a_poll_waits_for_their_end)
+{
+	size_t records, threads, values;
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_crowd();
+	fake_start(0, CONFIG("scan_all_processes_on_start: true proc_stats_poll_ms: 100000 "
+			     "record_thread_names: true"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	count_written(&records, &threads, &values);
+	CHECK_INT(records, ORMA_PROBES_PROCESS_CLOCK_STEP);
+	CHECK_INT(flush(6), ORMA_POSTPONE);
+	unsigned turns = 0;
+	while (fake_completed == 0) {
+		CHECK_INT(fake_source.flushed, 0);
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+		turns++;
+	}
+	/* 50 processes take 3 more turns of the scan, and 6 of the poll; 50 threads take 3. */
+	CHECK(turns >= 12);
+	CHECK_INT(fake_completed, 6);
+	CHECK_INT(fake_source.flushed, 1);
+	count_written(&records, &threads, &values);
+	CHECK_INT(records, 50);
+	CHECK_INT(threads, 100);
+	CHECK_INT(values, 50);
+	uint64_t begin_ns = fake_packet(fake_packet_count - 1)->timestamp;
+	for (size_t i = 0; i < fake_packet_count; i++)
+		if (fake_packet(i)->process_stats)
+			CHECK_INT(fake_packet(i)->timestamp, begin_ns);
+	CHECK_INT(flush(7), ORMA_COMPLETE);
+	fake_close();
+}
+
+ORMA_TEST(a_stop_in_the_middle_of_a_poll_waits_for_its_end)
+{
+	size_t records, threads, values;
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_crowd();
+	fake_start(0, CONFIG("proc_stats_poll_ms: 100"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	struct orma_instance made = fake_instance(0);
+	made.completion = 6;
+	CHECK_INT(fake_source.options.on_stop(fake_source.options.ctx, &made), ORMA_POSTPONE);
+	while (fake_completed != 6)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	count_written(&records, &threads, &values);
+	CHECK_INT(records, 50);
+	CHECK_INT(values, 50);
+	CHECK(!instance(0)->base.timer.is_armed);
+	fake_close();
+}
+
+ORMA_TEST(a_clearing_in_the_middle_of_a_scan_repeats_it)
+{
+	size_t records, threads, values;
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_crowd();
+	fake_start(0, CONFIG("scan_all_processes_on_start: true"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	fake_clear(0);
+	do {
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+		count_written(&records, &threads, &values);
+	} while (records < 100);
+	CHECK_INT(fake_completed, 5);
 	fake_close();
 }
 
