@@ -60,10 +60,9 @@ static int cut_packet(void *ctx, const void *data, size_t size)
 	return r < 0 ? r : 0;
 }
 
-static int note_gap(void *ctx, uint64_t begin, uint64_t end, bool is_cut)
+static int note_gap(void *ctx, const struct orma_tool_damage *damage)
 {
-	(void)is_cut;
-	if (end <= begin)
+	if (damage->end <= damage->begin)
 		abort();
 	orma_packet_cut_note_gap(ctx);
 	return 0;

@@ -23,6 +23,7 @@
 #include "tool/trace/packet_select.h"
 #include "tool/trace/trace_file.h"
 #include "tool/trace/trace_input.h"
+#include "tool/trace/trace_origin.h"
 
 #define BATCH_BYTES ((size_t)256 << 10)
 #define PACKET_TAG  0x0a
@@ -37,6 +38,9 @@ struct cat {
 	int output_error;        /* -errno */
 	uint64_t packet_count;
 	struct orma_buf batch; /* whole packets */
+	/* The first trace, and the one that is being read. */
+	struct orma_trace_origin first_origin, origin;
+	const char *first_input;
 };
 
 /* --- output ----------------------------------------------------------------------------------- */
@@ -124,6 +128,8 @@ static int take_packet(void *ctx, const void *data, size_t size)
 {
 	struct orma_str packet;
 	struct cat *cat = ctx;
+
+	orma_trace_origin_take(&cat->origin, data, size);
 	int r = cat->repairs && !orma_packet_is_intact(data, size)
 			? -EBADMSG
 			: orma_packet_cut_take(&cat->cut, data, size, &packet);
@@ -131,19 +137,37 @@ static int take_packet(void *ctx, const void *data, size_t size)
 	return r > 0 ? write_packet(cat, packet) : r;
 }
 
-static int take_gap(void *ctx, uint64_t begin, uint64_t end, bool is_cut)
+static void tell_rescue(const struct cat *cat, const struct orma_tool_damage *damage)
 {
+	const char *words = orma_base_noun(damage->rescued_packets, "packet is", "packets are");
+	char rest[96] = "the checksum is wrong, so one of them may be wrong";
+
+	if (damage->lost_bytes > 0)
+		snprintf(rest, sizeof(rest), "the rest is left out, %" PRIu64 " bytes or more",
+			 damage->lost_bytes);
+	orma_tool_warn("%s: the %" PRIu64 " bytes from byte %" PRIu64
+		       " are compressed, and damaged: the first %" PRIu64 " %s copied (%" PRIu64
+		       " bytes); %s",
+		       cat->input, damage->end - damage->begin, damage->begin,
+		       damage->rescued_packets, words, damage->rescued_bytes, rest);
+}
+
+static int take_gap(void *ctx, const struct orma_tool_damage *damage)
+{
+	uint64_t size = damage->end - damage->begin;
 	struct cat *cat = ctx;
 
 	orma_packet_cut_note_gap(&cat->cut);
-	if (is_cut)
+	if (damage->rescued_packets > 0)
+		tell_rescue(cat, damage);
+	else if (damage->is_cut)
 		orma_tool_warn("%s: the last %" PRIu64 " bytes, from byte %" PRIu64
 			       ", are not a whole packet and are left out",
-			       cat->input, end - begin, begin);
+			       cat->input, size, damage->begin);
 	else
 		orma_tool_warn("%s: the %" PRIu64 " bytes from byte %" PRIu64
 			       " are damaged and are left out",
-			       cat->input, end - begin, begin);
+			       cat->input, size, damage->begin);
 	return 0;
 }
 
@@ -197,6 +221,19 @@ static int check_files(struct cat *cat, char **inputs, int input_count)
 	return ORMA_EXIT_OK;
 }
 
+static void compare_origins(struct cat *cat)
+{
+	const char *difference = orma_trace_origin_difference(&cat->first_origin, &cat->origin);
+
+	if (difference)
+		orma_tool_warn("the times of %s and %s do not compare: %s", cat->first_input,
+			       cat->input, difference);
+	if (!cat->first_input) {
+		cat->first_input = cat->input;
+		cat->first_origin = cat->origin;
+	}
+}
+
 static int copy_trace(struct cat *cat, const char *path)
 {
 	struct orma_error error = {0};
@@ -205,6 +242,7 @@ static int copy_trace(struct cat *cat, const char *path)
 	if (fd < 0)
 		return orma_trace_input_fail(path, fd);
 	cat->input = orma_trace_input_name(path);
+	cat->origin = (struct orma_trace_origin){0};
 	orma_packet_cut_begin_trace(&cat->cut);
 	int status = orma_packet_select_prepare(&cat->select, fd, cat->input);
 	if (status == ORMA_EXIT_OK) {
@@ -213,6 +251,7 @@ static int copy_trace(struct cat *cat, const char *path)
 				: orma_tool_trace_read(fd, take_packet, cat, &error);
 		if (r < 0 && cat->output_error == 0)
 			status = tell_failure(cat, r, &error);
+		compare_origins(cat);
 	}
 	orma_trace_input_close(fd);
 	return status;
@@ -295,7 +334,8 @@ const struct orma_tool_command orma_cat_command = {
 		 "names, clocks or tracks are kept.\n"
 		 "\n"
 		 "Several traces become one if they are of one machine and boot, such as the files "
-		 "of a rotation.",
+		 "of a rotation, named from the oldest to the newest. Of others, a warning says "
+		 "that their times do not compare.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

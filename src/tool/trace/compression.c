@@ -14,6 +14,8 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
+#include "base/str.h"
 
 #ifdef ORMA_HAVE_DEFLATE
 #include <libdeflate.h>
@@ -25,6 +27,10 @@
 #define DEFLATE_LEVEL    6
 #define ZSTD_WINDOW_LOG  21 /* 2 MiB */
 #define OUTPUT_BYTES_MIN ((size_t)64 << 10)
+/* When zstd fails, it does not say what it wrote in the last step, so the steps are small. */
+#define DAMAGED_STEP_BYTES ((size_t)4 << 10)
+#define ZLIB_HEADER_BYTES  2u
+#define DEFLATE_MATCH_MAX  258u
 
 struct orma_tool_compressor {
 	enum orma_codec codec;
@@ -91,14 +97,67 @@ static int inflate_into(struct libdeflate_decompressor *decompressor, const void
 	}
 }
 
-static int inflate_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
+/* Tries with a certain room. Returns 1 when the data has more before the damage, 0 when it has not, or
+ * -ENOMEM. The header and the checksum are left out, so a block with a wrong checksum is whole. */
+static int try_room(struct libdeflate_decompressor *decompressor, const void *data, size_t size,
+		    size_t room, struct orma_buf *ret)
+{
+	size_t used = 0;
+
+	ret->size = 0;
+	if (make_room(ret, room))
+		return -ENOMEM;
+	enum libdeflate_result result = libdeflate_deflate_decompress(
+		decompressor, (const uint8_t *)data + ZLIB_HEADER_BYTES, size - ZLIB_HEADER_BYTES,
+		ret->data, room, &used);
+	ret->size = result == LIBDEFLATE_SUCCESS ? used : 0;
+	return result == LIBDEFLATE_INSUFFICIENT_SPACE;
+}
+
+/*
+ * libdeflate does not say how far it came. But if the room ends before the damage, it says that the room
+ * is too small, so the largest such room is searched. The last match that fits may be missing in it.
+ */
+static int inflate_damaged_into(struct libdeflate_decompressor *decompressor, const void *data,
+				size_t size, size_t max_bytes, struct orma_buf *ret)
+{
+	size_t small = 0, large = OUTPUT_BYTES_MIN;
+	int r;
+
+	if (size < ZLIB_HEADER_BYTES)
+		return 0;
+	while ((r = try_room(decompressor, data, size, ORMA_MIN(large, max_bytes), ret)) > 0) {
+		if (large >= max_bytes)
+			return -EMSGSIZE;
+		small = large;
+		large *= 2;
+	}
+	while (r >= 0 && ret->size == 0 && large - small > 1) {
+		size_t middle = small + (large - small) / 2;
+
+		r = try_room(decompressor, data, size, middle, ret);
+		if (r > 0)
+			small = middle;
+		else
+			large = middle;
+	}
+	if (r < 0 || ret->size > 0)
+		return r < 0 ? r : 0;
+	r = try_room(decompressor, data, size, small, ret);
+	ret->size = small - ORMA_MIN(small, DEFLATE_MATCH_MAX);
+	return r < 0 ? r : 0;
+}
+
+static int inflate_block(const void *data, size_t size, size_t max_bytes, bool is_damaged,
+			 struct orma_buf *ret)
 {
 	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
 	int r;
 
 	if (!decompressor)
 		return -ENOMEM;
-	r = inflate_into(decompressor, data, size, max_bytes, ret);
+	r = is_damaged ? inflate_damaged_into(decompressor, data, size, max_bytes, ret)
+		       : inflate_into(decompressor, data, size, max_bytes, ret);
 	libdeflate_free_decompressor(decompressor);
 	return r;
 }
@@ -134,14 +193,15 @@ static int zstd_block(struct orma_tool_compressor *compressor, const void *data,
 
 /* A streaming compressor may write several frames, one after the other. */
 static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t max_bytes,
-		       struct orma_buf *ret)
+		       bool is_damaged, struct orma_buf *ret)
 {
 	ZSTD_inBuffer input = {data, size, 0};
 	size_t left = 1;
 
 	while (input.pos < size || left > 0) {
-		size_t room =
-			ORMA_MIN(ORMA_MAX(ret->size, OUTPUT_BYTES_MIN), max_bytes - ret->size + 1);
+		size_t step =
+			is_damaged ? DAMAGED_STEP_BYTES : ORMA_MAX(ret->size, OUTPUT_BYTES_MIN);
+		size_t room = ORMA_MIN(step, max_bytes - ret->size + 1);
 		ZSTD_outBuffer output;
 
 		if (make_room(ret, room))
@@ -159,13 +219,14 @@ static int unzstd_into(ZSTD_DCtx *context, const void *data, size_t size, size_t
 	return 0;
 }
 
-static int unzstd_block(const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
+static int unzstd_block(const void *data, size_t size, size_t max_bytes, bool is_damaged,
+			struct orma_buf *ret)
 {
 	ZSTD_DCtx *context = ZSTD_createDCtx();
-	int r = context ? unzstd_into(context, data, size, max_bytes, ret) : -ENOMEM;
+	int r = context ? unzstd_into(context, data, size, max_bytes, is_damaged, ret) : -ENOMEM;
 
 	ZSTD_freeDCtx(context);
-	return r;
+	return is_damaged && r == -EBADMSG ? 0 : r;
 }
 #endif
 
@@ -231,21 +292,35 @@ int orma_tool_compress(struct orma_tool_compressor *compressor, const void *data
 	return -ENOTSUP;
 }
 
-int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,
-			 size_t max_bytes, struct orma_buf *ret)
+static int decompress(enum orma_codec codec, struct orma_str data_untrusted, size_t max_bytes,
+		      bool is_damaged, struct orma_buf *ret)
 {
 	(void)codec;
 	(void)data_untrusted;
-	(void)size;
 	(void)max_bytes;
+	(void)is_damaged;
 	ret->size = 0;
 #ifdef ORMA_HAVE_DEFLATE
 	if (codec == ORMA_CODEC_DEFLATE)
-		return inflate_block(data_untrusted, size, max_bytes, ret);
+		return inflate_block(data_untrusted.data, data_untrusted.size, max_bytes,
+				     is_damaged, ret);
 #endif
 #ifdef ORMA_HAVE_ZSTD
 	if (codec == ORMA_CODEC_ZSTD)
-		return unzstd_block(data_untrusted, size, max_bytes, ret);
+		return unzstd_block(data_untrusted.data, data_untrusted.size, max_bytes, is_damaged,
+				    ret);
 #endif
 	return -ENOTSUP;
+}
+
+int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,
+			 size_t max_bytes, struct orma_buf *ret)
+{
+	return decompress(codec, (struct orma_str){data_untrusted, size}, max_bytes, false, ret);
+}
+
+int orma_tool_decompress_damaged(enum orma_codec codec, const void *data_untrusted, size_t size,
+				 size_t max_bytes, struct orma_buf *ret)
+{
+	return decompress(codec, (struct orma_str){data_untrusted, size}, max_bytes, true, ret);
 }

@@ -27,5 +27,11 @@ int orma_tool_compress(struct orma_tool_compressor *compressor, const void *data
  */
 int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size_t size,
 			 size_t max_bytes, struct orma_buf *ret);
+/*
+ * Does the same with data that is damaged or cut: `ret` gets what comes before the damage, of which the
+ * last bytes may be wrong, because damage may be noticed late. 0, -EMSGSIZE, -ENOTSUP or -ENOMEM.
+ */
+int orma_tool_decompress_damaged(enum orma_codec codec, const void *data_untrusted, size_t size,
+				 size_t max_bytes, struct orma_buf *ret);
 
 #endif

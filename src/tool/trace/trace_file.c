@@ -153,6 +153,19 @@ static int read_packet(struct window *window, size_t header, size_t size, orma_t
 	}
 }
 
+/* The file ends within the field. `header` is 0 if the field is not a packet. */
+static int read_cut_field(struct window *window, size_t header, orma_tool_packet_fn *fn, void *ctx,
+			  struct orma_error *reterr)
+{
+	size_t left = window->buf.size - window->at;
+	int r = -EBADMSG;
+
+	if (window->unpacker.rescues && header > 0 && left > header)
+		r = orma_tool_unpack_cut(&window->unpacker, window->buf.data + window->at + header,
+					 left - header, fn, ctx);
+	return r == -EBADMSG ? damaged(window, "cut", reterr) : r;
+}
+
 static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx,
 		       struct orma_error *reterr)
 {
@@ -175,7 +188,8 @@ static int read_fields(struct window *window, orma_tool_packet_fn *fn, void *ctx
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return damaged(window, "cut", reterr);
+			return read_cut_field(window, tag == PACKET_TAG ? header : 0, fn, ctx,
+					      reterr);
 		if (tag == PACKET_TAG) {
 			r = read_packet(window, header, (size_t)size, fn, ctx, reterr);
 			if (r)
@@ -205,36 +219,6 @@ static int window_done(struct window *window, int r, struct orma_error *reterr)
 
 /* --- damaged files ---------------------------------------------------------------------------- */
 
-static bool is_compressed(const struct orma_proto_field *field)
-{
-	struct orma_str content = field->bytes;
-
-	return (field->id == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS && content.size > 2 &&
-		content.data[0] == 0x78) ||
-	       (field->id == ORMA_PB_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS && content.size > 4 &&
-		memcmp(content.data, "\x28\xb5\x2f\xfd", 4) == 0);
-}
-
-static bool has_fields_of_a_packet(const uint8_t *data, size_t size)
-{
-	unsigned uids = 0, sequences = 0;
-	bool has_compressed = false;
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	int more;
-
-	orma_proto_reader_init(&reader, data, size);
-	while ((more = orma_proto_reader_next(&reader, &field)) > 0) {
-		if (field.type == ORMA_PROTO_BYTES)
-			has_compressed |= is_compressed(&field);
-		if (field.type != ORMA_PROTO_VARINT)
-			continue;
-		uids += field.id == ORMA_PB_TRACE_PACKET_TRUSTED_UID;
-		sequences += field.id == ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID;
-	}
-	return more == 0 && (has_compressed || (uids == 1 && sequences == 1));
-}
-
 /* Does a packet begin here? Returns 1, 0 or -errno. */
 static int is_packet(struct window *window)
 {
@@ -255,7 +239,7 @@ static int is_packet(struct window *window)
 	begin = window->buf.data + window->at;
 	if (r > 0 && begin[header + size] != PACKET_TAG)
 		return 0;
-	return has_fields_of_a_packet(begin + header, (size_t)size);
+	return orma_tool_looks_like_packet(begin + header, (size_t)size);
 }
 
 /* Leaves the damage that begins here: moves to the next packet, or to the end. 0 or -errno. */
@@ -278,6 +262,25 @@ static int leave_damage(struct window *window)
 	return r < 0 ? r : 0;
 }
 
+/* Moves behind the damage that begins here, and passes it to `gap_fn`. */
+static int report_damage(struct window *window, orma_tool_gap_fn *gap_fn, void *ctx)
+{
+	struct orma_tool_unpacker *unpacker = &window->unpacker;
+	struct orma_tool_damage damage = {
+		.begin = window->offset + window->at,
+		.rescued_packets = unpacker->rescued_packets,
+		.rescued_bytes = unpacker->rescued_bytes,
+		.lost_bytes = unpacker->lost_bytes,
+	};
+	int r = leave_damage(window);
+
+	unpacker->rescued_packets = 0;
+	window->has_packets |= damage.rescued_packets > 0;
+	damage.end = window->offset + window->at;
+	damage.is_cut = window->is_at_end && window->at == window->buf.size;
+	return r < 0 ? r : gap_fn(ctx, &damage);
+}
+
 static int repair_fields(struct window *window, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn,
 			 void *ctx, struct orma_error *reterr)
 {
@@ -285,15 +288,10 @@ static int repair_fields(struct window *window, orma_tool_packet_fn *fn, orma_to
 	int r;
 
 	while ((r = read_fields(window, fn, ctx, reterr)) == -EBADMSG) {
-		uint64_t begin = window->offset + window->at;
-
 		if (!window->has_packets && foreign_words(window))
 			return r;
 		has_gaps = true;
-		r = leave_damage(window);
-		bool is_cut = window->is_at_end && window->at == window->buf.size;
-		if (r == 0)
-			r = gap_fn(ctx, begin, window->offset + window->at, is_cut);
+		r = report_damage(window, gap_fn, ctx);
 		if (r)
 			return r;
 	}
@@ -305,7 +303,7 @@ static int repair_fields(struct window *window, orma_tool_packet_fn *fn, orma_to
 int orma_tool_trace_repair(int fd, orma_tool_packet_fn *fn, orma_tool_gap_fn *gap_fn, void *ctx,
 			   struct orma_error *reterr)
 {
-	struct window window = {.fd = fd};
+	struct window window = {.fd = fd, .unpacker.rescues = true};
 	int r = repair_fields(&window, fn, gap_fn, ctx, reterr);
 
 	return window_done(&window, r, reterr);

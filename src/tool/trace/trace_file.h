@@ -27,8 +27,17 @@ typedef int orma_tool_packet_fn(void *ctx, const void *data, size_t size);
  */
 int orma_tool_trace_read(int fd, orma_tool_packet_fn *fn, void *ctx, struct orma_error *reterr);
 
-/* Learns that these bytes of the file were skipped: they are no whole packets. `is_cut` at its end. */
-typedef int orma_tool_gap_fn(void *ctx, uint64_t begin, uint64_t end, bool is_cut);
+/* Bytes of a file that are not whole packets. */
+struct orma_tool_damage {
+	uint64_t begin, end;
+	bool is_cut; /* at the end of the file */
+	/* Compressed packets: those before the damage, their bytes, and the bytes behind them that could
+	 * be decompressed in vain. */
+	uint64_t rescued_packets, rescued_bytes, lost_bytes;
+};
+
+/* Learns that bytes of the file were skipped. */
+typedef int orma_tool_gap_fn(void *ctx, const struct orma_tool_damage *damage);
 /*
  * Does the same with a file that may be damaged: skips to the next packet that can be told from other
  * bytes, calls `gap_fn`, and goes on. Both functions get `ctx` and end the walk alike. -EBADMSG: there

@@ -17,6 +17,11 @@
 struct orma_tool_unpacker {
 	struct orma_buf content[ORMA_TOOL_UNPACK_LEVELS];
 	size_t left_bytes; /* bytes that the current packet may still unfold into */
+	/* The packets before damage in compressed data are passed on, if they look like packets. */
+	bool rescues;
+	/* The last packet: what was passed on of its damaged content, and how many bytes of it, behind
+	 * those, could be decompressed in vain. */
+	uint64_t rescued_packets, rescued_bytes, lost_bytes;
 };
 
 void orma_tool_unpacker_done(struct orma_tool_unpacker *unpacker);
@@ -27,5 +32,12 @@ void orma_tool_unpacker_done(struct orma_tool_unpacker *unpacker);
  */
 int orma_tool_unpack(struct orma_tool_unpacker *unpacker, const void *data_untrusted, size_t size,
 		     orma_tool_packet_fn *fn, void *ctx);
+/* Does the same with the beginning of a packet that is cut. -EBADMSG in any case, unless there is another
+ * error, or the callback ended the walk. */
+int orma_tool_unpack_cut(struct orma_tool_unpacker *unpacker, const void *data_untrusted,
+			 size_t size, orma_tool_packet_fn *fn, void *ctx);
+
+/* True for the fields of a packet of a trace: they have the two trusted fields, or compressed packets. */
+bool orma_tool_looks_like_packet(const void *data, size_t size);
 
 #endif

@@ -590,18 +590,19 @@ ORMA_TEST(the_callback_can_end_the_walk_inside_of_a_compressed_packet)
 struct repaired {
 	struct seen seen;
 	int gaps;
-	uint64_t begin, end; /* the last gap */
+	uint64_t begin, end, rescued; /* the last gap */
 	bool is_cut;
 };
 
-static int note_gap(void *ctx, uint64_t begin, uint64_t end, bool is_cut)
+static int note_gap(void *ctx, const struct orma_tool_damage *damage)
 {
 	struct repaired *repaired = ctx;
 
 	repaired->gaps++;
-	repaired->begin = begin;
-	repaired->end = end;
-	repaired->is_cut = is_cut;
+	repaired->begin = damage->begin;
+	repaired->end = damage->end;
+	repaired->is_cut = damage->is_cut;
+	repaired->rescued = damage->rescued_packets;
 	return repaired->seen.answer;
 }
 
@@ -677,6 +678,83 @@ ORMA_TEST(a_hole_of_zeros_larger_than_the_window_is_skipped)
 	CHECK_INT(repaired.begin, 15);
 	CHECK_INT(repaired.end, 15 + hole);
 	free(bytes);
+}
+
+/* Appends packets with the trusted fields, and content that compresses to a half. */
+static void append_packets(struct orma_buf *trace, size_t count)
+{
+	char packet[40] = "\x18\x01\x50\x01\xda\x35\x21"; /* field 859 with 33 bytes */
+	uint32_t state = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 7; k < sizeof(packet); k++) {
+			state = state * 1664525 + 1013904223;
+			packet[k] = (char)('a' + (state >> 28));
+		}
+		append_field(trace, 1, packet, sizeof(packet));
+	}
+}
+
+/* Repairs a trace of a packet, one with compressed packets, and a third, which may be cut off. Checks that
+ * at least `share` percent of the compressed packets are found, and the others. Returns how many of the
+ * compressed packets are found. */
+static uint64_t check_rescue(const struct orma_buf *trace, size_t size, size_t count, size_t share)
+{
+	struct repaired repaired = {0};
+
+	CHECK_INT(repair_bytes(trace->data, size, &repaired, NULL), 0);
+	CHECK_INT(repaired.gaps, 1);
+	CHECK_INT(repaired.begin, 15);
+	CHECK(repaired.rescued * 100 >= count * share && repaired.rescued <= count);
+	CHECK_INT(repaired.seen.packets, 1 + repaired.rescued + (size == trace->size));
+	return repaired.rescued;
+}
+
+static void check_damage_of(enum orma_codec codec)
+{
+	enum { COUNT = 20000 };
+	struct orma_buf trace = {0}, inner = {0};
+
+	append_field(&trace, 1, three_packets + 2, 13);
+	append_packets(&inner, COUNT);
+	append_compressed(&trace, codec, &inner);
+	size_t size = trace.size;
+	append_field(&trace, 1, three_packets + 2, 13);
+	for (size_t percent = 1; percent < 100; percent += 7) {
+		size_t at = size / 100 * percent;
+		size_t share = percent > 25 ? percent - 25 : 0;
+
+		trace.data[at] ^= 0x10;
+		/* zstd may take wrong bytes for right ones: nothing is damaged then. */
+		struct repaired repaired = {0};
+		CHECK_INT(repair_bytes(trace.data, trace.size, &repaired, NULL), 0);
+		if (repaired.gaps > 0)
+			check_rescue(&trace, trace.size, COUNT, share);
+		trace.data[at] ^= 0x10;
+		CHECK(check_rescue(&trace, at, COUNT, share) < COUNT);
+	}
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
+}
+
+ORMA_TEST(packets_before_damage_in_compressed_ones_are_rescued)
+{
+	check_damage_of(ORMA_CODEC_DEFLATE);
+	check_damage_of(ORMA_CODEC_ZSTD);
+}
+
+ORMA_TEST(a_wrong_checksum_loses_nothing)
+{
+	struct orma_buf trace = {0}, inner = {0};
+
+	append_field(&trace, 1, three_packets + 2, 13);
+	append_packets(&inner, 10);
+	append_compressed(&trace, ORMA_CODEC_DEFLATE, &inner);
+	trace.data[trace.size - 1] ^= 1;
+	append_field(&trace, 1, three_packets + 2, 13);
+	CHECK_INT(check_rescue(&trace, trace.size, 10, 100), 10);
+	orma_base_buf_done(&trace);
+	orma_base_buf_done(&inner);
 }
 
 ORMA_TEST(what_has_no_packet_cannot_be_repaired)
