@@ -232,9 +232,10 @@ ORMA_API void orma_service_file_event(struct orma_service *service, uint64_t ses
 ORMA_API void orma_service_compressor_event(struct orma_service *service, uint64_t session_id);
 
 /**
- * Begins the end of the service, before orma_service_free(). Sessions that write into files are
- * flushed, stopped (each within timeout_ms) and their files completed. No new session begins. Run
- * the service until orma_service_has_open_files() returns false.
+ * Begins the end of the service, before orma_service_free(). Sessions that write into files or have
+ * a consumer are flushed and stopped (each within timeout_ms), and their files completed. No new
+ * session begins. Run the service until orma_service_has_open_files() returns false, and for as
+ * long as consumers may take to read the packets that are in memory.
  */
 ORMA_API void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms);
 ORMA_API bool orma_service_has_open_files(const struct orma_service *service);

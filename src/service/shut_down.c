@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shut_down.c - the orderly end of the service: the files of all sessions are completed.
+ * shut_down.c - the orderly end of the service: files are completed, and consumers get the packets
+ * that are in memory.
  *
  *   started --flush, bounded--> stop, bounded --> drain and close, as for any session that ends
+ *                                             --> or its consumer reads it
  *
- * Only sessions with an output file are ended. The packets of the others exist for their consumers
- * alone, which see the connection end. Nothing waits here: the embedder keeps running the service
- * until no file is open, or until it has waited long enough. Rejected: ending the sessions in
- * orma_service_free() (it would have to run a loop of its own), a longer wait for producers that do
- * not answer (somebody is waiting for the service to end).
+ * A session without an output file is ended when it has a consumer, which then reads it as usual. A
+ * detached one is left alone, because nobody could read it. Nothing waits here: the embedder keeps
+ * running the service until no file is open and nobody reads, or until it has waited long enough.
+ * Rejected: ending the sessions in orma_service_free() (it would have to run a loop of its own), a
+ * longer wait for producers that do not answer (somebody is waiting for the service to end).
  */
+#include "service/shut_down.h"
+
 #include "base/clock_ns.h"
 #include "base/list.h"
 #include "base/macros.h"
@@ -69,7 +73,7 @@ void orma_service_shut_down(struct orma_service *service, uint32_t timeout_ms)
 		return;
 	service->is_shutting_down = true;
 	ORMA_LIST_FOR_EACH_SAFE (session, next, &service->sessions.list, link)
-		if (has_open_file(session))
+		if (has_open_file(session) || session->consumer)
 			end_session(session, timeout_ms);
 }
 
@@ -83,4 +87,21 @@ bool orma_service_has_open_files(const struct orma_service *service)
 		if (has_open_file(session))
 			return true;
 	return false;
+}
+
+uint32_t orma_service_count_readers(const struct orma_service *service, uint64_t *ret_read_bytes)
+{
+	const struct orma_service_session *session;
+	uint32_t count = 0;
+
+	*ret_read_bytes = 0;
+	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link) {
+		if (!session->consumer || session->config->write_into_file)
+			continue;
+		count++;
+		for (size_t i = 0; i < session->buffer_count; i++)
+			*ret_read_bytes += orma_trace_buffer_stats(session->buffers[i].trace_buffer)
+						   ->bytes_read;
+	}
+	return count;
 }

@@ -158,8 +158,9 @@ static void write_state(struct orma_proto_writer *writer, const struct orma_cons
 				started);
 	orma_proto_write_string(writer, ORMA_PB_TRACING_SERVICE_STATE_TRACING_SERVICE_VERSION,
 				service->version);
+	/* No consumer can do anything with an orphaned one, which only completes its file. */
 	ORMA_LIST_FOR_EACH (session, &service->sessions.list, link) {
-		if (port->uid == 0 || port->uid == session->uid)
+		if (!session->is_orphaned && (port->uid == 0 || port->uid == session->uid))
 			write_session(writer, session);
 	}
 	orma_proto_write_bool(writer, ORMA_PB_TRACING_SERVICE_STATE_SUPPORTS_TRACING_SESSIONS,

@@ -71,7 +71,7 @@ void orma_test_daemon_start(struct orma_test_daemon *daemon)
 
 void orma_test_daemon_stop(struct orma_test_daemon *daemon)
 {
-	orma_daemon_stop(&daemon->daemon);
+	orma_daemon_request(&daemon->daemon, ORMA_DAEMON_STOP);
 	CHECK_INT(pthread_join(daemon->thread, NULL), 0);
 	orma_daemon_done(&daemon->daemon);
 }

@@ -13,6 +13,7 @@
 #include "base/log_message.h"
 #include "base/macros.h"
 #include "ipc/address.h"
+#include "service/shut_down.h"
 #include "tool/daemon/compress_worker.h"
 #include "tool/daemon/fd_closer.h"
 #include "tool/daemon/file_worker.h"
@@ -26,7 +27,7 @@
  * closed. The kernel keeps the data that write() has taken, so the daemon need not wait for a
  * longer sync. */
 #define FINISH_STALL_MS 5000
-#define FINISH_CHECK_MS 500
+#define FINISH_CHECK_MS 100
 
 static void on_file_event(void *ctx, uint64_t session_id, int status)
 {
@@ -36,7 +37,38 @@ static void on_file_event(void *ctx, uint64_t session_id, int status)
 
 static void stop_when_finished(struct orma_daemon *daemon)
 {
-	if (daemon->is_finishing && !orma_daemon_has_open_files(daemon))
+	uint64_t read_bytes;
+
+	if (daemon->is_finishing && !orma_daemon_has_open_files(daemon) &&
+	    orma_service_count_readers(daemon->service, &read_bytes) == 0)
+		orma_base_loop_stop(daemon->loop);
+}
+
+/* Without that place (another user's daemon has it, or it is not a file) only those consumers
+ * connect that know another one. */
+static void listen_late(struct orma_daemon *daemon)
+{
+	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	const char *list = daemon->late_consumer_addresses;
+	struct orma_ipc_address address;
+
+	while (list && orma_ipc_address_list_next(&list, item) > 0)
+		if (orma_ipc_address_parse(item, &address) == 0 && orma_ipc_address_path(&address))
+			(void)orma_host_listen_consumers(daemon->host, item,
+							 ORMA_IPC_LISTEN_KEEP_LIVE |
+								 ORMA_IPC_LISTEN_PRIVATE);
+}
+
+static void take_requests(struct orma_daemon *daemon)
+{
+	/* Pairs with the release in orma_daemon_request(). */
+	unsigned requests = atomic_exchange_explicit(&daemon->requests, 0, memory_order_acquire);
+
+	if (requests & ORMA_DAEMON_OPEN)
+		listen_late(daemon);
+	if (requests & ORMA_DAEMON_FINISH)
+		orma_daemon_finish(daemon);
+	if (requests & ORMA_DAEMON_STOP)
 		orma_base_loop_stop(daemon->loop);
 }
 
@@ -54,9 +86,7 @@ static void on_wake(void *ctx)
 	if (orma_file_worker_dispatch(daemon->files, on_file_event, daemon))
 		orma_host_schedule(daemon->host);
 	stop_when_finished(daemon);
-	/* Pairs with the release in orma_daemon_stop(). */
-	if (atomic_load_explicit(&daemon->must_stop, memory_order_acquire))
-		orma_base_loop_stop(daemon->loop);
+	take_requests(daemon);
 }
 
 static int refuse_remote(const char *address, struct orma_error *reterr)
@@ -256,6 +286,7 @@ int orma_daemon_init(struct orma_daemon *daemon, const struct orma_daemon_option
 		orma_base_error_set(reterr, r, "cannot start: %s", strerror(-r));
 	} else {
 		daemon->allows_remote_consumers = options->allows_remote_consumers;
+		daemon->late_consumer_addresses = options->late_consumer_addresses;
 		if (options->relays)
 			daemon->relays = *options->relays;
 		orma_host_limit_peers_per_uid(daemon->host, options->peers_per_uid_max);
@@ -274,9 +305,9 @@ int orma_daemon_run(struct orma_daemon *daemon)
 	return orma_base_loop_run(daemon->loop);
 }
 
-void orma_daemon_stop(struct orma_daemon *daemon)
+void orma_daemon_request(struct orma_daemon *daemon, unsigned requests)
 {
-	atomic_store_explicit(&daemon->must_stop, true, memory_order_release);
+	atomic_fetch_or_explicit(&daemon->requests, requests, memory_order_release);
 	orma_base_loop_wake(daemon->loop);
 }
 
@@ -284,8 +315,11 @@ static void on_finish_check(struct orma_timer *timer)
 {
 	struct orma_daemon *daemon = ORMA_CONTAINER_OF(timer, struct orma_daemon, finish_timer);
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	uint64_t progress = orma_file_worker_progress(daemon->files);
+	uint64_t progress, read_bytes;
 
+	stop_when_finished(daemon);
+	(void)orma_service_count_readers(daemon->service, &read_bytes);
+	progress = orma_file_worker_progress(daemon->files) + read_bytes;
 	if (progress != daemon->finish_progress)
 		daemon->finish_moved_ns = now_ns;
 	daemon->finish_progress = progress;
@@ -308,7 +342,6 @@ void orma_daemon_finish(struct orma_daemon *daemon)
 	orma_host_schedule(daemon->host);
 	daemon->finish_began_ns = daemon->finish_moved_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	on_finish_check(&daemon->finish_timer);
-	stop_when_finished(daemon);
 }
 
 void orma_daemon_abandon(struct orma_daemon *daemon)

@@ -31,8 +31,10 @@ struct orma_daemon {
 	struct orma_compress_worker *compressor;
 	struct orma_service *service;
 	struct orma_host *host;
-	/* Written by orma_daemon_stop() from any thread, read by the loop's thread after a wake. */
-	atomic_bool must_stop;
+	/* Bits of orma_daemon_request(): set by any thread, taken by the loop's thread after a
+	 * wake. */
+	atomic_uint requests;
+	const char *late_consumer_addresses; /* see orma_daemon_options */
 	bool allows_remote_consumers;
 	struct orma_daemon_relays relays;
 	bool is_finishing;
@@ -43,6 +45,9 @@ struct orma_daemon {
 struct orma_daemon_options {
 	const char *producer_addresses; /* comma-separated; NULL = default; "" = none */
 	const char *consumer_addresses;
+	/* Where ORMA_DAEMON_OPEN listens for this user's consumers as well; borrowed for the
+	 * daemon's life; NULL = nowhere. */
+	const char *late_consumer_addresses;
 	unsigned listen_flags; /* flags for orma_ipc_listen() */
 	/* Consumers can record everything that producers offer, and on a network nothing proves
 	 * which user they are. So unless this is set, only sockets of this machine serve them. */
@@ -66,15 +71,23 @@ int orma_daemon_adopt_consumers(struct orma_daemon *daemon, int fd, struct orma_
 /* Called when all sockets are open: -ENOENT with `reterr` when an address in `relays` is not one of
  * them. */
 int orma_daemon_check_relays(const struct orma_daemon *daemon, struct orma_error *reterr);
-/* Serves until orma_daemon_stop(). 0 or -errno. */
+/* Serves until ORMA_DAEMON_STOP, or to the end of an orderly end. 0 or -errno. */
 int orma_daemon_run(struct orma_daemon *daemon);
-/* May be called by any thread and any signal handler. */
-void orma_daemon_stop(struct orma_daemon *daemon);
+enum {
+	ORMA_DAEMON_STOP = 1, /* orma_daemon_run() returns */
+	ORMA_DAEMON_FINISH = 2,
+	/* Listens at late_consumer_addresses, unless another daemon does. */
+	ORMA_DAEMON_OPEN = 4,
+};
+
+/* May be called by any thread and any signal handler; the loop's thread follows soon. */
+void orma_daemon_request(struct orma_daemon *daemon, unsigned requests);
 /*
- * Begins an orderly end, on the loop's thread. Sessions that write into files are flushed (for a
- * second at most), stopped, and their files completed, while the daemon goes on serving; then
- * orma_daemon_run() returns. A pipe that takes no data for a second is given up. When no file makes
- * progress for five seconds, or after half a minute in all, incomplete files are left as they are.
+ * Begins an orderly end, on the loop's thread. Sessions are flushed (for a second at most) and
+ * stopped, files are completed, and consumers read what is in memory, while the daemon goes on
+ * serving; then orma_daemon_run() returns. A pipe that takes no data for a second is given up. When
+ * no file and no reader makes progress for five seconds, or after half a minute in all, incomplete
+ * files are left as they are.
  */
 void orma_daemon_finish(struct orma_daemon *daemon);
 /* After orma_daemon_run(): returns true when there are files that the orderly end did not

@@ -8,9 +8,9 @@
  *
  * It has two consumer sockets. One lies in a folder that only this user can enter, and always works:
  * it is the recorder's own. The other is the usual one, where this user's other recorders and
- * `orma status` look for a daemon, with rights for this user alone. A recorder that joins in loses
- * its service with this process, so this one waits until the others have ended
- * (orma_recorder_await_others()).
+ * `orma status` look for a daemon, with rights for this user alone. That one opens when the probes
+ * have registered, so a recorder that joins in finds them. It would lose its service with this
+ * process, so this one waits until the others have ended (orma_recorder_await_others()).
  *
  * Rejected: forking a daemon (it could outlive a recorder that is killed), calling the service
  * without sockets (a second variant of each of the recorder's calls), and handing the service over to
@@ -31,7 +31,7 @@
 #include "tool/daemon/probes_run.h"
 #include "tool/record/record.h"
 
-#define SYNC_MS 1000
+#define SYNC_MS 3000
 
 struct orma_embedded {
 	struct orma_daemon daemon;
@@ -46,6 +46,8 @@ static void *run_daemon(void *arg)
 {
 	struct orma_embedded *embedded = arg;
 	(void)orma_daemon_run(&embedded->daemon);
+	/* Consumers that wait for an answer see now that none will come. */
+	orma_daemon_abandon(&embedded->daemon);
 	return NULL;
 }
 
@@ -66,25 +68,11 @@ static int start_thread(pthread_t *thread, bool *has_thread, const char *name, v
 	return -r;
 }
 
-/* Also listens where other recorders look for a daemon. Without that place (another user's daemon
- * has it, or it is not a file) there is one recorder alone. */
-static void listen_for_others(struct orma_embedded *embedded)
-{
-	char item[ORMA_IPC_ADDRESS_TEXT_BYTES];
-	const char *list = orma_ipc_consumer_address();
-	struct orma_ipc_address address;
-
-	while (orma_ipc_address_list_next(&list, item) > 0)
-		if (orma_ipc_address_parse(item, &address) == 0 && orma_ipc_address_path(&address))
-			(void)orma_host_listen_consumers(embedded->daemon.host, item,
-							 ORMA_IPC_LISTEN_KEEP_LIVE |
-								 ORMA_IPC_LISTEN_PRIVATE);
-}
-
 static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
 {
 	struct orma_daemon_options options = {
 		.consumer_addresses = embedded->consumer_address,
+		.late_consumer_addresses = orma_ipc_consumer_address(),
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 	};
 	int r = orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
@@ -101,7 +89,6 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 	if (r)
 		return r;
 	embedded->has_daemon = true;
-	listen_for_others(embedded);
 	r = start_thread(&embedded->daemon_thread, &embedded->has_daemon_thread, "orma-service",
 			 run_daemon, embedded);
 	return r ? orma_base_error_set(reterr, r, "cannot start a thread: %s", strerror(-r)) : 0;
@@ -137,8 +124,14 @@ int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr)
 		orma_embedded_stop(embedded);
 		return r;
 	}
+	orma_daemon_request(&embedded->daemon, ORMA_DAEMON_OPEN);
 	*ret = embedded;
 	return 0;
+}
+
+void orma_embedded_finish(struct orma_embedded *embedded)
+{
+	orma_daemon_request(&embedded->daemon, ORMA_DAEMON_FINISH);
 }
 
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded)
@@ -156,7 +149,7 @@ void orma_embedded_stop(struct orma_embedded *embedded)
 	}
 	orma_tool_probes_free(embedded->probes);
 	if (embedded->has_daemon_thread) {
-		orma_daemon_stop(&embedded->daemon);
+		orma_daemon_request(&embedded->daemon, ORMA_DAEMON_STOP);
 		pthread_join(embedded->daemon_thread, NULL);
 	}
 	if (embedded->has_daemon)

@@ -26,7 +26,7 @@
 #define FILE_WAIT_MS      11000 /* a service gives up creating the file after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
-#define JOIN_TRIES        20
+#define JOIN_TRIES        60
 #define JOIN_PAUSE_MS     50
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
 static bool begins_with(const char *text, const char *beginning)
@@ -475,8 +475,7 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK) /* the still empty file of a detached session stays */
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);
-	/* A second signal says that nothing is worth waiting for. */
-	if (recorder.embedded && recorder.is_accepted && recorder.signal_count < 2)
+	if (recorder.embedded)
 		orma_recorder_await_others(&recorder);
 	orma_embedded_stop(recorder.embedded);
 	orma_recorder_await_app(&recorder);

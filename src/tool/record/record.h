@@ -48,6 +48,8 @@ struct orma_record_config {
 	bool writes_into_file;
 	const char *output_path; /* NULL = the recorder opens the file */
 	uint32_t max_file_count; /* the files output_path, output_path.1 and so on */
+	uint64_t max_file_bytes; /* 0 = no limit */
+	bool counts_suspend;     /* the duration is one of CLOCK_BOOTTIME */
 	bool has_buffers;
 	bool has_sources;
 	bool has_triggers;
@@ -142,6 +144,8 @@ struct orma_embedded;
  * probes on another thread. */
 int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr);
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
+/* Ends the other recorders' sessions, so that they write their traces, while the service goes on. */
+void orma_embedded_finish(struct orma_embedded *embedded);
 void orma_embedded_stop(struct orma_embedded *embedded);
 
 #endif

@@ -190,6 +190,8 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	ret->duration_ms = config->duration_ms;
 	ret->writes_into_file = config->write_into_file;
 	ret->max_file_count = config->max_file_count;
+	ret->max_file_bytes = config->max_file_size_bytes;
+	ret->counts_suspend = config->prefer_suspend_clock_for_duration;
 	if (config->output_path.size > 0) {
 		ret->output_path = orma_base_arena_strdup(&ret->arena, config->output_path);
 		if (!ret->output_path)

@@ -2,11 +2,12 @@
  * record_json.c - the report of a recording as JSON.
  *
  *   {"file":"trace.pftrace","files":1,"bytes":40832,"seconds":10.002,"packets":22,
- *    "sources":{"service":14,"linux.sys_stats":8},"has_statistics":true,
+ *    "sources":{"service":14,"linux.sys_stats":8},"is_full":true,"has_statistics":true,
  *    "lost":{"packets_without_room":0,"chunks_overwritten":0, ...},
  *    "buffers":[{"size_bytes":33554432,"written_bytes":40000,"overwritten_chunks":0,"covers_ns":0}]}
  *
  * Members are added in later versions and never renamed. covers_ns is 0 when it is not known.
+ * is_full is there when the file has reached its maximum size, so that later data is not in it.
  */
 #include "tool/record/record_json.h"
 
@@ -85,6 +86,8 @@ int orma_record_print_json(const struct orma_record_facts *facts)
 		r = orma_json_append_number(&json, "packets", facts->summary->packets);
 	if (r == 0)
 		r = append_sources(facts->summary, &json);
+	if (r == 0 && facts->summary->is_full)
+		r = orma_base_buf_append_str(&json, ",\"is_full\":true");
 	if (r == 0)
 		r = append_losses(facts->summary, &json);
 	if (r == 0)

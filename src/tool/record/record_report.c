@@ -137,14 +137,46 @@ static bool has_data(const struct orma_tool_summary *summary)
 	return false;
 }
 
-static void print_heading(const struct report *report, double seconds)
+static bool is_clone(const struct orma_recorder *recorder)
+{
+	return recorder->options->clone_id || recorder->options->clone_name;
+}
+
+/* A service ends a file that is full with the last packet that fits. So the end of the recording is
+ * not in it, and the file has about the size that is allowed. */
+static bool is_full(const struct orma_record_config *config, const struct report *report)
+{
+	return config && config->max_file_bytes && config->max_file_count < 2 &&
+	       report->has_packets && !report->summary.has_end &&
+	       report->bytes >= config->max_file_bytes / 2;
+}
+
+/* The service has ended the recording before its time, though nobody asked for that here. */
+static bool is_early(const struct orma_recorder *recorder, const struct report *report,
+		     double seconds)
+{
+	const struct orma_record_config *config = recorder->options->config;
+
+	return config && !recorder->is_ending && recorder->signal_count == 0 &&
+	       !config->has_triggers && !config->counts_suspend && !report->summary.is_full &&
+	       (config->duration_ms == 0 || seconds * 1000 < config->duration_ms);
+}
+
+static int report_early(double seconds)
+{
+	return orma_tool_fail("the service has ended the recording early, after %.1f s; the trace "
+			      "has everything until then",
+			      seconds);
+}
+
+static void print_heading(const struct report *report, const char *verb, double seconds)
 {
 	char others[48] = "";
 
 	if (report->files > 1)
 		snprintf(others, sizeof(others), " and %" PRIu32 " older %s", report->files - 1,
 			 orma_base_noun(report->files - 1, "file", "files"));
-	orma_tool_print(stderr, "Recorded %.1f s into %s%s", seconds, report->path, others);
+	orma_tool_print(stderr, "%s %.1f s into %s%s", verb, seconds, report->path, others);
 	if (report->has_packets)
 		orma_tool_print(stderr, ": %.1f KB, %" PRIu64 " %s", (double)report->bytes / 1024,
 				report->summary.packets,
@@ -161,7 +193,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	/* On a terminal somebody reads; elsewhere one line is for a log. */
 	bool is_whole = recorder->options->is_verbose || isatty(STDERR_FILENO);
 
-	print_heading(report, seconds);
+	print_heading(report, is_clone(recorder) ? "Cloned" : "Recorded", seconds);
 	if (is_whole) {
 		fputs(".\n", stderr);
 		orma_tool_summary_print(&report->summary, stderr);
@@ -226,6 +258,9 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 		report.has_packets = false;
 	}
 	complete_stats(recorder, &report.summary);
+	report.summary.is_full = is_full(recorder->options->config, &report);
+	if (is_clone(recorder))
+		seconds = orma_tool_summary_seconds(&report.summary);
 	if (!report.has_packets && !report.summary.has_stats)
 		return ORMA_EXIT_OK;
 	if (report.has_packets && report.summary.packets == 0)
@@ -237,7 +272,7 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 	if (recorder->options->must_record && recorder->options->config->has_sources &&
 	    report.has_packets && !has_data(&report.summary))
 		return orma_tool_fail("nothing was recorded: no data source wrote anything");
-	return ORMA_EXIT_OK;
+	return is_early(recorder, &report, seconds) ? report_early(seconds) : ORMA_EXIT_OK;
 }
 
 static int report_success(struct orma_recorder *recorder, double seconds)
@@ -311,7 +346,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 
 	if (result == -ECANCELED && options->app_argv) /* start_app() has reported it */
 		return ORMA_EXIT_FAILURE;
-	if (recorder->error[0] && (options->clone_id || options->clone_name))
+	if (recorder->error[0] && is_clone(recorder))
 		return orma_tool_fail("the clone failed: %s", recorder->error);
 	if (recorder->error[0])
 		return report_ended(recorder);

@@ -162,7 +162,8 @@ int orma_recorder_cut_short(struct orma_recorder *recorder)
 	return r == 0 && config && config->writes_into_file ? await_service_file(recorder) : r;
 }
 
-/* Returns how many sessions the service has; 0 when that is not known. */
+/* Returns how many sessions the service has, without those that nobody can reach any more (a file of
+ * them may be stuck); 0 when that is not known. */
 static int32_t count_sessions(struct orma_session *session)
 {
 	struct orma_arena arena = {0};
@@ -173,10 +174,44 @@ static int32_t count_sessions(struct orma_session *session)
 
 	if (orma_session_query_state(session, true, &data, &size) == 0 &&
 	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) == 0)
-		count = state->num_sessions;
+		count = (int32_t)state->tracing_sessions.count;
 	orma_config_free(data);
 	orma_base_arena_done(&arena);
 	return count;
+}
+
+static void tell_waiting(int32_t count, bool is_ending)
+{
+	const char *recordings = orma_base_noun((uint64_t)count, "recording", "recordings");
+
+	if (is_ending)
+		orma_tool_warn("ending %d other %s with what they have so far; Ctrl-C again does "
+			       "not wait for that",
+			       count, recordings);
+	else
+		orma_tool_warn("still serving %d other %s; Ctrl-C ends %s too", count, recordings,
+			       count == 1 ? "it" : "them");
+}
+
+/* Returns true when another signal ended the wait before the others did. */
+static bool wait_for_others(struct orma_recorder *recorder, struct orma_session *session,
+			    bool is_ending)
+{
+	unsigned signal_count = recorder->signal_count;
+
+	for (unsigned looks = 0; recorder->signal_count == signal_count; looks++) {
+		struct pollfd fd = {recorder->signal_fd, POLLIN, 0};
+		int32_t count = count_sessions(session);
+
+		if (count <= 0)
+			return false;
+		/* At the first look, it may be this recorder's session, which is about to go. */
+		if (looks == 1)
+			tell_waiting(count, is_ending);
+		(void)poll(&fd, 1, looks == 0 ? OWN_MS : OTHERS_MS);
+		orma_recorder_count_signals(recorder);
+	}
+	return true;
 }
 
 void orma_recorder_await_others(struct orma_recorder *recorder)
@@ -185,23 +220,13 @@ void orma_recorder_await_others(struct orma_recorder *recorder)
 		.struct_size = sizeof(options),
 		.consumer_socket = orma_embedded_consumer_address(recorder->embedded),
 	};
-	unsigned signal_count = recorder->signal_count;
 	struct orma_session *session = NULL;
 
 	if (orma_session_new(&options, &session, NULL) < 0)
 		return;
-	for (unsigned looks = 0; recorder->signal_count == signal_count; looks++) {
-		struct pollfd fd = {recorder->signal_fd, POLLIN, 0};
-		int32_t count = count_sessions(session);
-
-		if (count <= 0)
-			break;
-		/* At the first look, it may be this recorder's session, which is about to go. */
-		if (looks == 1)
-			orma_tool_warn("goes on serving %d other %s; Ctrl-C ends at once", count,
-				       orma_base_noun((uint64_t)count, "recording", "recordings"));
-		(void)poll(&fd, 1, looks == 0 ? OWN_MS : OTHERS_MS);
-		orma_recorder_count_signals(recorder);
+	if (recorder->signal_count > 1 || wait_for_others(recorder, session, false)) {
+		orma_embedded_finish(recorder->embedded);
+		(void)wait_for_others(recorder, session, true);
 	}
 	orma_session_free(session);
 }

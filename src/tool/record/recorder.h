@@ -50,7 +50,8 @@ int orma_recorder_wait(struct orma_recorder *recorder);
 int orma_recorder_cut_short(struct orma_recorder *recorder);
 /* Waits for the end of the recorded program, whose exit status the recorder passes on. */
 void orma_recorder_await_app(struct orma_recorder *recorder);
-/* For a recorder with a service of its own: waits while other recorders use it. */
+/* For a recorder with a service of its own: waits while other recorders use it. A signal ends their
+ * recordings, which they still write; one more signal ends the wait. */
 void orma_recorder_await_others(struct orma_recorder *recorder);
 /* Remembers the losses that the service counted before the session. */
 void orma_recorder_note_losses(struct orma_recorder *recorder);

@@ -2,10 +2,10 @@
  * summary.c - summarises a trace in a few lines: packets per data source, losses, and the time that
  * a ring buffer which has wrapped still covers.
  *
- * The time that a buffer covers is the difference between the first and the last timestamp of its
- * sequences. Timestamps relative to an earlier packet do not count, because that packet may be
- * lost. Every incremental state begins with an absolute timestamp, and the service asks for a new
- * state 32 times while a ring fills, so the result is at most a few percent too small.
+ * The time that a trace or a buffer covers is the difference between the first and the last timestamp
+ * of its sequences, on the trace's clock (packet_time.h). Behind a gap of a sequence, timestamps that
+ * are differences do not count until its next incremental state, because the sum lacks what is lost.
+ * Packets of the service do not count, because it writes some of them while the trace is read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "proto/reader.h"
-#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/service_event.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_stats.pb.h"
@@ -58,63 +58,6 @@ bool orma_tool_is_known_source(struct orma_str name)
 
 #define SERVICE_SEQUENCE_ID 1
 
-struct packet_facts {
-	uint64_t sequence_id, dropped, flags;
-	uint64_t time_ns, clock_id; /* 0 = not said */
-	bool has_defaults;
-	bool is_clock_sync; /* a clock snapshot of the service, without a sequence */
-	const char *source;
-	struct orma_str stats, config;
-};
-
-static void take_number(const struct orma_proto_field *field, struct packet_facts *facts)
-{
-	switch (field->id) {
-	case ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
-		facts->sequence_id = field->value;
-		break;
-	case ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
-		facts->dropped = field->value;
-		break;
-	case ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS:
-		facts->flags = field->value;
-		break;
-	case ORMA_PB_TRACE_PACKET_TIMESTAMP:
-		facts->time_ns = field->value;
-		break;
-	case ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID:
-		facts->clock_id = field->value;
-		break;
-	default:
-		break;
-	}
-}
-
-static int get_facts(const void *data, size_t size, struct packet_facts *facts)
-{
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	int r;
-	orma_proto_reader_init(&reader, data, size);
-	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
-		if (field.type == ORMA_PROTO_VARINT)
-			take_number(&field, facts);
-		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_STATS)
-			facts->stats = field.bytes;
-		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
-			facts->config = field.bytes;
-		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS)
-			facts->has_defaults = true;
-		else if (field.id == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC)
-			facts->is_clock_sync = true;
-		const char *source =
-			field.type == ORMA_PROTO_BYTES ? orma_tool_source_of(field.id) : NULL;
-		if (source)
-			facts->source = source;
-	}
-	return r;
-}
-
 static void count_source(struct orma_tool_summary *summary, const char *name, uint64_t packets)
 {
 	size_t i = 0;
@@ -140,7 +83,7 @@ struct sequence {
 	uint64_t waiting;
 	uint64_t first_ns, last_ns; /* 0 = not known */
 	size_t buffer;              /* index + 1; 0 = not known */
-	bool has_defaults;
+	bool has_state;             /* no packet is missing since the last incremental state */
 };
 
 static struct orma_tool_buffer describe_buffer(const struct orma_pb_trace_stats_buffer_stats *stats)
@@ -210,36 +153,47 @@ static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 	return r;
 }
 
-static void take_time(struct sequence *sequence, const struct packet_facts *facts)
+static void widen(uint64_t *first_ns, uint64_t *last_ns, uint64_t begin_ns, uint64_t end_ns)
 {
-	bool is_relative =
-		sequence->has_defaults ||
-		facts->flags & ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE;
-
-	sequence->has_defaults |= facts->has_defaults;
-	if (facts->time_ns == 0 ||
-	    (facts->clock_id ? facts->clock_id != ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME
-			     : is_relative))
-		return;
-	if (sequence->first_ns == 0 || facts->time_ns < sequence->first_ns)
-		sequence->first_ns = facts->time_ns;
-	sequence->last_ns = ORMA_MAX(sequence->last_ns, facts->time_ns);
+	if (*first_ns == 0 || begin_ns < *first_ns)
+		*first_ns = begin_ns;
+	*last_ns = ORMA_MAX(*last_ns, end_ns);
 }
 
-static int count_in_sequence(struct orma_tool_counter *counter, const struct packet_facts *facts)
+static void take_time(struct sequence *sequence, const struct orma_packet_view *packet,
+		      const struct orma_packet_times *times)
 {
-	struct sequence *sequence = orma_base_map_get(&counter->sequences, facts->sequence_id);
+	bool needs_state =
+		times->is_difference ||
+		(packet->clock == 0 &&
+		 packet->flags & ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE);
+
+	if (packet->dropped)
+		sequence->has_state = false;
+	if (packet->flags & ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_INCREMENTAL_STATE_CLEARED)
+		sequence->has_state = true;
+	if (times->first_ns && (sequence->has_state || !needs_state))
+		widen(&sequence->first_ns, &sequence->last_ns, times->first_ns, times->last_ns);
+}
+
+static int count_in_sequence(struct orma_tool_counter *counter,
+			     const struct orma_packet_view *packet,
+			     const struct orma_packet_times *times)
+{
+	struct sequence *sequence = orma_base_map_get(&counter->sequences, packet->sequence);
+	const char *source = orma_tool_source_of(packet->kind);
+
 	if (!sequence) {
 		sequence = orma_base_zalloc(sizeof(*sequence));
 		if (!sequence ||
-		    orma_base_map_put(&counter->sequences, facts->sequence_id, sequence)) {
+		    orma_base_map_put(&counter->sequences, packet->sequence, sequence)) {
 			orma_base_free(sequence);
 			return -ENOMEM;
 		}
 	}
-	if (facts->source)
-		sequence->source = facts->source;
-	take_time(sequence, facts);
+	if (source)
+		sequence->source = source;
+	take_time(sequence, packet, times);
 	sequence->waiting++;
 	if (sequence->source) {
 		count_source(&counter->summary, sequence->source, sequence->waiting);
@@ -267,48 +221,64 @@ static void count_gap(struct orma_tool_summary *summary, uint64_t reasons)
 	summary->gaps += gap == ORMA_TOOL_GAP_OTHER;
 }
 
-static void take_config(struct orma_tool_summary *summary, struct orma_str bytes)
+static bool is_set(struct orma_str message, uint32_t field_id)
 {
-	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 
-	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while (orma_proto_reader_next(&reader, &field) > 0)
-		if (field.id == ORMA_PB_TRACE_CONFIG_WRITE_INTO_FILE)
-			summary->is_streamed = field.value != 0;
+	return orma_proto_reader_find(message.data, message.size, field_id, &field) == 1 &&
+	       field.value != 0;
+}
+
+/* Takes a packet that the service wrote itself. */
+static void take_own(struct orma_tool_summary *summary, const struct orma_packet_view *packet)
+{
+	count_source(summary, ORMA_TOOL_SOURCE_SERVICE, 1);
+	if (packet->sequence != SERVICE_SEQUENCE_ID)
+		return;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
+		summary->is_streamed =
+			is_set(packet->content, ORMA_PB_TRACE_CONFIG_WRITE_INTO_FILE);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_SERVICE_EVENT)
+		summary->has_end |=
+			is_set(packet->content, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED);
 }
 
 static int count_packet(void *ctx, const void *data, size_t size)
 {
 	struct orma_tool_counter *counter = ctx;
 	struct orma_tool_summary *summary = &counter->summary;
-	struct packet_facts facts = {0};
-	int r = get_facts(data, size, &facts);
-	if (r)
+	struct orma_packet_times times = {0};
+	struct orma_packet_view packet;
+	int r = orma_packet_view_read(data, size, &packet);
+
+	if (r == 0)
+		r = orma_packet_clocks_take(&counter->clocks, &packet, &times);
+	if (r < 0)
 		return r;
+	if (r == 0)
+		times.first_ns = 0;
 	summary->packets++;
-	if (facts.sequence_id == SERVICE_SEQUENCE_ID ||
-	    (facts.sequence_id == 0 && facts.is_clock_sync))
-		count_source(summary, ORMA_TOOL_SOURCE_SERVICE, 1);
-	else if ((r = count_in_sequence(counter, &facts)))
+	if (packet.sequence == SERVICE_SEQUENCE_ID ||
+	    (packet.sequence == 0 && packet.kind == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC))
+		take_own(summary, &packet);
+	else if ((r = count_in_sequence(counter, &packet, &times)))
 		return r;
-	count_gap(summary, facts.dropped);
-	if (facts.config.data && facts.sequence_id == SERVICE_SEQUENCE_ID)
-		take_config(summary, facts.config);
-	return facts.stats.data ? take_stats(counter, facts.stats) : 0;
+	count_gap(summary, packet.dropped);
+	return packet.kind == ORMA_PB_TRACE_PACKET_TRACE_STATS ? take_stats(counter, packet.content)
+							       : 0;
 }
 
 static void count_times(struct orma_tool_summary *summary, const struct sequence *sequence)
 {
 	struct orma_tool_buffer *buffer;
 
-	if (sequence->first_ns == 0 || sequence->buffer == 0 ||
-	    sequence->buffer > summary->buffer_count)
+	if (sequence->first_ns == 0)
+		return;
+	widen(&summary->first_ns, &summary->last_ns, sequence->first_ns, sequence->last_ns);
+	if (sequence->buffer == 0 || sequence->buffer > summary->buffer_count)
 		return;
 	buffer = &summary->buffers[sequence->buffer - 1];
-	if (buffer->first_ns == 0 || sequence->first_ns < buffer->first_ns)
-		buffer->first_ns = sequence->first_ns;
-	buffer->last_ns = ORMA_MAX(buffer->last_ns, sequence->last_ns);
+	widen(&buffer->first_ns, &buffer->last_ns, sequence->first_ns, sequence->last_ns);
 }
 
 void orma_tool_counter_add(struct orma_tool_counter *counter, const void *packet, size_t size)
@@ -340,6 +310,7 @@ void orma_tool_counter_done(struct orma_tool_counter *counter)
 		orma_base_free(sequence);
 	}
 	orma_base_map_done(&counter->sequences);
+	orma_packet_clocks_done(&counter->clocks);
 	orma_tool_unpacker_done(&counter->unpacker);
 }
 
@@ -364,6 +335,11 @@ int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma
 	orma_tool_counter_done(&counter);
 	*ret = counter.summary;
 	return r;
+}
+
+double orma_tool_summary_seconds(const struct orma_tool_summary *summary)
+{
+	return (double)(summary->last_ns - summary->first_ns) / 1e9;
 }
 
 static uint64_t count_overwritten(const struct orma_tool_summary *summary)
@@ -403,6 +379,11 @@ bool orma_tool_summary_print_losses(const struct orma_tool_summary *summary, FIL
 	struct orma_tool_loss losses[ORMA_TOOL_LOSS_KINDS];
 	const char *separator = "";
 
+	if (summary->is_full) {
+		orma_tool_print(out, "everything after the first %.1f s, when the file was full",
+				orma_tool_summary_seconds(summary));
+		separator = ", ";
+	}
 	orma_tool_summary_get_losses(summary, losses);
 	for (size_t i = 0; i < ORMA_TOOL_LOSS_KINDS; i++) {
 		if (losses[i].count == 0)

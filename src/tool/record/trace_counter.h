@@ -5,6 +5,7 @@
 #define ORMA_TOOL_TRACE_COUNTER_H
 
 #include "base/map.h"
+#include "tool/trace/packet_time.h"
 #include "tool/trace/trace_file.h"
 #include "tool/trace/trace_unpack.h"
 
@@ -12,6 +13,7 @@
 struct orma_tool_counter {
 	struct orma_tool_summary summary;
 	struct orma_map sequences; /* trusted_packet_sequence_id -> struct sequence */
+	struct orma_packet_clocks clocks;
 	struct orma_tool_unpacker unpacker;
 };
 

@@ -82,7 +82,11 @@ struct orma_tool_summary {
 	bool is_streamed; /* the config says write_into_file */
 	/* The statistics name a sequence of which the trace has no packet. */
 	bool lacks_sequences;
-	bool has_stats; /* there are trace_stats; without them most losses are not known */
+	bool has_stats;   /* there are trace_stats; without them most losses are not known */
+	/* The service's event at the end of a recording is there: the trace is not cut. */
+	bool has_end;
+	bool is_full; /* the file reached its maximum size; set by who knows that size */
+	uint64_t first_ns, last_ns; /* the period of all packets; 0 = not known */
 	/* trace_stats: discarded before a session was known; of all sessions, since the service began */
 	uint64_t service_discarded;
 	uint64_t lost_chunks;  /* trace_stats: discarded before they were read */
@@ -108,6 +112,8 @@ const char *orma_tool_source_of(uint32_t field_id);
 /* Returns true when packets of this data source can be told from those of others. */
 bool orma_tool_is_known_source(struct orma_str name);
 
+/* The time that the packets cover; 0 = not known. */
+double orma_tool_summary_seconds(const struct orma_tool_summary *summary);
 int orma_tool_trace_summarize(int fd, struct orma_tool_summary *ret, struct orma_error *reterr);
 /* One kind of loss, with its name for programs and what people read after the count. */
 struct orma_tool_loss {

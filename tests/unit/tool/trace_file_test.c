@@ -207,10 +207,36 @@ static void put_packet(struct orma_proto_writer *writer, uint64_t sequence, uint
 		orma_proto_write_varint(writer, 42, loss);
 	if (flags & 1) {
 		orma_proto_nested_begin(writer, &payload, 59); /* trace_packet_defaults */
+		orma_proto_write_varint(writer, 58, 64);
 		orma_proto_nested_end(writer, &payload);
 	}
 	orma_proto_nested_begin(writer, &payload, 11);
 	orma_proto_nested_end(writer, &payload);
+	orma_proto_nested_end(writer, &packet);
+}
+
+static void put_reading(struct orma_proto_writer *writer, uint64_t clock, uint64_t time_ns)
+{
+	struct orma_proto_nested reading;
+
+	orma_proto_nested_begin(writer, &reading, 1);
+	orma_proto_write_varint(writer, 1, clock);
+	orma_proto_write_varint(writer, 2, time_ns);
+	orma_proto_write_bool(writer, 3, clock == 64);
+	orma_proto_nested_end(writer, &reading);
+}
+
+/* Defines the clock of the sequence, on which timestamps are differences. */
+static void put_clock(struct orma_proto_writer *writer, uint64_t sequence, uint64_t time_ns)
+{
+	struct orma_proto_nested packet, snapshot;
+
+	orma_proto_nested_begin(writer, &packet, 1);
+	orma_proto_write_varint(writer, 10, sequence);
+	orma_proto_nested_begin(writer, &snapshot, 6);
+	put_reading(writer, 6, time_ns);
+	put_reading(writer, 64, time_ns);
+	orma_proto_nested_end(writer, &snapshot);
 	orma_proto_nested_end(writer, &packet);
 }
 
@@ -235,7 +261,8 @@ static void put_writer_stats(struct orma_proto_writer *writer, uint64_t sequence
 	orma_proto_nested_end(writer, &stats);
 }
 
-/* Makes a trace of two buffers, of which the second has wrapped. Relative times are ignored. */
+/* Makes a trace of two buffers, of which the second has wrapped. Differences to a packet that is lost
+ * do not count. */
 static void make_wrapped_trace(struct orma_buf *buf, bool is_streamed)
 {
 	const uint64_t begin_ns = UINT64_C(5000000000);
@@ -255,7 +282,10 @@ static void make_wrapped_trace(struct orma_buf *buf, bool is_streamed)
 	put_packet(&heap.writer, 3, begin_ns + UINT64_C(6000000000), 6, 1, 0);
 	put_packet(&heap.writer, 3, 78, 0, 2, 0);
 	put_packet(&heap.writer, 3, begin_ns + UINT64_C(9250000000), 6, 1, 0);
-	put_packet(&heap.writer, 3, 1, 3, 0, 0); /* another clock */
+	put_clock(&heap.writer, 3, begin_ns + UINT64_C(9250000000));
+	put_packet(&heap.writer, 3, 150000000, 0, 2, 0);
+	put_packet(&heap.writer, 3, UINT64_C(5000000000), 0, 2, 64); /* behind a gap */
+	put_packet(&heap.writer, 3, 1, 3, 0, 0);                     /* another clock */
 	orma_proto_nested_begin(&heap.writer, &packet, 1);
 	orma_proto_write_varint(&heap.writer, 10, 1);
 	orma_proto_nested_begin(&heap.writer, &stats, 35);
@@ -290,7 +320,7 @@ ORMA_TEST(a_summary_says_how_much_time_a_ring_that_wrapped_covers_and_what_keeps
 	print_summary(&buf, text, sizeof(text));
 	CHECK(strstr(text, "lost: 34 chunks overwritten\n"));
 	CHECK(strstr(text, "  Buffer 1 (2048 KB) was full and overwrote its oldest data: the trace "
-			   "covers its last 3.2 s. A larger buffer (-b SIZE) keeps more, "
+			   "covers its last 3.4 s. A larger buffer (-b SIZE) keeps more, "
 			   "--stream keeps all.\n"));
 	CHECK(!strstr(text, "Buffer 0"));
 	buf.size = 0;
