@@ -108,6 +108,17 @@ int orma_host_new(struct orma_loop *loop, struct orma_service *service, struct o
 	return 0;
 }
 
+void orma_host_close_consumers(struct orma_host *host)
+{
+	struct orma_host_peer *peer, *next;
+
+	/* The ports hold calls of their peers, so they are closed first. */
+	ORMA_LIST_FOR_EACH_SAFE (peer, next, &host->peers, link)
+		if (peer->is_consumer)
+			peer->forget(peer);
+	orma_ipc_host_free(ORMA_TAKE(host->consumers));
+}
+
 void orma_host_free(struct orma_host *host)
 {
 	if (!host)

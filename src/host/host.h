@@ -38,6 +38,9 @@ int orma_host_adopt_consumer_listener(struct orma_host *host, int fd);
 void orma_host_limit_peers_per_uid(struct orma_host *host, uint32_t max);
 /* Serves a connected socket, and takes it over on success. */
 int orma_host_add_consumer_fd(struct orma_host *host, int fd);
+/* Closes the sockets and connections of consumers for good; their sessions end. Must not be called
+ * inside a callback. */
+void orma_host_close_consumers(struct orma_host *host);
 
 /* Queues a run of the service in the loop's next turn. To be called after every direct call of the
  * service or its ports, because the next deadline may have changed. */

@@ -34,6 +34,7 @@ struct orma_host_peer {
 	struct orma_list link;
 	struct orma_relay_port *relay;               /* see host_relay.c; NULL = none */
 	void (*forget)(struct orma_host_peer *peer); /* closes its port and frees it */
+	bool is_consumer;
 };
 
 /* The services and their methods. Calls arrive at peers of the producers' or the consumers' ipc

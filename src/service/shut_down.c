@@ -105,3 +105,8 @@ uint32_t orma_service_count_readers(const struct orma_service *service, uint64_t
 	}
 	return count;
 }
+
+size_t orma_service_count_consumers(const struct orma_service *service)
+{
+	return service->consumers.count;
+}

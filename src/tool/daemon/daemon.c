@@ -68,6 +68,9 @@ static void take_requests(struct orma_daemon *daemon)
 		listen_late(daemon);
 	if (requests & ORMA_DAEMON_FINISH)
 		orma_daemon_finish(daemon);
+	if (requests & ORMA_DAEMON_CLOSE_UNUSED &&
+	    orma_service_count_consumers(daemon->service) <= 1)
+		orma_host_close_consumers(daemon->host);
 	if (requests & ORMA_DAEMON_STOP)
 		orma_base_loop_stop(daemon->loop);
 }

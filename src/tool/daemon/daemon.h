@@ -78,6 +78,9 @@ enum {
 	ORMA_DAEMON_FINISH = 2,
 	/* Listens at late_consumer_addresses, unless another daemon does. */
 	ORMA_DAEMON_OPEN = 4,
+	/* Serves no consumers any more, if at most one is connected: the one that waits for this.
+	 * No other one connects between the check and the end. */
+	ORMA_DAEMON_CLOSE_UNUSED = 8,
 };
 
 /* May be called by any thread and any signal handler; the loop's thread follows soon. */

@@ -47,7 +47,7 @@ static void *run_daemon(void *arg)
 	struct orma_embedded *embedded = arg;
 	(void)orma_daemon_run(&embedded->daemon);
 	/* Consumers that wait for an answer see now that none will come. */
-	orma_daemon_abandon(&embedded->daemon);
+	orma_host_close_consumers(embedded->daemon.host);
 	return NULL;
 }
 
@@ -137,6 +137,11 @@ void orma_embedded_finish(struct orma_embedded *embedded)
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded)
 {
 	return embedded->consumer_address;
+}
+
+void orma_embedded_close_unused(struct orma_embedded *embedded)
+{
+	orma_daemon_request(&embedded->daemon, ORMA_DAEMON_CLOSE_UNUSED);
 }
 
 void orma_embedded_stop(struct orma_embedded *embedded)

@@ -29,6 +29,8 @@
 #define JOIN_TRIES        60
 #define JOIN_PAUSE_MS     50
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
+#define INTERRUPTED       "interrupted before the recording began; nothing was recorded"
+
 static bool begins_with(const char *text, const char *beginning)
 {
 	return strncmp(text, beginning, strlen(beginning)) == 0;
@@ -116,21 +118,30 @@ static int serve(struct orma_recorder *recorder, struct orma_error *reterr)
 	return connect_session(recorder, recorder->snapshots.consumer_address, reterr);
 }
 
+static int try_to_connect(struct orma_recorder *recorder, struct orma_error *reterr)
+{
+	int r;
+
+	*reterr = (struct orma_error){0};
+	r = connect_session(recorder, NULL, reterr);
+	if (!is_absent(r) || !recorder->options->may_serve)
+		return r;
+	*reterr = (struct orma_error){0};
+	return serve(recorder, reterr);
+}
+
 static int connect_or_serve(struct orma_recorder *recorder)
 {
-	struct orma_error error = {0}, absence;
-	int r = connect_session(recorder, NULL, &error);
+	struct pollfd signals = {.fd = recorder->signal_fd, .events = POLLIN};
+	struct orma_error error;
+	int r = try_to_connect(recorder, &error);
 
-	if (is_absent(r) && recorder->options->may_serve) {
-		error = (struct orma_error){0};
-		r = serve(recorder, &error);
-	}
-	/* Another recorder has begun at the same time, and is about to open its socket. */
-	for (int i = 0; r == -EADDRINUSE && i < JOIN_TRIES; i++) {
-		poll(NULL, 0, JOIN_PAUSE_MS);
-		absence = (struct orma_error){0};
-		if (connect_session(recorder, NULL, &absence) == 0)
-			return ORMA_EXIT_OK;
+	/* Another recorder serves, and is about to open its socket (-EADDRINUSE), or has just ended
+	 * (-ECONNRESET). */
+	for (int i = 0; (r == -EADDRINUSE || r == -ECONNRESET) && i < JOIN_TRIES; i++) {
+		if (poll(&signals, 1, JOIN_PAUSE_MS) > 0)
+			return orma_tool_fail(INTERRUPTED);
+		r = try_to_connect(recorder, &error);
 	}
 	if (r)
 		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
@@ -416,7 +427,7 @@ static int delay_start(struct orma_recorder *recorder)
 	for (uint64_t now_ns; (now_ns = orma_base_clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
 		uint64_t left_ms = (end_ns - now_ns) / ORMA_NS_PER_MS + 1;
 		if (poll(&fd, 1, (int)ORMA_MIN(left_ms, (uint64_t)60000)) > 0)
-			return orma_tool_fail("interrupted before the recording began");
+			return orma_tool_fail(INTERRUPTED);
 	}
 	return ORMA_EXIT_OK;
 }

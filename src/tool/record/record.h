@@ -146,6 +146,8 @@ int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr);
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
 /* Ends the other recorders' sessions, so that they write their traces, while the service goes on. */
 void orma_embedded_finish(struct orma_embedded *embedded);
+/* Closes the service for consumers if the caller's session is the only one. */
+void orma_embedded_close_unused(struct orma_embedded *embedded);
 void orma_embedded_stop(struct orma_embedded *embedded);
 
 #endif

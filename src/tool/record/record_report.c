@@ -142,13 +142,12 @@ static bool is_clone(const struct orma_recorder *recorder)
 	return recorder->options->clone_id || recorder->options->clone_name;
 }
 
-/* A service ends a file that is full with the last packet that fits. So the end of the recording is
- * not in it, and the file has about the size that is allowed. */
+/* A service ends a file that is full with the last packet that fits, so the end of the recording is
+ * not in it. */
 static bool is_full(const struct orma_record_config *config, const struct report *report)
 {
 	return config && config->max_file_bytes && config->max_file_count < 2 &&
-	       report->has_packets && !report->summary.has_end &&
-	       report->bytes >= config->max_file_bytes / 2;
+	       report->summary.has_service_events && !report->summary.has_end;
 }
 
 /* The service has ended the recording before its time, though nobody asked for that here. */
@@ -271,7 +270,11 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 		print_report(recorder, &report, seconds);
 	if (recorder->options->must_record && recorder->options->config->has_sources &&
 	    report.has_packets && !has_data(&report.summary))
-		return orma_tool_fail("nothing was recorded: no data source wrote anything");
+		return orma_tool_fail("nothing was recorded: %s",
+				      report.summary.is_full
+					      ? "the first data does not fit into the file; choose "
+						"a larger --size"
+					      : "no data source wrote anything");
 	return is_early(recorder, &report, seconds) ? report_early(seconds) : ORMA_EXIT_OK;
 }
 

@@ -26,7 +26,9 @@
 #define LATE_MS   75000 /* for flush, stop and read-back, beyond the duration */
 #define OWN_MS    50    /* for the end of the own session */
 #define OTHERS_MS 200   /* between two looks at other recordings */
-#define CUT_MS    8000  /* a service waits 5 s for data sources that do not stop */
+/* A consumer that has connected and begins no session until then is not waited for. */
+#define IDLE_LOOKS 5
+#define CUT_MS     8000 /* a service waits 5 s for data sources that do not stop */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)
 
@@ -163,12 +165,12 @@ int orma_recorder_cut_short(struct orma_recorder *recorder)
 }
 
 /* Returns how many sessions the service has, without those that nobody can reach any more (a file of
- * them may be stuck); 0 when that is not known. */
+ * them may be stuck); -1 when the service has ended. */
 static int32_t count_sessions(struct orma_session *session)
 {
 	struct orma_arena arena = {0};
 	struct orma_pb_tracing_service_state *state;
-	int32_t count = 0;
+	int32_t count = -1;
 	void *data = NULL;
 	size_t size;
 
@@ -198,16 +200,21 @@ static bool wait_for_others(struct orma_recorder *recorder, struct orma_session 
 			    bool is_ending)
 {
 	unsigned signal_count = recorder->signal_count;
+	bool has_told = false;
 
 	for (unsigned looks = 0; recorder->signal_count == signal_count; looks++) {
 		struct pollfd fd = {recorder->signal_fd, POLLIN, 0};
-		int32_t count = count_sessions(session);
+		int32_t count;
 
-		if (count <= 0)
+		orma_embedded_close_unused(recorder->embedded);
+		count = count_sessions(session);
+		if (count < 0 || (count == 0 && looks >= IDLE_LOOKS))
 			return false;
 		/* At the first look, it may be this recorder's session, which is about to go. */
-		if (looks == 1)
+		if (looks > 0 && count > 0 && !has_told) {
 			tell_waiting(count, is_ending);
+			has_told = true;
+		}
 		(void)poll(&fd, 1, looks == 0 ? OWN_MS : OTHERS_MS);
 		orma_recorder_count_signals(recorder);
 	}

@@ -238,9 +238,10 @@ static void take_own(struct orma_tool_summary *summary, const struct orma_packet
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
 		summary->is_streamed =
 			is_set(packet->content, ORMA_PB_TRACE_CONFIG_WRITE_INTO_FILE);
-	if (packet->kind == ORMA_PB_TRACE_PACKET_SERVICE_EVENT)
-		summary->has_end |=
-			is_set(packet->content, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED);
+	if (packet->kind != ORMA_PB_TRACE_PACKET_SERVICE_EVENT)
+		return;
+	summary->has_service_events = true;
+	summary->has_end |= is_set(packet->content, ORMA_PB_TRACING_SERVICE_EVENT_TRACING_DISABLED);
 }
 
 static int count_packet(void *ctx, const void *data, size_t size)

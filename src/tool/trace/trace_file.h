@@ -83,8 +83,8 @@ struct orma_tool_summary {
 	/* The statistics name a sequence of which the trace has no packet. */
 	bool lacks_sequences;
 	bool has_stats;   /* there are trace_stats; without them most losses are not known */
-	/* The service's event at the end of a recording is there: the trace is not cut. */
-	bool has_end;
+	/* There are events of the service, among them that at the end: the trace is not cut. */
+	bool has_service_events, has_end;
 	bool is_full; /* the file reached its maximum size; set by who knows that size */
 	uint64_t first_ns, last_ns; /* the period of all packets; 0 = not known */
 	/* trace_stats: discarded before a session was known; of all sessions, since the service began */
