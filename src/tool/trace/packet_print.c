@@ -5,14 +5,6 @@
  * printed. If a singular field occurs several times, the last value counts, as for every reader.
  * Open messages are on a stack of limited depth, because the depth comes from the input.
  *
- * Text is protobuf's text format, which orma_proto_text_parse() reads again. JSON is protobuf's mapping
- * to JSON: integers of 64 bits are strings, because many readers of JSON round them; bytes are in base64;
- * enums are names. Names of fields are as in the .proto files. A field without a name is named by its
- * number.
- *
- * Kernel events without a message of their own are described by their bundle: text has the names as
- * comments, JSON as keys, "group/name".
- *
  * Rejected: decoding into structs first. A kernel event's struct has a pointer for each of hundreds of
  * types, so a bundle of 20,000 events would take 70 MB to print.
  */
@@ -20,25 +12,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
 #include "proto/codec.h"
 #include "proto/reader.h"
-#include "proto/text_lexer.h"
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/tool.h"
-
-#define TRY(expression)                                                                            \
-	do {                                                                                       \
-		int try_r = (expression);                                                          \
-		if (try_r < 0)                                                                     \
-			return try_r;                                                              \
-	} while (0)
+#include "tool/trace/packet_value.h"
 
 struct orma_print_field {
 	struct orma_proto_field wire;
@@ -53,11 +36,6 @@ void orma_packet_printer_done(struct orma_packet_printer *printer)
 {
 	orma_base_buf_done(&printer->out);
 	orma_base_free(printer->fields);
-}
-
-static int put(struct orma_packet_printer *printer, const char *text)
-{
-	return orma_base_buf_append_str(&printer->out, text);
 }
 
 /* --- fields of a message ---------------------------------------------------------------------- */
@@ -148,7 +126,7 @@ static int collect(struct orma_packet_printer *printer, const struct orma_proto_
 		field.order = printer->field_count;
 		field.known = NULL;
 		look_up(desc, &field);
-		TRY(add_field(printer, &field));
+		ORMA_PACKET_TRY(add_field(printer, &field));
 	}
 	if (printer->field_count > begin)
 		qsort(printer->fields + begin, printer->field_count - begin,
@@ -156,303 +134,7 @@ static int collect(struct orma_packet_printer *printer, const struct orma_proto_
 	return more;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
-static int put_base64(struct orma_buf *out, struct orma_str bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *at = (const uint8_t *)bytes.data;
-
-	TRY(orma_base_buf_append(out, "\"", 1));
-	for (size_t left = bytes.size; left > 0; left -= ORMA_MIN(left, (size_t)3), at += 3) {
-		uint32_t bits = (uint32_t)at[0] << 16 | (left > 1 ? (uint32_t)at[1] << 8 : 0) |
-				(left > 2 ? at[2] : 0);
-		char quad[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
-				digits[bits & 63]};
-
-		if (left < 3)
-			memcpy(quad + 1 + left, "==", 3 - left);
-		TRY(orma_base_buf_append(out, quad, 4));
-	}
-	return orma_base_buf_append(out, "\"", 1);
-}
-
-static uint32_t code_point(const char *at, size_t size)
-{
-	const uint8_t *bytes = (const uint8_t *)at;
-	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
-
-	for (size_t i = 1; i < size; i++)
-		code = code << 6 | (bytes[i] & 0x3f);
-	return code;
-}
-
-/* Replaces bytes that are not UTF-8 by U+FFFD. Characters that are not visible are escaped. */
-static int put_json_string(struct orma_buf *out, struct orma_str text)
-{
-	TRY(orma_base_buf_append(out, "\"", 1));
-	while (text.size > 0) {
-		size_t size = orma_base_utf8_size(text);
-		uint32_t code = size ? code_point(text.data, size) : 0xfffd;
-
-		if (code == '"' || code == '\\')
-			TRY(orma_base_buf_printf(out, "\\%c", (int)code));
-		else if (size > 0 && orma_base_utf8_visible_size(text) > 0)
-			TRY(orma_base_buf_append(out, text.data, size));
-		else if (code > 0xffff)
-			TRY(orma_base_buf_printf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
-						 0xd800 + ((code - 0x10000) >> 10),
-						 0xdc00 + ((code - 0x10000) & 0x3ff)));
-		else
-			TRY(orma_base_buf_printf(out, "\\u%04" PRIx32, code));
-		text.data += size ? size : 1;
-		text.size -= size ? size : 1;
-	}
-	return orma_base_buf_append(out, "\"", 1);
-}
-
-static int put_string(struct orma_packet_printer *printer, struct orma_str bytes, bool is_text)
-{
-	if (!printer->is_json)
-		return orma_proto_text_put_string(&printer->out, bytes, is_text);
-	return is_text ? put_json_string(&printer->out, bytes) : put_base64(&printer->out, bytes);
-}
-
-static int put_floating(struct orma_packet_printer *printer, double value, bool is_float)
-{
-	struct orma_buf *out = &printer->out;
-
-	if (printer->is_json && isnan(value))
-		return put(printer, "\"NaN\"");
-	if (printer->is_json && isinf(value))
-		return put(printer, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-	return is_float ? orma_proto_text_put_float(out, (float)value)
-			: orma_proto_text_put_double(out, value);
-}
-
-/* JSON has 64 bits as a string. */
-static int put_wide(struct orma_packet_printer *printer, uint64_t value, bool is_signed)
-{
-	const char *quote = printer->is_json ? "\"" : "";
-
-	return is_signed ? orma_base_buf_printf(&printer->out, "%s%" PRId64 "%s", quote,
-						(int64_t)value, quote)
-			 : orma_base_buf_printf(&printer->out, "%s%" PRIu64 "%s", quote, value,
-						quote);
-}
-
-static int put_enum(struct orma_packet_printer *printer, const struct orma_print_field *field,
-		    int32_t value)
-{
-	const struct orma_proto_enum_desc *type =
-		field->table->types[field->known->type_idx].enumeration;
-	const char *name = orma_proto_enum_name(type, value);
-
-	if (!name)
-		return orma_base_buf_printf(&printer->out, "%" PRId32, value);
-	return orma_base_buf_printf(&printer->out, printer->is_json ? "\"%s\"" : "%s", name);
-}
-
-/* `value` is as on the wire. */
-static int put_number(struct orma_packet_printer *printer, const struct orma_print_field *field,
-		      uint64_t value)
-{
-	struct orma_buf *out = &printer->out;
-	uint32_t narrow = (uint32_t)value;
-	double wide_number;
-	float number;
-
-	switch (field->known->kind) {
-	case ORMA_PROTO_KIND_BOOL:
-		return put(printer, value ? "true" : "false");
-	case ORMA_PROTO_KIND_INT32:
-	case ORMA_PROTO_KIND_SFIXED32:
-		return orma_base_buf_printf(out, "%" PRId32, (int32_t)value);
-	case ORMA_PROTO_KIND_SINT32:
-		return orma_base_buf_printf(out, "%" PRId32, (int32_t)orma_proto_unzigzag(narrow));
-	case ORMA_PROTO_KIND_UINT32:
-	case ORMA_PROTO_KIND_FIXED32:
-		return orma_base_buf_printf(out, "%" PRIu32, narrow);
-	case ORMA_PROTO_KIND_SINT64:
-		return put_wide(printer, (uint64_t)orma_proto_unzigzag(value), true);
-	case ORMA_PROTO_KIND_INT64:
-	case ORMA_PROTO_KIND_SFIXED64:
-		return put_wide(printer, value, true);
-	case ORMA_PROTO_KIND_FLOAT:
-		memcpy(&number, &narrow, sizeof(number));
-		return put_floating(printer, (double)number, true);
-	case ORMA_PROTO_KIND_DOUBLE:
-		memcpy(&wide_number, &value, sizeof(wide_number));
-		return put_floating(printer, wide_number, false);
-	case ORMA_PROTO_KIND_ENUM:
-		return put_enum(printer, field, (int32_t)value);
-	default:
-		return put_wide(printer, value, false);
-	}
-}
-
-/* --- lines and keys --------------------------------------------------------------------------- */
-
-static int put_indent(struct orma_packet_printer *printer, unsigned depth)
-{
-	return orma_base_buf_printf(&printer->out, "%*s", (int)(2 * depth), "");
-}
-
-/* Text: an indented name. JSON: a comma, where one is needed, and the key. */
-static int put_name(struct orma_packet_printer *printer, struct orma_str name, unsigned depth)
-{
-	struct orma_buf *out = &printer->out;
-
-	if (!printer->is_json) {
-		TRY(put_indent(printer, depth));
-		return orma_base_buf_append(out, name.data, name.size);
-	}
-	if (out->data[out->size - 1] != '{')
-		TRY(put(printer, ","));
-	TRY(put_json_string(out, name));
-	return put(printer, ":");
-}
-
-/* The braces of a message around its fields; `note` is a comment in text, or NULL. */
-static int open_message(struct orma_packet_printer *printer, const char *note)
-{
-	if (printer->is_json)
-		return put(printer, "{");
-	return note ? orma_base_buf_printf(&printer->out, " {  # %s\n", note)
-		    : put(printer, " {\n");
-}
-
-static int close_message(struct orma_packet_printer *printer, unsigned depth)
-{
-	if (printer->is_json)
-		return put(printer, "}");
-	TRY(put_indent(printer, depth));
-	return put(printer, "}\n");
-}
-
-/* --- kernel events that their bundle describes ------------------------------------------------ */
-
-/* Field numbers of google.protobuf.DescriptorProto and FieldDescriptorProto. */
-enum {
-	DESCRIPTOR_NAME = 1,
-	DESCRIPTOR_FIELD = 2,
-	DESCRIPTOR_FIELD_NAME = 1,
-	DESCRIPTOR_FIELD_NUMBER = 3,
-	DESCRIPTOR_FIELD_TYPE = 5,
-	DESCRIPTOR_TYPE_INT64 = 3,
-	DESCRIPTOR_TYPE_INT32 = 5,
-	DESCRIPTOR_TYPE_STRING = 9,
-};
-
-static uint64_t find_number(struct orma_str message, uint32_t id)
-{
-	struct orma_proto_field field;
-
-	return orma_proto_reader_find(message.data, message.size, id, &field) > 0 &&
-			       field.type == ORMA_PROTO_VARINT
-		       ? field.value
-		       : 0;
-}
-
-static struct orma_str find_bytes(struct orma_str message, uint32_t id)
-{
-	struct orma_proto_field field;
-
-	return orma_proto_reader_find(message.data, message.size, id, &field) > 0 &&
-			       field.type == ORMA_PROTO_BYTES
-		       ? field.bytes
-		       : ORMA_STR("");
-}
-
-/* Finds the entry of a list (field `list` of `message`) whose field `key` is `value`. */
-static bool find_entry(struct orma_str message, uint32_t list, uint32_t key, uint64_t value,
-		       struct orma_str *ret)
-{
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-
-	orma_proto_reader_init(&reader, message.data, message.size);
-	while (orma_proto_reader_next(&reader, &field) > 0) {
-		if (field.id == list && field.type == ORMA_PROTO_BYTES &&
-		    find_number(field.bytes, key) == value) {
-			*ret = field.bytes;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Names come from the kernel, or from a file. What is not a character of a name becomes "?". */
-static void copy_name(char *ret, size_t size, struct orma_str name)
-{
-	size_t count = ORMA_MIN(name.size, size - 1);
-
-	for (size_t i = 0; i < count; i++) {
-		ret[i] = name.data[i];
-		if (ret[i] <= ' ' || ret[i] >= 0x7f)
-			ret[i] = '?';
-	}
-	ret[count] = '\0';
-}
-
-static int print_generic_field(struct orma_packet_printer *printer, struct orma_str descriptor,
-			       const struct orma_proto_field *field, unsigned depth)
-{
-	struct orma_str entry = {0};
-	char name[100], number[16];
-
-	if (!find_entry(descriptor, DESCRIPTOR_FIELD, DESCRIPTOR_FIELD_NUMBER, field->id, &entry))
-		entry = ORMA_STR("");
-	uint64_t type = find_number(entry, DESCRIPTOR_FIELD_TYPE);
-	snprintf(number, sizeof(number), "%" PRIu32, field->id);
-	copy_name(name, sizeof(name), find_bytes(entry, DESCRIPTOR_FIELD_NAME));
-	TRY(put_name(printer, orma_base_str(printer->is_json && name[0] != '\0' ? name : number),
-		     depth));
-	if (!printer->is_json)
-		TRY(put(printer, ": "));
-	if (field->type == ORMA_PROTO_BYTES)
-		TRY(put_string(printer, field->bytes, type == DESCRIPTOR_TYPE_STRING));
-	else
-		TRY(put_wide(printer, field->value,
-			     type == DESCRIPTOR_TYPE_INT64 || type == DESCRIPTOR_TYPE_INT32));
-	return printer->is_json ? 0 : orma_base_buf_printf(&printer->out, "  # %s\n", name);
-}
-
-/* Returns 1 when the field is an event that the bundle describes, 0 when it is not, or -errno. */
-static int print_generic_event(struct orma_packet_printer *printer,
-			       const struct orma_proto_field *event, unsigned depth)
-{
-	struct orma_str entry, descriptor;
-	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	char group[100], name[100], path[202], number[16];
-	int more;
-
-	if (event->type != ORMA_PROTO_BYTES ||
-	    !find_entry(printer->bundle, ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS,
-			ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_FIELD_ID, event->id,
-			&entry))
-		return 0;
-	descriptor = find_bytes(
-		entry, ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR);
-	copy_name(
-		group, sizeof(group),
-		find_bytes(entry, ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_GROUP_NAME));
-	copy_name(name, sizeof(name), find_bytes(descriptor, DESCRIPTOR_NAME));
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	snprintf(number, sizeof(number), "%" PRIu32, event->id);
-	TRY(put_name(printer, orma_base_str(printer->is_json ? path : number), depth));
-	TRY(open_message(printer, path));
-	orma_proto_reader_init(&reader, event->bytes.data, event->bytes.size);
-	while ((more = orma_proto_reader_next(&reader, &field)) > 0)
-		TRY(print_generic_field(printer, descriptor, &field, depth + 1));
-	TRY(more);
-	TRY(close_message(printer, depth));
-	return 1;
-}
-
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- fields that are not messages ------------------------------------------------------------- */
 
 static int print_unknown(struct orma_packet_printer *printer, const struct orma_print_field *field,
 			 unsigned depth)
@@ -460,16 +142,17 @@ static int print_unknown(struct orma_packet_printer *printer, const struct orma_
 	char number[16];
 
 	if (field->table == &orma_pb_ftrace_event_desc) {
-		int r = print_generic_event(printer, &field->wire, depth);
+		int r = orma_packet_print_generic_event(printer, &field->wire, depth);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
 	if (!printer->is_json)
 		return orma_proto_text_print_unknown(field->whole, depth, &printer->out);
 	snprintf(number, sizeof(number), "%" PRIu32, field->wire.id);
-	TRY(put_name(printer, orma_base_str(number), depth));
-	return field->wire.type == ORMA_PROTO_BYTES ? put_base64(&printer->out, field->wire.bytes)
-						    : put_wide(printer, field->wire.value, false);
+	ORMA_PACKET_TRY(orma_packet_put_name(printer, orma_base_str(number), depth));
+	return field->wire.type == ORMA_PROTO_BYTES
+		       ? orma_packet_put_string(printer, field->wire.bytes, false)
+		       : orma_packet_put_wide(printer, field->wire.value, false);
 }
 
 /* Text has the name before each value of a list; JSON separates the values. */
@@ -479,11 +162,11 @@ static int begin_value(struct orma_packet_printer *printer, const struct orma_pr
 	const struct orma_buf *out = &printer->out;
 
 	if (!printer->is_json)
-		return put_name(printer,
-				orma_base_str(orma_proto_field_name(field->table, field->known)),
-				depth);
+		return orma_packet_put_name(
+			printer, orma_base_str(orma_proto_field_name(field->table, field->known)),
+			depth);
 	return (field->known->flags & ORMA_PROTO_REPEATED_FLAG) && out->data[out->size - 1] != '['
-		       ? put(printer, ",")
+		       ? orma_packet_put(printer, ",")
 		       : 0;
 }
 
@@ -491,15 +174,16 @@ static int begin_value(struct orma_packet_printer *printer, const struct orma_pr
 static int print_value(struct orma_packet_printer *printer, const struct orma_print_field *field,
 		       const uint64_t *number, unsigned depth)
 {
-	TRY(begin_value(printer, field, depth));
+	ORMA_PACKET_TRY(begin_value(printer, field, depth));
 	if (!printer->is_json)
-		TRY(put(printer, ": "));
+		ORMA_PACKET_TRY(orma_packet_put(printer, ": "));
 	if (number)
-		TRY(put_number(printer, field, *number));
+		ORMA_PACKET_TRY(
+			orma_packet_put_number(printer, field->table, field->known, *number));
 	else
-		TRY(put_string(printer, field->wire.bytes,
-			       field->known->kind == ORMA_PROTO_KIND_STRING));
-	return printer->is_json ? 0 : put(printer, "\n");
+		ORMA_PACKET_TRY(orma_packet_put_string(
+			printer, field->wire.bytes, field->known->kind == ORMA_PROTO_KIND_STRING));
+	return printer->is_json ? 0 : orma_packet_put(printer, "\n");
 }
 
 /* Prints the numbers of a packed list. */
@@ -533,7 +217,7 @@ static int print_packed(struct orma_packet_printer *printer, const struct orma_p
 		at = fixed ? at + fixed : orma_proto_get_varint(at, end, &number);
 		if (!at)
 			return -EBADMSG;
-		TRY(print_value(printer, field, &number, depth));
+		ORMA_PACKET_TRY(print_value(printer, field, &number, depth));
 	}
 	return 0;
 }
@@ -564,7 +248,7 @@ static int enter(struct orma_packet_printer *printer, const struct orma_proto_de
 	if (desc == &orma_pb_ftrace_event_bundle_desc)
 		printer->bundle = bytes;
 	*ret = (struct open_message){.begin = printer->field_count, .at = printer->field_count};
-	TRY(collect(printer, desc, bytes));
+	ORMA_PACKET_TRY(collect(printer, desc, bytes));
 	ret->end = printer->field_count;
 	return 0;
 }
@@ -587,9 +271,9 @@ static int begin_field(struct orma_packet_printer *printer, struct open_message 
 	message->at += count - message->left;
 	if (!printer->is_json)
 		return 0;
-	TRY(put_name(printer, orma_base_str(orma_proto_field_name(field->table, field->known)),
-		     depth));
-	return message->is_list ? put(printer, "[") : 0;
+	ORMA_PACKET_TRY(orma_packet_put_name(
+		printer, orma_base_str(orma_proto_field_name(field->table, field->known)), depth));
+	return message->is_list ? orma_packet_put(printer, "[") : 0;
 }
 
 /* Takes the next value of the field. Returns the table of a message that it opened, or NULL with 0 or -errno. */
@@ -609,7 +293,7 @@ static const struct orma_proto_desc *take_value(struct orma_packet_printer *prin
 	const struct orma_proto_desc *desc = field->table->types[field->known->type_idx].message;
 	*ret = begin_value(printer, field, depth);
 	if (*ret == 0)
-		*ret = open_message(printer, NULL);
+		*ret = orma_packet_open_message(printer, NULL);
 	return *ret == 0 ? desc : NULL;
 }
 
@@ -618,7 +302,7 @@ static int print_packet(struct orma_packet_printer *printer, struct orma_str byt
 	struct open_message open[ORMA_PROTO_DEPTH_MAX + 1]; /* from 1 on, which is the packet */
 	unsigned depth = 1;
 
-	TRY(enter(printer, &orma_pb_trace_packet_desc, bytes, &open[depth]));
+	ORMA_PACKET_TRY(enter(printer, &orma_pb_trace_packet_desc, bytes, &open[depth]));
 	while (depth > 0) {
 		struct open_message *message = &open[depth];
 
@@ -626,25 +310,25 @@ static int print_packet(struct orma_packet_printer *printer, struct orma_str byt
 			int r;
 			const struct orma_proto_desc *desc =
 				take_value(printer, message, depth, &bytes, &r);
-			TRY(r);
+			ORMA_PACKET_TRY(r);
 			if (desc) {
 				if (depth == ORMA_PROTO_DEPTH_MAX)
 					return -EMSGSIZE;
-				TRY(enter(printer, desc, bytes, &open[++depth]));
+				ORMA_PACKET_TRY(enter(printer, desc, bytes, &open[++depth]));
 				continue;
 			}
 		} else if (message->at < message->end) {
-			TRY(begin_field(printer, message, depth));
+			ORMA_PACKET_TRY(begin_field(printer, message, depth));
 			continue;
 		} else {
 			printer->field_count = message->begin;
 			if (--depth == 0)
 				break;
-			TRY(close_message(printer, depth));
+			ORMA_PACKET_TRY(orma_packet_close_message(printer, depth));
 			message = &open[depth];
 		}
 		if (message->left == 0 && message->is_list && printer->is_json)
-			TRY(put(printer, "]"));
+			ORMA_PACKET_TRY(orma_packet_put(printer, "]"));
 	}
 	return 0;
 }
@@ -653,7 +337,7 @@ int orma_packet_print(struct orma_packet_printer *printer, const void *data, siz
 {
 	printer->field_count = 0;
 	printer->bundle = ORMA_STR("");
-	TRY(put(printer, printer->is_json ? "{" : "packet {\n"));
-	TRY(print_packet(printer, (struct orma_str){data, size}));
-	return put(printer, "}\n");
+	ORMA_PACKET_TRY(orma_packet_put(printer, printer->is_json ? "{" : "packet {\n"));
+	ORMA_PACKET_TRY(print_packet(printer, (struct orma_str){data, size}));
+	return orma_packet_put(printer, "}\n");
 }
