@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elf_symbol.c - looks a name up in the symbol tables of an ELF file.
  *
- * Owns the descriptor and one table at a time. The kernel's uprobes take an offset in a file, people have a name. The file
- * is named by a config and may be anything: it is opened without blocking, must be a regular file, and every offset, size
- * and count in it is checked where it is used. Tables over 64 MiB are refused. .dynsym is looked at as well as .symtab, so
- * libraries without debug symbols work.
+ * Owns the descriptor and a string table at a time. The kernel's uprobes take an offset in a file, people have a name. The
+ * file is named by a config and may be anything: it is opened without blocking, must be a regular file, and every offset,
+ * size and count in it is checked where it is used. Symbols are read a piece at a time; string tables over 64 MiB are
+ * refused. Everything that is read is taken from the caller's allowance, so that a config has an end. .dynsym is looked at
+ * as well as .symtab, so libraries without debug symbols work.
  *
  * Files of 32 bits are converted to the structs of 64 bits as they are read, so there is one search. Rejected: libelf (a
  * dependency for one lookup), mapping the file (another process can truncate it meanwhile).
@@ -23,23 +24,32 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-#define TABLE_BYTES_MAX (64u << 20)
-#define TABLES_MAX      4 /* a file has one of each kind */
+#define STRINGS_BYTES_MAX (64u << 20)
+#define PIECE_BYTES       (96u << 10) /* divides a symbol table at whole symbols */
+#define READ_BYTES_MIN    1024u       /* the least price of a read */
+#define TABLES_MAX        4           /* a file has one of each kind */
 
 struct elf_file {
 	int fd;
+	uint64_t *bytes_left;
 	bool is_64;
 	Elf64_Ehdr header;
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static int read_at(int fd, uint64_t offset, void *data, size_t size)
+static int read_at(const struct elf_file *file, uint64_t offset, void *data, size_t size)
 {
+	uint64_t cost = ORMA_MAX(size, (size_t)READ_BYTES_MIN);
+
 	if (offset > (uint64_t)INT64_MAX - size)
 		return -EBADMSG;
+	if (cost > *file->bytes_left)
+		return -EFBIG;
+	*file->bytes_left -= cost;
 	for (size_t done = 0; done < size;) {
-		ssize_t count = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+		ssize_t count =
+			pread(file->fd, (char *)data + done, size - done, (off_t)(offset + done));
 
 		if (count < 0 && errno != EINTR)
 			return -errno;
@@ -50,14 +60,16 @@ static int read_at(int fd, uint64_t offset, void *data, size_t size)
 	return 0;
 }
 
-static int read_table(int fd, uint64_t offset, uint64_t size, struct orma_buf *ret)
+/* Replaces the content of the buffer. */
+static int read_table(const struct elf_file *file, uint64_t offset, uint64_t size,
+		      struct orma_buf *ret)
 {
 	ret->size = 0;
-	if (size > TABLE_BYTES_MAX)
+	if (size > STRINGS_BYTES_MAX || size > *file->bytes_left)
 		return -EFBIG;
 	int r = orma_base_buf_reserve(ret, (size_t)size);
 	if (r == 0)
-		r = read_at(fd, offset, ret->data, (size_t)size);
+		r = read_at(file, offset, ret->data, (size_t)size);
 	if (r == 0)
 		ret->size = (size_t)size;
 	return r;
@@ -68,15 +80,15 @@ static int read_header(struct elf_file *file)
 	unsigned char ident[EI_NIDENT];
 	const unsigned char order =
 		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-	int r = read_at(file->fd, 0, ident, sizeof(ident));
+	int r = read_at(file, 0, ident, sizeof(ident));
 
 	if (r < 0 || memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != order)
 		return r == -EBADMSG || r == 0 ? -ENOEXEC : r;
 	file->is_64 = ident[EI_CLASS] == ELFCLASS64;
 	if (file->is_64)
-		return read_at(file->fd, 0, &file->header, sizeof(file->header));
+		return read_at(file, 0, &file->header, sizeof(file->header));
 	Elf32_Ehdr narrow;
-	r = read_at(file->fd, 0, &narrow, sizeof(narrow));
+	r = read_at(file, 0, &narrow, sizeof(narrow));
 	if (r == 0)
 		file->header = (Elf64_Ehdr){
 			.e_phoff = narrow.e_phoff,
@@ -97,9 +109,9 @@ static int read_section(const struct elf_file *file, uint32_t idx, Elf64_Shdr *r
 	if (idx >= file->header.e_shnum || file->header.e_shentsize < size)
 		return -EBADMSG;
 	if (file->is_64)
-		return read_at(file->fd, offset, ret, size);
+		return read_at(file, offset, ret, size);
 	Elf32_Shdr narrow;
-	int r = read_at(file->fd, offset, &narrow, size);
+	int r = read_at(file, offset, &narrow, size);
 	if (r == 0)
 		*ret = (Elf64_Shdr){.sh_type = narrow.sh_type,
 				    .sh_offset = narrow.sh_offset,
@@ -116,9 +128,9 @@ static int read_segment(const struct elf_file *file, uint32_t idx, Elf64_Phdr *r
 	if (file->header.e_phentsize < size)
 		return -EBADMSG;
 	if (file->is_64)
-		return read_at(file->fd, offset, ret, size);
+		return read_at(file, offset, ret, size);
 	Elf32_Phdr narrow;
-	int r = read_at(file->fd, offset, &narrow, size);
+	int r = read_at(file, offset, &narrow, size);
 	if (r == 0)
 		*ret = (Elf64_Phdr){.p_type = narrow.p_type,
 				    .p_offset = narrow.p_offset,
@@ -154,31 +166,43 @@ static bool is_function_named(const Elf64_Sym *symbol, const struct orma_buf *st
 	       strings->data[symbol->st_name + name.size] == '\0';
 }
 
+static bool find_in_piece(const struct elf_file *file, const struct orma_buf *piece,
+			  const struct orma_buf *strings, struct orma_str name,
+			  uint64_t *ret_address)
+{
+	size_t count = piece->size / (file->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+
+	for (size_t i = 0; i < count; i++) {
+		Elf64_Sym symbol = symbol_at(file, piece, i);
+
+		if (is_function_named(&symbol, strings, name)) {
+			*ret_address = symbol.st_value;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Returns 1 when the section has the function, 0 when it has not. */
 static int search_section(const struct elf_file *file, const Elf64_Shdr *section,
 			  struct orma_str name, uint64_t *ret_address)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf symbols = {0}, strings = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf piece = {0}, strings = {0};
 	Elf64_Shdr string_section;
 	int r = read_section(file, section->sh_link, &string_section);
 
 	if (r == 0)
-		r = read_table(file->fd, section->sh_offset, section->sh_size, &symbols);
-	if (r == 0)
-		r = read_table(file->fd, string_section.sh_offset, string_section.sh_size,
-			       &strings);
-	if (r < 0)
-		return r;
-	size_t count = symbols.size / (file->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
-	for (size_t i = 0; i < count; i++) {
-		Elf64_Sym symbol = symbol_at(file, &symbols, i);
+		r = read_table(file, string_section.sh_offset, string_section.sh_size, &strings);
+	for (uint64_t at = 0; r == 0 && at < section->sh_size; at += PIECE_BYTES) {
+		uint64_t size = ORMA_MIN(section->sh_size - at, (uint64_t)PIECE_BYTES);
 
-		if (is_function_named(&symbol, &strings, name)) {
-			*ret_address = symbol.st_value;
+		if (section->sh_offset > (uint64_t)INT64_MAX - at)
+			return -EBADMSG;
+		r = read_table(file, section->sh_offset + at, size, &piece);
+		if (r == 0 && find_in_piece(file, &piece, &strings, name, ret_address))
 			return 1;
-		}
 	}
-	return 0;
+	return r;
 }
 
 static int find_address(const struct elf_file *file, struct orma_str name, uint64_t *ret)
@@ -232,10 +256,11 @@ static int open_file(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *ret_offset)
+int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *bytes_left,
+			   uint64_t *ret_offset)
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = open_file(path);
-	struct elf_file file = {.fd = fd};
+	struct elf_file file = {.fd = fd, .bytes_left = bytes_left};
 	uint64_t address = 0;
 
 	if (fd < 0)

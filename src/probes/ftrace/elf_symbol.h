@@ -8,8 +8,12 @@
 
 #include "base/str.h"
 
-/* Finds the offset in the file at which the function's code begins. 0, -ENOENT (no such file), -ENODATA (no such function), -ENOEXEC
- * (not an ELF file of this machine's byte order), -EBADMSG (damaged), -EFBIG, -ENOMEM, or another -errno. */
-int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *ret_offset);
+/*
+ * Finds the offset in the file at which the function's code begins. The reads are subtracted from `bytes_left`. 0,
+ * -ENOENT (no such file), -ENODATA (no such function), -ENOEXEC (not an ELF file of this machine's byte order), -EBADMSG
+ * (damaged), -EFBIG (bytes_left, or the limit of a table), -ENOMEM, or another -errno.
+ */
+int orma_elf_find_function(const char *path, struct orma_str name, uint64_t *bytes_left,
+			   uint64_t *ret_offset);
 
 #endif

@@ -26,6 +26,8 @@
 
 /* How many probes on different places may have one name. */
 #define NAMESAKES_MAX 16
+/* All that one config may have read of programs: a tenth of a second, if it is in memory. */
+#define PROGRAM_BYTES_MAX (UINT64_C(256) << 20)
 /* How many calls of a function may be under way at once; the kernel misses the returns of more. */
 #define RETURNS_MAX "1024"
 
@@ -69,7 +71,7 @@ static void to_event_name(char *name)
 }
 
 /* Reads "PATH:FUNCTION" or "PATH:0xOFFSET". */
-static int find_in_program(struct orma_str text, struct place *ret)
+static int find_in_program(struct orma_str text, uint64_t *bytes_left, struct place *ret)
 {
 	char path[ORMA_TRACEFS_FILE_BYTES];
 	struct orma_str function = text, file = {0}, part;
@@ -83,7 +85,7 @@ static int find_in_program(struct orma_str text, struct place *ret)
 	if (orma_probes_text_has_prefix(function, "0x"))
 		r = orma_probes_text_hex64(function, &offset) ? 0 : -EINVAL;
 	else
-		r = orma_elf_find_function(path, function, &offset);
+		r = orma_elf_find_function(path, function, bytes_left, &offset);
 	if (r < 0)
 		return r;
 	while (orma_probes_text_until(&file, '/', &part))
@@ -99,11 +101,11 @@ static int find_in_program(struct orma_str text, struct place *ret)
 	return is_symbol(orma_base_str(ret->event)) ? 0 : -EINVAL;
 }
 
-static int find_place(struct orma_str text, struct place *ret)
+static int find_place(struct orma_str text, uint64_t *bytes_left, struct place *ret)
 {
 	*ret = (struct place){.is_in_kernel = text.size == 0 || text.data[0] != '/'};
 	if (!ret->is_in_kernel)
-		return find_in_program(text, ret);
+		return find_in_program(text, bytes_left, ret);
 	if (!is_symbol(text))
 		return -EINVAL;
 	snprintf(ret->target, sizeof(ret->target), "%.*s", (int)text.size, text.data);
@@ -226,11 +228,11 @@ static int add_probe(struct orma_ftrace_session *session, const struct probe_kin
 
 /* Adds the probes of one entry of the config: on the entry of the function, on its return, or both. */
 static int add_entry(struct orma_ftrace_session *session,
-		     const struct orma_pb_ftrace_config_kprobe_event *wanted)
+		     const struct orma_pb_ftrace_config_kprobe_event *wanted, uint64_t *bytes_left)
 {
 	struct place place;
 	bool is_both = wanted->type == KIND(BOTH);
-	int r = find_place(wanted->probe, &place);
+	int r = find_place(wanted->probe, bytes_left, &place);
 
 	if (r == -ENOMEM)
 		return r;
@@ -242,6 +244,8 @@ static int add_entry(struct orma_ftrace_session *session,
 		orma_ftrace_report_failed(
 			&session->report, orma_base_str(entry->group), wanted->probe,
 			r == -ENODATA  ? "the file has no function of that name"
+			: r == -EFBIG  ? "the symbols of the config's programs are too large to be "
+					 "searched; use PATH:0xOFFSET"
 			: r == -EINVAL ? "kprobe_events needs a type, and in probe the name of a "
 					 "function of the kernel, or PATH:FUNCTION of a program"
 				       : orma_base_error_words(r));
@@ -257,9 +261,10 @@ static int add_entry(struct orma_ftrace_session *session,
 int orma_ftrace_session_add_probes(struct orma_ftrace_session *session)
 {
 	const struct orma_pb_ftrace_config *wanted = session->config.wanted;
+	uint64_t bytes_left = PROGRAM_BYTES_MAX;
 	int r = 0;
 
 	for (size_t i = 0; i < wanted->kprobe_events.count && r == 0; i++)
-		r = add_entry(session, wanted->kprobe_events.items[i]);
+		r = add_entry(session, wanted->kprobe_events.items[i], &bytes_left);
 	return r;
 }

@@ -267,6 +267,15 @@ static bool is_known_file(struct orma_str file)
 	return parts <= 3 && orma_tracefs_is_name(file);
 }
 
+/* The lists whose entries are made and removed one by one. */
+static bool has_entries(struct orma_str file)
+{
+	return orma_probes_text_has_suffix(file, "kprobe_events") ||
+	       orma_probes_text_has_suffix(file, "uprobe_events") ||
+	       orma_probes_text_has_suffix(file, "synthetic_events") ||
+	       orma_probes_text_has_suffix(file, "/trigger");
+}
+
 /* Undoes append_escaped(), in place. */
 static bool unescape(struct orma_buf *buf, struct orma_str *value)
 {
@@ -297,7 +306,8 @@ static int parse_undo(struct orma_tracefs_journal *journal, struct orma_buf *buf
 
 	if (!orma_probes_text_until(&line, ' ', &kind) ||
 	    !orma_probes_text_until(&line, ' ', &file) ||
-	    (!orma_base_str_is(kind, "w") && !orma_base_str_is(kind, "a")) ||
+	    (!orma_base_str_is(kind, "w") &&
+	     (!orma_base_str_is(kind, "a") || !has_entries(file))) ||
 	    file.size >= ORMA_TRACEFS_FILE_BYTES || !is_known_file(file) || !unescape(buf, &line)) {
 		orma_base_log(ORMA_LOG_WARNING,
 			      "linux.ftrace: the state file has a line that orma does not write; "

@@ -512,7 +512,9 @@ ORMA_TEST(probes_on_programs_name_a_file_and_a_function_or_an_offset)
 	char expected[512];
 
 	open_tree();
-	CHECK_INT(orma_elf_find_function("/proc/self/exe", ORMA_STR("main"), &offset), 0);
+	uint64_t bytes_left = 64 << 20;
+	CHECK_INT(orma_elf_find_function("/proc/self/exe", ORMA_STR("main"), &bytes_left, &offset),
+		  0);
 	fake_start(
 		0,
 		CONFIG("kprobe_events { probe: '/proc/self/exe:main' type: KPROBE_TYPE_BOTH } "

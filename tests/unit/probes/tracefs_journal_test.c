@@ -241,6 +241,8 @@ ORMA_TEST(hostile_lines_of_a_state_file_change_nothing)
 		"w events/sched/../sched/enable 1\n",
 		"w instances/side/tracing_on 0\n",
 		"w trace_marker x\n",
+		"a tracing_on 0\n",
+		"a events/sched 0\n",
 		"w set_event *:*\n",
 		"x tracing_on 0\n",
 		"w tracing_on\n",
