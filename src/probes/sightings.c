@@ -13,8 +13,8 @@
  * sighting.
  *
  * Memory: the table has 4 KiB per 1,024 ids that are in use, at most 16 MiB. Pending arrays have a
- * limit; what exceeds it is not noted. Inodes repeat without end, and a direct-mapped cache of the
- * latest ones drops most repetitions; the listener drops the others. Rejected: a set of tasks by
+ * limit; what exceeds it is not noted. Inodes and descriptors repeat without end, and direct-mapped
+ * caches of the latest ones drop most repetitions; the listener allows for the others. Rejected: a set of tasks by
  * hash (two cache misses per event instead of one); asking linux.process_stats directly, which
  * would tie two data sources that work alone.
  */
@@ -28,7 +28,7 @@
 #include "base/assert.h"
 #include "base/macros.h"
 
-enum { INODE_CACHE_SIZE = 1024 };
+enum { INODE_CACHE_SIZE = 1024, FD_CACHE_SIZE = 1024 };
 
 /* A growing array of sightings. */
 struct pending {
@@ -43,9 +43,10 @@ struct session {
 	unsigned reference_count;
 	uint32_t own_tid; /* the probes' thread */
 	struct orma_sightings_listener *listeners;
-	struct pending tasks, inodes;
-	struct orma_inode_sighting
-		inode_cache[INODE_CACHE_SIZE]; /* noted since the last delivery */
+	struct pending tasks, inodes, fds;
+	/* Noted since the last delivery. */
+	struct orma_inode_sighting inode_cache[INODE_CACHE_SIZE];
+	struct orma_fd_sighting fd_cache[FD_CACHE_SIZE];
 	struct session *next;
 };
 
@@ -112,6 +113,7 @@ void orma_sightings_put(struct orma_sightings *seen)
 	orma_sightings_forget_tasks(seen);
 	orma_base_free(session->tasks.items);
 	orma_base_free(session->inodes.items);
+	orma_base_free(session->fds.items);
 	orma_base_free(session);
 }
 
@@ -247,16 +249,33 @@ void orma_sightings_note_inode(struct orma_sightings *seen, uint32_t tid, uint64
 	*sighting = *cached = (struct orma_inode_sighting){.device = device, .inode = inode};
 }
 
+void orma_sightings_note_fd(struct orma_sightings *seen, uint32_t tid, uint32_t fd)
+{
+	if (!seen || !seen->wants_fds || tid == 0)
+		return;
+	struct session *session = to_session(seen);
+	struct orma_fd_sighting *cached =
+		&session->fd_cache[(tid * UINT32_C(31) + fd) % FD_CACHE_SIZE];
+	if ((cached->tid == tid && cached->fd == fd) ||
+	    session->fds.count == ORMA_SIGHTINGS_FDS_MAX)
+		return;
+	struct orma_fd_sighting *sighting = pending_add(&session->fds, sizeof(*sighting));
+	if (!sighting)
+		return;
+	*sighting = *cached = (struct orma_fd_sighting){.tid = tid, .fd = fd};
+}
+
 /* ---- deliveries ---- */
 
 static void update_wishes(struct session *session)
 {
 	struct orma_sightings *seen = &session->base;
 
-	seen->wants_tasks = seen->wants_inodes = false;
+	seen->wants_tasks = seen->wants_inodes = seen->wants_fds = false;
 	for (const struct orma_sightings_listener *at = session->listeners; at; at = at->next) {
 		seen->wants_tasks |= at->on_tasks != NULL;
 		seen->wants_inodes |= at->on_inodes != NULL;
+		seen->wants_fds |= at->on_fds != NULL;
 	}
 }
 
@@ -299,21 +318,26 @@ void orma_sightings_deliver(struct orma_sightings *seen)
 	if (!seen)
 		return;
 	struct session *session = to_session(seen);
-	struct pending tasks = session->tasks, inodes = session->inodes;
-	if (tasks.count + inodes.count == 0)
+	struct pending tasks = session->tasks, inodes = session->inodes, fds = session->fds;
+	if (tasks.count + inodes.count + fds.count == 0)
 		return;
 	release_pending_tasks(session);
-	session->tasks = session->inodes = (struct pending){0};
+	session->tasks = session->inodes = session->fds = (struct pending){0};
 	for (const struct orma_sightings_listener *at = session->listeners; at; at = at->next) {
 		if (at->on_tasks && tasks.count > 0)
 			at->on_tasks(at->ctx, tasks.items, tasks.count);
 		if (at->on_inodes && inodes.count > 0)
 			at->on_inodes(at->ctx, inodes.items, inodes.count);
+		if (at->on_fds && fds.count > 0)
+			at->on_fds(at->ctx, fds.items, fds.count);
 	}
 	if (inodes.count > 0)
 		memset(session->inode_cache, 0, sizeof(session->inode_cache));
+	if (fds.count > 0)
+		memset(session->fd_cache, 0, sizeof(session->fd_cache));
 	/* The arrays keep their size for the next drain. Nothing was noted meanwhile. */
-	tasks.count = inodes.count = 0;
+	tasks.count = inodes.count = fds.count = 0;
 	session->tasks = tasks;
 	session->inodes = inodes;
+	session->fds = fds;
 }

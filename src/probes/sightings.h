@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sightings.h - tasks and inodes that ftrace has seen in a session, for the data sources of the
- * same session that say what they are: linux.process_stats names tasks, and linux.inode_file_map
- * names inodes.
+ * sightings.h - tasks, descriptors and inodes that ftrace has seen in a session, for the data
+ * sources of the same session that say what they are: linux.process_stats names tasks and
+ * descriptors, and linux.inode_file_map names inodes.
  *
  * The side of ftrace gets the sightings of its session once, notes what its events contain, and
  * delivers after each drain. Notes cost a load and a comparison when the task is known already, and
@@ -13,6 +13,7 @@
  *	orma_sightings_note_new_task(seen, pid, child, clone_flags, comm);              task_newtask
  *	orma_sightings_note_rename(seen, pid, newcomm);                                 task_rename
  *	orma_sightings_note_inode(seen, pid, device, inode);
+ *	orma_sightings_note_fd(seen, pid, fd);                open() and the like have returned it
  *	...
  *	orma_sightings_deliver(seen);                         after a drain and in a flush
  *	...
@@ -31,7 +32,9 @@
 
 #define ORMA_SIGHTINGS_TID_MAX     (1u << 22) /* the kernel's limit on pids */
 #define ORMA_SIGHTINGS_PENDING_MAX (1u << 16) /* sightings of one kind between two deliveries */
-#define ORMA_SIGHTINGS_COMM_BYTES  16         /* with the NUL, as in the kernel */
+/* Descriptors between two deliveries: looking up so many takes 10 ms. A poll finds the others. */
+#define ORMA_SIGHTINGS_FDS_MAX     4096u
+#define ORMA_SIGHTINGS_COMM_BYTES  16 /* with the NUL, as in the kernel */
 #define ORMA_SIGHTINGS_PAGE_TASKS  1024u
 #define ORMA_SIGHTINGS_PENDING_BIT (1u << 31)
 #define ORMA_SIGHTINGS_CLONE_THREAD                                                                \
@@ -51,11 +54,17 @@ struct orma_inode_sighting {
 	uint64_t inode;
 };
 
+struct orma_fd_sighting {
+	uint32_t tid, fd;
+};
+
 /* A member of the listener's own struct. Functions may be NULL. The sightings are in the order in
  * which they were noted, and valid during the call. */
 struct orma_sightings_listener {
 	void (*on_tasks)(void *ctx, const struct orma_task_sighting *tasks, size_t count);
 	void (*on_inodes)(void *ctx, const struct orma_inode_sighting *inodes, size_t count);
+	/* Called after on_tasks. */
+	void (*on_fds)(void *ctx, const struct orma_fd_sighting *fds, size_t count);
 	void *ctx;
 	struct orma_sightings_listener *next; /* owned by sightings.c */
 };
@@ -76,7 +85,7 @@ void orma_sightings_put(struct orma_sightings *seen);
 
 /* The members that the inline functions need. */
 struct orma_sightings {
-	bool wants_tasks, wants_inodes;
+	bool wants_tasks, wants_inodes, wants_fds;
 	/* Holds for each tid the task's process, or the index of its pending sighting with
 	 * ORMA_SIGHTINGS_PENDING_BIT; 0 = not seen yet. */
 	uint32_t *pages[ORMA_SIGHTINGS_TID_MAX / ORMA_SIGHTINGS_PAGE_TASKS];
@@ -107,6 +116,7 @@ void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struc
 /* `tid` is the task in whose context the event was; the probes' own accesses are ignored. */
 void orma_sightings_note_inode(struct orma_sightings *seen, uint32_t tid, uint64_t device,
 			       uint64_t inode);
+void orma_sightings_note_fd(struct orma_sightings *seen, uint32_t tid, uint32_t fd);
 /* Passes on what was noted. Call it while no packet of ftrace is open. */
 void orma_sightings_deliver(struct orma_sightings *seen);
 

@@ -233,6 +233,14 @@ static void meet_tasks(const struct orma_event_plan *plan, const struct orma_ftr
 	const struct orma_plan_task *end = plan->tasks + plan->task_count;
 
 	for (const struct orma_plan_task *task = plan->tasks; task < end; task++) {
+		if (task->kind == ORMA_MET_SYSCALL) {
+			orma_met_syscall(
+				met, record_pid(plan, record),
+				load_number(data + task->number_offset, task->long_bytes, false),
+				(int64_t)load_number(data + task->result_offset, task->long_bytes,
+						     true));
+			continue;
+		}
 		int32_t tid = (int32_t)load_u32(data + task->tid_offset);
 		const uint8_t *comm = task->comm_offset ? data + task->comm_offset : NULL;
 		if (ORMA_LIKELY(task->kind == ORMA_MET_SEEN))

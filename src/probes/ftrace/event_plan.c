@@ -361,12 +361,30 @@ static bool add_new_task(struct builder *builder, const struct orma_ftrace_forma
 	return true;
 }
 
+static void add_syscall(struct builder *builder, const struct orma_ftrace_format *format)
+{
+	const struct orma_ftrace_field *number = find_field(format, ORMA_STR("id"));
+	const struct orma_ftrace_field *result = find_field(format, ORMA_STR("ret"));
+
+	if (!number || !result || number->kind != ORMA_FTRACE_INTEGER ||
+	    result->kind != ORMA_FTRACE_INTEGER || number->size != result->size)
+		return;
+	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
+		.kind = ORMA_MET_SYSCALL,
+		.number_offset = number->offset,
+		.result_offset = result->offset,
+		.long_bytes = (uint8_t)number->size,
+	};
+}
+
 static void add_tasks(struct builder *builder, const struct orma_ftrace_format *format)
 {
 	if (orma_base_str_is(format->name, "task_rename")) {
 		add_rename(builder, format);
 		return;
 	}
+	if (orma_base_str_is(format->name, "sys_exit"))
+		add_syscall(builder, format);
 	if (orma_base_str_is(format->name, "task_newtask") && add_new_task(builder, format))
 		return;
 	for (uint16_t i = format->common_count; i < format->field_count; i++) {

@@ -53,12 +53,15 @@ struct orma_plan_other {
 	bool is_signed, is_relative;
 };
 
-/* A field that names a task. */
+/* A field that names a task, or a descriptor of the task that has the event. */
 struct orma_plan_task {
 	enum orma_met_kind kind;
-	uint16_t tid_offset;
+	uint16_t tid_offset;         /* not of system calls */
 	uint16_t comm_offset;        /* 0 = the record does not have the task's name */
 	uint16_t clone_flags_offset; /* 8 bytes; of new tasks */
+	/* System calls. */
+	uint16_t number_offset, result_offset;
+	uint8_t long_bytes; /* size of both */
 };
 
 struct orma_event_plan {

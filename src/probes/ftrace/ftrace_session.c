@@ -21,7 +21,7 @@
 #include "schema/gen/ftrace_stats.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
-/* --- tasks and inodes, for other data sources ------------------------------------------------------ */
+/* --- tasks, inodes and descriptors, for other data sources ------------------------------------------------------ */
 
 static void on_task(void *ctx, int32_t tid, struct orma_str comm)
 {
@@ -56,6 +56,13 @@ static void on_inode(void *ctx, uint64_t device, uint64_t inode)
 	orma_sightings_note_inode(session->seen, 0, device, inode);
 }
 
+static void on_fd(void *ctx, int32_t tid, uint32_t fd)
+{
+	struct orma_ftrace_session *session = ctx;
+
+	orma_sightings_note_fd(session->seen, (uint32_t)tid, fd);
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static int make_sink(struct orma_ftrace_session *session)
@@ -74,6 +81,7 @@ static int make_sink(struct orma_ftrace_session *session)
 		.on_task_renamed = on_task_renamed,
 		.on_new_task = on_new_task,
 		.on_inode = on_inode,
+		.on_fd = on_fd,
 	};
 
 	return orma_ftrace_sink_new(session->buffer->events, &options, &session->sink);

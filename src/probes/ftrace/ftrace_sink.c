@@ -312,6 +312,7 @@ int orma_ftrace_sink_new(struct orma_ftrace_events *events,
 	sink->met.on_task_renamed = options->on_task_renamed;
 	sink->met.on_new_task = options->on_new_task;
 	sink->met.on_inode = options->on_inode;
+	sink->met.on_fd = options->on_fd;
 	sink->met.own_tid = (int32_t)syscall(SYS_gettid);
 	sink->met.printk_formats = &events->printk_formats;
 	sink->previous_end_ns =

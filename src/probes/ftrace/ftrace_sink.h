@@ -39,6 +39,8 @@ struct orma_ftrace_sink_options {
 			    struct orma_str comm);
 	/* `device` is as stat() has it. Events of this process are left out. */
 	void (*on_inode)(void *ctx, uint64_t device, uint64_t inode);
+	/* A system call of this task has returned a descriptor. This one is called during the drain. */
+	void (*on_fd)(void *ctx, int32_t tid, uint32_t fd);
 };
 
 /* `events` is borrowed for the sink's life. 0 or -ENOMEM. */

@@ -11,7 +11,9 @@
  */
 #include "probes/ftrace/met.h"
 
+#include <limits.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 static struct orma_str comm_of(const struct orma_met_task *task)
 {
@@ -83,6 +85,39 @@ void orma_met_new_task(struct orma_met *met, int32_t parent_tid, int32_t tid, ui
 	struct orma_met_task *task = append_task(met, ORMA_MET_NEW, tid, comm);
 	task->parent_tid = parent_tid;
 	task->clone_flags = clone_flags;
+}
+
+/* Programs of another word size have other numbers; then a descriptor that is not new is looked up, or none. */
+static bool returns_fd(uint64_t number)
+{
+	switch (number) {
+#ifdef SYS_open
+	case SYS_open:
+	case SYS_creat:
+	case SYS_dup2:
+#endif
+#ifdef SYS_openat2
+	case SYS_openat2:
+#endif
+#ifdef SYS_accept
+	case SYS_accept:
+#endif
+	case SYS_openat:
+	case SYS_socket:
+	case SYS_accept4:
+	case SYS_dup:
+	case SYS_dup3:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void orma_met_syscall(struct orma_met *met, int32_t tid, uint64_t number, int64_t result)
+{
+	if (met->on_fd && tid > 0 && tid != met->own_tid && result >= 0 && result <= INT_MAX &&
+	    returns_fd(number))
+		met->on_fd(met->ctx, tid, (uint32_t)result);
 }
 
 void orma_met_add_inode(struct orma_met *met, uint64_t device, uint64_t inode)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * met.h - the tasks, inodes and addresses that a session's events have named.
+ * met.h - the tasks, inodes, descriptors and addresses that a session's events have named.
  */
 #ifndef ORMA_PROBES_MET_H
 #define ORMA_PROBES_MET_H
@@ -14,7 +14,7 @@
 
 #define ORMA_MET_COMM_BYTES 16
 
-enum orma_met_kind { ORMA_MET_SEEN, ORMA_MET_RENAMED, ORMA_MET_NEW };
+enum orma_met_kind { ORMA_MET_SEEN, ORMA_MET_RENAMED, ORMA_MET_NEW, ORMA_MET_SYSCALL };
 
 struct orma_met_task {
 	enum orma_met_kind kind;
@@ -39,7 +39,8 @@ struct orma_met {
 	void (*on_new_task)(void *ctx, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
 			    struct orma_str comm);
 	void (*on_inode)(void *ctx, uint64_t device, uint64_t inode);
-	int32_t own_tid; /* inodes that this thread touches are left out */
+	void (*on_fd)(void *ctx, int32_t tid, uint32_t fd); /* at once, and again for each call */
+	int32_t own_tid; /* inodes and descriptors of this thread are left out */
 
 	/* The last task and inode with these low bits; a task as tid * 2, plus 1 if its name was known too. */
 	uint32_t task_slots[ORMA_MET_SLOTS];
@@ -74,6 +75,9 @@ static inline void orma_met_task(struct orma_met *met, int32_t tid, const uint8_
 void orma_met_rename(struct orma_met *met, int32_t tid, const uint8_t *comm);
 void orma_met_new_task(struct orma_met *met, int32_t parent_tid, int32_t tid, uint64_t clone_flags,
 		       const uint8_t *comm);
+
+/* The end of a system call. Many return a new descriptor. */
+void orma_met_syscall(struct orma_met *met, int32_t tid, uint64_t number, int64_t result);
 
 static inline void orma_met_inode(struct orma_met *met, int32_t tid, uint64_t device,
 				  uint64_t inode)

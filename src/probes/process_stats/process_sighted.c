@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_sighted.c - records of the tasks that ftrace has seen.
+ * process_sighted.c - records of the tasks that ftrace has seen, and of the descriptors that they opened.
  *
  * Owns nothing. A task that still runs is explained by its status file: the record of its process,
  * if the trace lacks it, and the task itself, if it is not the main thread. A task that has ended
@@ -131,10 +131,27 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 	instance->begin_ns = begin_ns;
 }
 
+/* A task that the trace does not explain is left out; a poll finds its process and the descriptor. */
+static void on_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
+{
+	struct orma_probes_process_instance *instance = ctx;
+
+	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t pid = orma_sightings_process_of(instance->seen, fds[i].tid);
+		struct orma_probes_process *process =
+			pid > 0 ? orma_base_map_get(&instance->processes, pid) : NULL;
+		if (process)
+			orma_probes_process_write_fd(instance, pid, process, fds[i].fd);
+	}
+	end_records(instance);
+}
+
 void orma_probes_process_listen(struct orma_probes_process_instance *instance)
 {
 	instance->listener = (struct orma_sightings_listener){
 		.on_tasks = on_tasks,
+		.on_fds = instance->config.fds ? on_fds : NULL,
 		.ctx = instance,
 	};
 	orma_sightings_listen(instance->seen, &instance->listener);

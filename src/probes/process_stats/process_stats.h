@@ -219,5 +219,8 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
  * yet. */
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process);
+/* Writes a descriptor that the process has opened just now, unless it is closed again. */
+void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
+				  struct orma_probes_process *process, uint32_t fd);
 
 #endif

@@ -233,6 +233,28 @@ static void write_fds(struct values_ctx *ctx, struct orma_probes_process *proces
 	*fds = swap;
 }
 
+/* The number may have been written before: it was closed since then, and has another file. */
+void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,
+				  struct orma_probes_process *process, uint32_t fd)
+{
+	struct values_ctx ctx = {.instance = instance, .pid = pid};
+	struct orma_probes_numbers *fds = &process->fds;
+	char path[ORMA_PROBES_PATH_BYTES];
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd_dir = orma_probes_dir_open(instance->probe->proc_fd,
+					  orma_probes_path(path, "", pid, "/fd"));
+
+	if (fd_dir < 0 || !write_fd(&ctx, fd_dir, fd))
+		return;
+	orma_packet_nested_end(instance->packet, &ctx.nested);
+	if (orma_probes_numbers_has(fds, fd) || orma_probes_numbers_add(fds, fd) < 0)
+		return;
+	for (size_t i = fds->count - 1; i > 0 && fds->items[i - 1] > fd; i--) {
+		fds->items[i] = fds->items[i - 1];
+		fds->items[i - 1] = fd;
+	}
+}
+
 void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process)
 {

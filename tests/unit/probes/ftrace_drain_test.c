@@ -249,6 +249,51 @@ ORMA_TEST(a_flush_during_a_flush_is_complete_when_its_own_events_are_written)
 	fake_close();
 }
 
+/* ---- other data sources ---- */
+
+static struct orma_buf heard;
+
+static void hear_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t count)
+{
+	(void)ctx;
+	for (size_t i = 0; i < count; i++)
+		orma_base_buf_printf(&heard, "%u%s%s;", tasks[i].tid, *tasks[i].comm ? " " : "",
+				     tasks[i].comm);
+}
+
+ORMA_TEST(tasks_of_the_events_reach_the_data_sources_of_the_same_session_with_the_drain)
+{
+	struct orma_sightings_listener listener = {.on_tasks = hear_tasks};
+	struct test_pages pages = {0};
+	struct __attribute__((packed)) {
+		struct test_common common;
+		int32_t pid;
+		char comm[16];
+		uint64_t clone_flags;
+	} new_task = {{ID_NEWTASK, 0, 0, 9}, 10, "child", 0x10f00};
+
+	open_tree(1);
+	fake_put("tracing/events/sched/sched_switch/format", FORMAT_SWITCH);
+	fake_put_event("tracing", "task", "task_newtask", ID_NEWTASK, "");
+	fake_put("tracing/events/task/task_newtask/format", FORMAT_NEWTASK);
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	orma_sightings_listen(seen, &listener);
+	fake_start(0, "name: 'linux.ftrace' tracing_session_id: 7 ftrace_config { " RARELY
+		      "ftrace_events: 'sched/sched_switch' ftrace_events: 'task/task_newtask' }");
+	/* The new task has ended before anybody can look into /proc. */
+	new_page(&pages, 1000);
+	put_event(&pages, 1, &new_task, sizeof(new_task));
+	put_switch(&pages, 1, 10, "child", 5, "five");
+	append_pages(0, &pages);
+	fake_flush(0);
+	CHECK_STR(orma_base_buf_cstr(&heard), "9;10 child;5;");
+	orma_base_buf_done(&heard);
+	fake_stop(0);
+	orma_sightings_unlisten(seen, &listener);
+	orma_sightings_put(seen);
+	fake_close();
+}
+
 /* ---- turns ---- */
 
 ORMA_TEST(a_turn_reads_a_bounded_number_of_pages_and_no_cpu_waits_for_another_to_be_empty)

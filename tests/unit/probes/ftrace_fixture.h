@@ -40,6 +40,7 @@ enum {
 	ID_NEWTASK = 119,
 	ID_RENAME = 120,
 	ID_SYS_ENTER = 22,
+	ID_SYS_EXIT = 23,
 	ID_INODE = 900,
 	ID_GENERIC = 1300,
 	ID_WORK = 101,
@@ -69,6 +70,8 @@ enum {
 		       FIELD("unsigned long clone_flags", 28, 8, 0))
 #define FORMAT_SYS_ENTER                                                                           \
 	FORMAT("sys_enter", 22, FIELD("long id", 8, 8, 1) FIELD("unsigned long args[6]", 16, 48, 0))
+#define FORMAT_SYS_EXIT                                                                            \
+	FORMAT("sys_exit", 23, FIELD("long id", 8, 8, 1) FIELD("long ret", 16, 8, 1))
 #define FORMAT_EXEC                                                                                \
 	FORMAT("sched_process_exec", 311,                                                          \
 	       FIELD("__data_loc char[] filename", 8, 4, 0) FIELD("pid_t pid", 12, 4, 1)           \
@@ -102,6 +105,7 @@ __attribute__((unused)) static void put_tracefs(void)
 	fake_put("t/events/task/task_rename/format", FORMAT_RENAME);
 	fake_put("t/events/task/task_newtask/format", FORMAT_NEWTASK);
 	fake_put("t/events/raw_syscalls/sys_enter/format", FORMAT_SYS_ENTER);
+	fake_put("t/events/raw_syscalls/sys_exit/format", FORMAT_SYS_EXIT);
 	fake_put("t/events/filemap/mm_filemap_add_to_page_cache/format", FORMAT_INODE);
 	fake_put("t/events/vendor/made_up/format", FORMAT_GENERIC);
 	fake_put("t/events/workqueue/workqueue_execute_start/format", FORMAT_WORK);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ftrace_sink_test.c - raw pages become bundles.
  */
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "ftrace_fixture.h"
 #include "probes/ftrace/page_parse.h"
 
@@ -707,6 +711,44 @@ ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
 		  "10f00 child;inode 811 4711;");
 	has(events_of(0), "i_ino: 4711");
 	has(events_of(0), "s_dev: 2065");
+	orma_base_buf_done(&seen);
+	close_session(&session);
+}
+
+static void on_fd(void *ctx, int32_t tid, uint32_t fd)
+{
+	CHECK(ctx == &seen);
+	orma_base_buf_printf(&seen, "fd %d %u;", tid, fd);
+}
+
+ORMA_TEST(descriptors_that_system_calls_return_are_reported)
+{
+	struct test_session session = {0};
+	struct test_pages pages = {0};
+	put_tracefs();
+	open_session(&session);
+	struct orma_ftrace_sink *sink =
+		add_sink(&session, (struct orma_ftrace_sink_options){.ctx = &seen, .on_fd = on_fd});
+	want(&session, sink, "raw_syscalls", "sys_exit");
+	new_page(&pages, 1000);
+	const struct {
+		int32_t tid;
+		long number, result;
+	} calls[] = {
+		{9, SYS_openat, 7},          {9, SYS_openat, -ENOENT},   {9, SYS_read, 7},
+		{9, SYS_socket, 0},          {9, SYS_dup, 1L + INT_MAX}, {9, -1, 7},
+		{(int)gettid(), SYS_dup, 5}, {10, SYS_dup3, INT_MAX},
+	};
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct __attribute__((packed)) {
+			struct test_common common;
+			int64_t id, result;
+		} event = {{ID_SYS_EXIT, 0, 0, calls[i].tid}, calls[i].number, calls[i].result};
+		put_event(&pages, 1, &event, sizeof(event));
+	}
+	drain_pages(&session, &pages);
+	CHECK_STR(orma_base_buf_cstr(&seen), "fd 9 7;fd 9 0;fd 10 2147483647;");
+	CHECK_INT(bundle_at(0)->event.count, 8);
 	orma_base_buf_done(&seen);
 	close_session(&session);
 }

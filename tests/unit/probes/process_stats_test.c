@@ -1169,6 +1169,59 @@ ORMA_TEST(tasks_that_have_ended_are_recorded_with_what_ftrace_knows)
 	fake_close();
 }
 
+static void put_fd(int fd, const char *target)
+{
+	char path[600];
+	fake_put("proc/10/fd/keep", "");
+	snprintf(path, sizeof(path), "%s/proc/10/fd/%d", fake_root, fd);
+	unlink(path);
+	CHECK_INT(symlink(target, path), 0);
+}
+
+ORMA_TEST(descriptors_that_ftrace_sees_are_resolved_at_once)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_thread(10, 11, "reader", NULL);
+	put_fd(3, "/tmp/first");
+	put_fd(5, "/tmp/third");
+	fake_start(0, SEEN_CONFIG("resolve_process_fds: true proc_stats_poll_ms: 100000 "
+				  "skip_main_thread_message: true"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	/* The task is explained in the same delivery, and a descriptor may be closed again. */
+	struct person reader = {.pid = 11, .name = "reader", .thread_of = 10};
+	put_status("proc/11", &reader);
+	orma_sightings_note_fd(seen, 11, 5);
+	orma_sightings_note_fd(seen, 11, 3);
+	orma_sightings_note_fd(seen, 11, 4);
+	orma_sightings_note_fd(seen, 999, 3);
+	orma_sightings_note_task(seen, 11);
+	orma_sightings_deliver(seen);
+	CHECK_INT(fake_packet_count, 2);
+	CHECK_STR(stats_text(1), "processes { pid: 10 fds { fd: 5 path: \"/tmp/third\" } } "
+				 "processes { pid: 10 fds { fd: 3 path: \"/tmp/first\" } }");
+	/* A poll does not repeat them, and the number may have another file. */
+	put_fd(4, "/tmp/second");
+	fake_forget_packets();
+	poll(0);
+	CHECK_STR(stats_text(fake_packet_count - 1),
+		  "processes { pid: 10 vm_size_kb: 100 vm_rss_kb: 50 oom_score_adj: -17 fds { fd: "
+		  "4 path: \"/tmp/second\" } }");
+	put_fd(3, "/tmp/other");
+	fake_forget_packets();
+	orma_sightings_note_fd(seen, 10, 3);
+	orma_sightings_deliver(seen);
+	CHECK_STR(stats_text(0), "processes { pid: 10 fds { fd: 3 path: \"/tmp/other\" } }");
+	orma_sightings_put(seen);
+	/* A session that has not asked for descriptors does not get them. */
+	fake_stop(0);
+	fake_start(0, SEEN_CONFIG(""));
+	seen = orma_sightings_get(fake_sightings, 7);
+	CHECK(seen->wants_tasks && !seen->wants_fds);
+	orma_sightings_put(seen);
+	fake_close();
+}
+
 ORMA_TEST(on_demand_records_are_left_out_when_the_quirk_says_so_and_in_other_sessions)
 {
 	fake_open(orma_probe_process_stats_new);

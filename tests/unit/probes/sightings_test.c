@@ -46,6 +46,17 @@ static void hear_inodes(void *ctx, const struct orma_inode_sighting *inodes, siz
 	ear->count += count;
 }
 
+static void hear_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
+{
+	struct ear *ear = ctx;
+	for (size_t i = 0; i < count && count < 100; i++) {
+		size_t size = strlen(ear->text);
+		snprintf(ear->text + size, sizeof(ear->text) - size, "%u#%u ", fds[i].tid,
+			 fds[i].fd);
+	}
+	ear->count += count;
+}
+
 static struct orma_sightings_list *list;
 static struct orma_sightings *seen;
 static struct ear ear;
@@ -55,7 +66,8 @@ static void begin(void)
 	CHECK_INT(orma_sightings_list_new(&list), 0);
 	seen = orma_sightings_get(list, 1);
 	CHECK(seen != NULL);
-	ear.listener = (struct orma_sightings_listener){hear_tasks, hear_inodes, &ear, NULL};
+	ear.listener =
+		(struct orma_sightings_listener){hear_tasks, hear_inodes, hear_fds, &ear, NULL};
 	ear.seen = seen;
 	orma_sightings_listen(seen, &ear.listener);
 }
@@ -182,10 +194,32 @@ ORMA_TEST(a_listener_may_forget_in_the_middle_of_a_delivery)
 	end();
 }
 
+ORMA_TEST(descriptors_follow_the_tasks_and_repetitions_are_dropped)
+{
+	begin();
+	for (int i = 0; i < 2; i++) {
+		orma_sightings_note_fd(seen, 5, 3);
+		orma_sightings_note_fd(seen, 5, 4);
+		orma_sightings_note_fd(seen, 0, 4);
+		orma_sightings_note_task(seen, 5);
+	}
+	CHECK_STR(deliver(), "5:0:0: 5#3 5#4 ");
+	/* After a delivery it may be another file. */
+	orma_sightings_note_fd(seen, 5, 4);
+	CHECK_STR(deliver(), "5#4 ");
+	for (uint32_t fd = 0; fd <= ORMA_SIGHTINGS_FDS_MAX; fd++)
+		orma_sightings_note_fd(seen, 6, fd);
+	ear.count = 0;
+	CHECK_STR(deliver(), "");
+	CHECK_INT(ear.count, ORMA_SIGHTINGS_FDS_MAX);
+	end();
+}
+
 ORMA_TEST(nothing_is_noted_when_nobody_listens)
 {
 	begin();
 	orma_sightings_unlisten(seen, &ear.listener);
+	orma_sightings_note_fd(seen, 5, 1);
 	orma_sightings_note_task(seen, 5);
 	orma_sightings_note_new_task(seen, 5, 6, 0, ORMA_STR("x"));
 	orma_sightings_note_rename(seen, 5, ORMA_STR("x"));
@@ -207,6 +241,7 @@ ORMA_TEST(without_sightings_every_function_does_nothing)
 	orma_sightings_note_new_task(NULL, 5, 6, 0, ORMA_STR("x"));
 	orma_sightings_note_rename(NULL, 5, ORMA_STR("x"));
 	orma_sightings_note_inode(NULL, 5, 1, 1);
+	orma_sightings_note_fd(NULL, 5, 1);
 	orma_sightings_deliver(NULL);
 	orma_sightings_listen(NULL, &ear.listener);
 	orma_sightings_unlisten(NULL, &ear.listener);
