@@ -93,8 +93,14 @@ enum {
 
 /* ---- the tree ---- */
 
+/* Makes the tree, once. Tests that need other formats put them afterwards. */
 __attribute__((unused)) static void put_tracefs(void)
 {
+	static bool is_put;
+
+	if (is_put)
+		return;
+	is_put = true;
 	fake_put("t/events/header_page", HEADER_PAGE_64);
 	fake_put("t/events/enable", "0");
 	fake_put("t/events/sched/enable", "0");
@@ -233,6 +239,7 @@ struct test_session {
 
 __attribute__((unused)) static void open_session(struct test_session *session)
 {
+	put_tracefs();
 	CHECK_INT(orma_ftrace_events_new(tracefs_path(), &session->events), 0);
 	CHECK_INT(orma_ftrace_drain_init(&session->drain, tracefs_path()), 0);
 }
@@ -288,6 +295,7 @@ __attribute__((unused)) static void close_session(struct test_session *session)
 		orma_ftrace_sink_free(session->drain.sinks[i]);
 	orma_ftrace_drain_done(&session->drain);
 	orma_ftrace_events_free(session->events);
+	*session = (struct test_session){0};
 	fake_forget_packets();
 	orma_base_arena_done(&fake_arena);
 	orma_base_buf_done(&fake_log);

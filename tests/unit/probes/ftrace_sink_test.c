@@ -8,14 +8,30 @@
 #include "ftrace_fixture.h"
 #include "probes/ftrace/page_parse.h"
 
+static struct test_session session;
+static struct test_pages pages;
+
+#define OPTIONS(...) ((struct orma_ftrace_sink_options){__VA_ARGS__})
+
+/* Opens the session over the made-up tracefs, with a sink that wants events: "group/name group/name". */
+static struct orma_ftrace_sink *begin(struct orma_ftrace_sink_options options, const char *events)
+{
+	char names[256], *save = NULL;
+
+	open_session(&session);
+	struct orma_ftrace_sink *sink = add_sink(&session, options);
+	snprintf(names, sizeof(names), "%s", events);
+	for (char *group = strtok_r(names, " ", &save); group; group = strtok_r(NULL, " ", &save)) {
+		char *name = strchr(group, '/');
+		*name++ = '\0';
+		want(&session, sink, group, name);
+	}
+	return sink;
+}
+
 ORMA_TEST(a_switch_becomes_a_typed_event)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(0), "sched/sched_switch");
 	new_page(&pages, 1000000000);
 	put_switch(&pages, 500, 7, "bash", 1234, "a name of 16 by.");
 	put_switch(&pages, 250, 1234, "a name of 16 by.", -1, "swapper/0");
@@ -38,14 +54,7 @@ ORMA_TEST(a_switch_becomes_a_typed_event)
 
 ORMA_TEST(compact_sched_has_columns)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	want(&session, sink, "sched", "sched_waking");
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(.compact_sched = true), "sched/sched_waking sched/sched_switch");
 	new_page(&pages, 1000000000);
 	put_waking(&pages, 100, 0, 1234, "worker");
 	put_switch(&pages, 400, 0, "swapper/0", 1234, "worker");
@@ -91,14 +100,8 @@ static bool has(const char *text, const char *part)
 
 ORMA_TEST(arrays_texts_of_any_length_and_dynamic_texts_are_typed_fields)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "raw_syscalls", "sys_enter");
-	want(&session, sink, "ftrace", "print");
-	want(&session, sink, "sched", "sched_process_exec");
+	struct orma_ftrace_sink *sink =
+		begin(OPTIONS(0), "raw_syscalls/sys_enter ftrace/print sched/sched_process_exec");
 	new_page(&pages, 0);
 	struct __attribute__((packed)) {
 		struct test_common common;
@@ -141,8 +144,6 @@ ORMA_TEST(arrays_texts_of_any_length_and_dynamic_texts_are_typed_fields)
 
 ORMA_TEST(a_changed_format_keeps_what_fits)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	put_tracefs();
 	/* Moved, of other sizes, new fields, and prev_state of a type that is not a number. */
 	fake_put("t/events/sched/sched_switch/format",
@@ -150,9 +151,7 @@ ORMA_TEST(a_changed_format_keeps_what_fits)
 			FIELD("u64 new_one", 8, 8, 0) FIELD("char next_comm[8]", 16, 8, 0)
 				FIELD("short next_pid", 24, 2, 1) FIELD("u8 next_prio", 26, 1, 0)
 					FIELD("struct state prev_state", 28, 12, 0)));
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
+	struct orma_ftrace_sink *sink = begin(OPTIONS(.compact_sched = true), "");
 	CHECK(!orma_ftrace_events_fit_compact_sched(session.events));
 	want(&session, sink, "sched", "sched_switch");
 	struct __attribute__((packed)) {
@@ -173,7 +172,6 @@ ORMA_TEST(a_changed_format_keeps_what_fits)
 
 ORMA_TEST(an_event_without_a_field_in_common_is_generic)
 {
-	struct test_session session = {0};
 	const struct orma_ftrace_event *event;
 	put_tracefs();
 	fake_put("t/events/sched/sched_waking/format",
@@ -210,7 +208,7 @@ struct __attribute__((packed)) made_up {
 	uint32_t words[2];
 };
 
-static void put_made_up(struct test_pages *pages)
+static void put_made_up(void)
 {
 	struct made_up event = {
 		.common = {ID_GENERIC, 0, 0, 5},
@@ -226,7 +224,7 @@ static void put_made_up(struct test_pages *pages)
 		.label = "label",
 		.words = {1, UINT32_MAX},
 	};
-	put_event(pages, 1, &event, sizeof(event));
+	put_event(&pages, 1, &event, sizeof(event));
 }
 
 /* Prints the event's own message as unknown fields. */
@@ -238,17 +236,11 @@ static const char *generic_fields(const struct orma_pb_ftrace_event *event)
 
 ORMA_TEST(a_generic_event_is_described_by_its_bundle)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.describe_generic = true});
-	want(&session, sink, "vendor", "made_up");
+	begin(OPTIONS(.describe_generic = true), "vendor/made_up");
 	for (int i = 0; i < 2; i++) {
 		new_page(&pages, 0);
-		put_made_up(&pages);
-		put_made_up(&pages);
+		put_made_up();
+		put_made_up();
 		set_commit(&pages, UINT64_C(1) << 31);
 	}
 	drain_pages(&session, &pages);
@@ -285,7 +277,7 @@ ORMA_TEST(a_generic_event_is_described_by_its_bundle)
 	close_session(&session);
 }
 
-static void put_wide(struct test_pages *pages, uint16_t count)
+static void put_wide(uint16_t count)
 {
 	struct __attribute__((packed)) {
 		struct test_common common;
@@ -295,33 +287,28 @@ static void put_wide(struct test_pages *pages, uint16_t count)
 
 	CHECK(count <= 2000);
 	memset(event.values, 0xff, sizeof(event.values));
-	put_event(pages, 1, &event, 12u + 2u * count);
+	put_event(&pages, 1, &event, 12u + 2u * count);
 }
 
 /* Events that grow when they are encoded fill a bundle up to a size that depends on `count`; then a described event follows.
  * Returns how many bundles there are. */
 static size_t describe_behind(uint16_t count)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	char field[16];
 	put_tracefs();
 	fake_put("t/events/vendor/wide/format",
 		 FORMAT("wide", 1301, FIELD("__data_loc s16[] values", 8, 4, 0)));
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.describe_generic = true});
-	want(&session, sink, "vendor", "wide");
+	struct orma_ftrace_sink *sink = begin(OPTIONS(.describe_generic = true), "vendor/wide");
 	snprintf(field, sizeof(field), " %u {",
 		 want(&session, sink, "vendor", "made_up")->field_id);
 	for (int i = 0; i < 12; i++) {
 		new_page(&pages, 0);
-		put_wide(&pages, 1900);
+		put_wide(1900);
 	}
 	new_page(&pages, 0);
-	put_wide(&pages, count);
-	put_made_up(&pages);
-	put_made_up(&pages);
+	put_wide(count);
+	put_made_up();
+	put_made_up();
 	drain_pages(&session, &pages);
 	size_t bundle_count = fake_packet_count, event_count = 0;
 	for (size_t i = 0; i < bundle_count; i++) {
@@ -358,14 +345,9 @@ ORMA_TEST(a_generic_event_is_in_the_bundle_that_describes_it_wherever_that_ends)
 
 ORMA_TEST(the_legacy_form_names_everything_in_each_event)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "vendor", "made_up");
+	begin(OPTIONS(0), "vendor/made_up");
 	new_page(&pages, 0);
-	put_made_up(&pages);
+	put_made_up();
 	drain_pages(&session, &pages);
 	struct orma_pb_ftrace_event_bundle *bundle = bundle_at(0);
 	CHECK_INT(bundle->generic_event_descriptors.count, 0);
@@ -380,13 +362,7 @@ ORMA_TEST(the_legacy_form_names_everything_in_each_event)
 
 ORMA_TEST(lost_events_begin_a_bundle_that_says_so)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(.compact_sched = true), "sched/sched_switch");
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 1, "a", 2, "b");
 	new_page(&pages, 2000);
@@ -408,17 +384,12 @@ ORMA_TEST(lost_events_begin_a_bundle_that_says_so)
 
 ORMA_TEST(a_page_that_was_left_half_empty_before_a_large_event_is_not_the_last)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	struct __attribute__((packed)) {
 		struct test_common common;
 		uint64_t ip;
 		char text[3900];
 	} print = {.common = {ID_PRINT, 0, 0, 5}};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "ftrace", "print");
+	begin(OPTIONS(0), "ftrace/print");
 	memset(print.text, 'x', sizeof(print.text) - 1);
 	for (int i = 0; i < 80; i++) {
 		new_page(&pages, 1000);
@@ -437,14 +408,8 @@ ORMA_TEST(a_page_that_was_left_half_empty_before_a_large_event_is_not_the_last)
 
 ORMA_TEST(columns_with_many_names_are_divided)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	char comm[24] = "";
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(.compact_sched = true), "sched/sched_switch");
 	int next = 0;
 	for (int page = 0; page < 2; page++) {
 		new_page(&pages, 1000);
@@ -467,15 +432,9 @@ ORMA_TEST(columns_with_many_names_are_divided)
 
 ORMA_TEST(names_differ_in_what_is_before_their_nul_only)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	static const char names[][16] = {"abc\0old bytes",  "abc\0older bytes", "abcdefgh",
 					 "abcdefgh\0later", "abcdefghi",        ""};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(.compact_sched = true), "sched/sched_switch");
 	new_page(&pages, 1000);
 	for (size_t i = 0; i < 6; i++) {
 		struct test_switch event = {.common = {ID_SWITCH, 0, 0, 1}};
@@ -493,13 +452,7 @@ ORMA_TEST(names_differ_in_what_is_before_their_nul_only)
 
 ORMA_TEST(wakings_alone_are_messages)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	want(&session, sink, "sched", "sched_waking");
+	struct orma_ftrace_sink *sink = begin(OPTIONS(.compact_sched = true), "sched/sched_waking");
 	CHECK(!orma_ftrace_sink_wants(sink, ID_SWITCH));
 	CHECK(orma_ftrace_sink_wants(sink, ID_WAKING));
 	new_page(&pages, 1000);
@@ -514,14 +467,9 @@ ORMA_TEST(wakings_alone_are_messages)
 
 ORMA_TEST(two_sessions_get_what_each_wants)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *first =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	struct orma_ftrace_sink *second = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	struct orma_ftrace_sink *third = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	struct orma_ftrace_sink *first = begin(OPTIONS(.compact_sched = true), "");
+	struct orma_ftrace_sink *second = add_sink(&session, OPTIONS(0));
+	struct orma_ftrace_sink *third = add_sink(&session, OPTIONS(0));
 	want(&session, first, "sched", "sched_switch");
 	want(&session, second, "sched", "sched_waking");
 	want(&session, second, "sched", "sched_switch");
@@ -543,12 +491,7 @@ ORMA_TEST(two_sessions_get_what_each_wants)
 
 ORMA_TEST(bundles_have_the_pair_of_clocks_unless_the_clock_is_boot)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(0), "sched/sched_switch");
 	session.drain.clock = (struct orma_ftrace_clock_pair){
 		ORMA_PB_FTRACE_CLOCK_FTRACE_CLOCK_LOCAL, 5000, 7000};
 	new_page(&pages, 1000);
@@ -563,13 +506,8 @@ ORMA_TEST(bundles_have_the_pair_of_clocks_unless_the_clock_is_boot)
 
 ORMA_TEST(a_short_record_is_an_error_and_the_others_are_kept)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *first =
-		add_sink(&session, (struct orma_ftrace_sink_options){.compact_sched = true});
-	struct orma_ftrace_sink *second = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	struct orma_ftrace_sink *first = begin(OPTIONS(.compact_sched = true), "");
+	struct orma_ftrace_sink *second = add_sink(&session, OPTIONS(0));
 	want(&session, first, "sched", "sched_switch");
 	want(&session, second, "sched", "sched_switch");
 	new_page(&pages, 1000);
@@ -588,13 +526,7 @@ ORMA_TEST(a_short_record_is_an_error_and_the_others_are_kept)
 
 ORMA_TEST(a_broken_page_is_reported_and_kept_if_asked)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.keep_broken_pages = true});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(.keep_broken_pages = true), "sched/sched_switch");
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 0, "", 77, "woken");
 	put_u32(&pages, DELTA(20, 1));
@@ -611,11 +543,8 @@ ORMA_TEST(a_broken_page_is_reported_and_kept_if_asked)
 
 ORMA_TEST(a_partial_page_and_an_unreadable_buffer_are_counted)
 {
-	struct test_session session = {0};
 	struct orma_ftrace_cpu_reader *reader;
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	struct orma_ftrace_sink *sink = begin(OPTIONS(0), "");
 	fake_put("t/per_cpu/cpu0/trace_pipe_raw", "too short");
 	CHECK_INT(orma_ftrace_cpu_reader_new(tracefs_path(), 0, &reader), 0);
 	CHECK_INT(orma_ftrace_cpu_reader_drain(reader, &session.drain, 8, false).pages, 0);
@@ -666,20 +595,10 @@ static void on_inode(void *ctx, uint64_t device, uint64_t inode)
 
 ORMA_TEST(tasks_renames_and_inodes_are_reported_once_per_drain)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(
-		&session, (struct orma_ftrace_sink_options){.ctx = &seen,
-							    .on_task = on_task,
-							    .on_task_renamed = on_task_renamed,
-							    .on_new_task = on_new_task,
-							    .on_inode = on_inode});
-	want(&session, sink, "sched", "sched_switch");
-	want(&session, sink, "task", "task_rename");
-	want(&session, sink, "task", "task_newtask");
-	want(&session, sink, "filemap", "mm_filemap_add_to_page_cache");
+	begin(OPTIONS(.ctx = &seen, .on_task = on_task, .on_task_renamed = on_task_renamed,
+		      .on_new_task = on_new_task, .on_inode = on_inode),
+	      "sched/sched_switch task/task_rename task/task_newtask "
+	      "filemap/mm_filemap_add_to_page_cache");
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 5, "five", 0, "swapper/0");
 	put_switch(&pages, 1, 0, "swapper/0", 5, "five");
@@ -723,13 +642,7 @@ static void on_fd(void *ctx, int32_t tid, uint32_t fd)
 
 ORMA_TEST(descriptors_that_system_calls_return_are_reported)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.ctx = &seen, .on_fd = on_fd});
-	want(&session, sink, "raw_syscalls", "sys_exit");
+	begin(OPTIONS(.ctx = &seen, .on_fd = on_fd), "raw_syscalls/sys_exit");
 	new_page(&pages, 1000);
 	const struct {
 		int32_t tid;
@@ -761,13 +674,8 @@ static const char *symbols_of(size_t at)
 
 ORMA_TEST(addresses_become_indexes_with_names)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	struct orma_kallsyms *kallsyms;
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "workqueue", "workqueue_execute_start");
+	struct orma_ftrace_sink *sink = begin(OPTIONS(0), "workqueue/workqueue_execute_start");
 	CHECK_INT(orma_kallsyms_parse(ORMA_STR("ffffffff81000000 T first\n"
 					       "ffffffff81000100 T second\n"),
 				      &kallsyms),
@@ -806,14 +714,11 @@ ORMA_TEST(addresses_become_indexes_with_names)
 
 ORMA_TEST(a_kprobe_has_its_name_and_the_type_of_the_session)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	const struct orma_ftrace_event *event;
 	put_tracefs();
 	fake_put("t/events/perfetto_kprobes/do_thing/format",
 		 FORMAT("do_thing", 1500, FIELD("unsigned long __probe_ip", 8, 8, 0)));
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
+	struct orma_ftrace_sink *sink = begin(OPTIONS(0), "");
 	CHECK_INT(orma_ftrace_events_load_kprobe(session.events, "perfetto_kprobes", "do_thing",
 						 &event),
 		  0);
@@ -834,19 +739,13 @@ ORMA_TEST(a_kprobe_has_its_name_and_the_type_of_the_session)
 
 ORMA_TEST(prints_that_the_filter_refuses_are_left_out)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	struct orma_pb_ftrace_config_print_filter *filter;
 	struct orma_error error;
 	static const char rules[] = "rules { prefix: \"no\" allow: false }";
-	put_tracefs();
-	open_session(&session);
 	CHECK_INT(orma_proto_text_parse(&orma_pb_ftrace_config_print_filter_desc, "f", rules,
 					strlen(rules), 0, &fake_arena, &filter, &error),
 		  0);
-	struct orma_ftrace_sink *sink =
-		add_sink(&session, (struct orma_ftrace_sink_options){.print_filter = filter});
-	want(&session, sink, "ftrace", "print");
+	begin(OPTIONS(.print_filter = filter), "ftrace/print");
 	new_page(&pages, 1000);
 	struct __attribute__((packed)) {
 		struct test_common common;
@@ -866,7 +765,6 @@ ORMA_TEST(prints_that_the_filter_refuses_are_left_out)
 
 ORMA_TEST(events_are_found_by_group_and_name)
 {
-	struct test_session session = {0};
 	const struct orma_ftrace_event *event, *again;
 	struct orma_buf names = {0};
 	put_tracefs();
@@ -893,7 +791,6 @@ ORMA_TEST(events_are_found_by_group_and_name)
 
 ORMA_TEST(the_group_of_an_event_is_the_catalogues_or_that_of_the_kernels_list)
 {
-	struct test_session session = {0};
 	const char *group;
 
 	put_tracefs();
@@ -924,10 +821,9 @@ ORMA_TEST(the_group_of_an_event_is_the_catalogues_or_that_of_the_kernels_list)
 
 ORMA_TEST(generic_events_of_two_tables_have_different_numbers)
 {
-	struct test_session session = {0}, other = {0};
+	struct test_session other = {0};
 	const struct orma_ftrace_event *event, *twin;
 
-	put_tracefs();
 	open_session(&session);
 	open_session(&other);
 	CHECK_INT(orma_ftrace_events_load(session.events, "vendor", "made_up", &event), 0);
@@ -940,7 +836,6 @@ ORMA_TEST(generic_events_of_two_tables_have_different_numbers)
 
 ORMA_TEST(an_id_that_the_kernel_gives_away_again_is_the_new_event)
 {
-	struct test_session session = {0};
 	const struct orma_ftrace_event *event;
 	put_tracefs();
 	fake_put("t/events/kprobes/one/format", FORMAT("one", 2000, FIELD("u32 x", 8, 4, 0)));
@@ -957,20 +852,18 @@ ORMA_TEST(an_id_that_the_kernel_gives_away_again_is_the_new_event)
 	close_session(&session);
 }
 
-static void put_values(struct test_pages *pages, uint16_t id)
+static void put_values(uint16_t id)
 {
 	struct __attribute__((packed)) {
 		struct test_common common;
 		uint32_t x, y;
 	} event = {{id, 0, 0, 5}, 1, 2};
 
-	put_event(pages, 1, &event, sizeof(event));
+	put_event(&pages, 1, &event, sizeof(event));
 }
 
 ORMA_TEST(an_event_that_the_kernel_has_replaced_reaches_only_those_who_want_the_new_one)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
 	put_tracefs();
 	fake_capture_log();
 	fake_put("t/events/kprobes/one/format", FORMAT("one", 2000, FIELD("u32 x", 8, 4, 0)));
@@ -995,9 +888,9 @@ ORMA_TEST(an_event_that_the_kernel_has_replaced_reaches_only_those_who_want_the_
 	CHECK(fake_log_has("replaced the event kprobes/one") &&
 	      fake_log_has("replaced the event kprobes/two"));
 	new_page(&pages, 0);
-	put_values(&pages, 2000);
-	put_values(&pages, 2001);
-	put_values(&pages, 314);
+	put_values(2000);
+	put_values(2001);
+	put_values(314);
 	drain_pages(&session, &pages);
 	CHECK_INT(fake_packet_count, 1);
 	CHECK_INT(fake_packets[0].idx, 1);
@@ -1018,12 +911,10 @@ ORMA_TEST(an_event_that_the_kernel_has_replaced_reaches_only_those_who_want_the_
 
 ORMA_TEST(no_memory_is_an_error_and_nothing_else)
 {
-	struct test_session session = {0};
 	const struct orma_ftrace_event *event;
 	struct orma_ftrace_sink *sink;
 	struct orma_ftrace_sink_options options = {
 		.source = &fake_source, .cpu_count = 4, .compact_sched = true};
-	put_tracefs();
 	open_session(&session);
 	for (uint64_t nth = 1;; nth++) {
 		orma_test_fail_allocation(nth);
@@ -1055,12 +946,7 @@ ORMA_TEST(no_memory_is_an_error_and_nothing_else)
 
 ORMA_TEST(events_without_memory_are_reported_as_lost)
 {
-	struct test_session session = {0};
-	struct test_pages pages = {0};
-	put_tracefs();
-	open_session(&session);
-	struct orma_ftrace_sink *sink = add_sink(&session, (struct orma_ftrace_sink_options){0});
-	want(&session, sink, "sched", "sched_switch");
+	begin(OPTIONS(0), "sched/sched_switch");
 	struct orma_ftrace_cpu_reader *reader;
 	new_page(&pages, 1000);
 	put_switch(&pages, 1, 0, "", 77, "woken");
