@@ -9,8 +9,7 @@
  * noted again when an event mentions it again.
  *
  * A task that ends between two drains has no folder in /proc any more. The event of its birth says
- * its parent, its name and whether it is a thread; renames that follow replace the name in the same
- * sighting.
+ * its parent, its name and whether it is a thread; a rename replaces the name in the same sighting.
  *
  * Memory: the table has 4 KiB per 1,024 ids that are in use, at most 16 MiB. Pending arrays have a
  * limit; what exceeds it is not noted. Inodes and descriptors repeat without end, and direct-mapped
@@ -218,10 +217,12 @@ void orma_sightings_note_new_task(struct orma_sightings *seen, uint32_t parent_t
 	struct orma_task_sighting *task = pending_task(seen, tid);
 	if (!task)
 		return;
+	/* The CPUs are drained one by one, so the rename of a task may be noted before its birth. */
+	if (task->comm[0] == '\0' || task->parent_tid != 0)
+		set_comm(task, comm);
 	task->parent_tid = parent_tid;
 	task->is_thread = clone_flags & ORMA_SIGHTINGS_CLONE_THREAD;
 	task->process = task->is_thread ? orma_sightings_process_of(seen, parent_tid) : tid;
-	set_comm(task, comm);
 }
 
 void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struct orma_str comm)

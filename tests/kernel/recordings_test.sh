@@ -251,6 +251,15 @@ case_two_buffers_share_probes_which_are_removed_after_both() {
 	expect_tracefs after_two_buffers
 }
 
+case_a_cpu_that_goes_offline_and_tasks_that_end_keep_what_they_left() {
+	local log=offline.activity count
+	expect offline.txt "$(activity markers count "$log")" "^1 .* $(activity markers tid "$log") print "
+	expect offline.txt 1 '^0 .* task_rename .*newcomm="while-offline"'
+	expect offline.txt 0 'cannot read'
+	count=$("$ORMA_BUILD_DIR/orma" dump "$results/offline.pftrace" | grep -c 'cmdline: "child-' || true)
+	[[ $count -eq $(activity forks count "$log") ]] || fail "$count children that have ended have a name"
+}
+
 case_tracing_of_others_is_left_alone() {
 	diff "$results/tracefs.others" "$results/tracefs.after_others" >&2 || fail "tracefs was changed"
 	expect others.txt 0 '^[0-9]'

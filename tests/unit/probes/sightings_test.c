@@ -194,6 +194,18 @@ ORMA_TEST(a_listener_may_forget_in_the_middle_of_a_delivery)
 	end();
 }
 
+ORMA_TEST(a_rename_that_is_noted_before_the_birth_is_the_name)
+{
+	begin();
+	orma_sightings_note_rename(seen, 6, ORMA_STR("later"));
+	orma_sightings_note_new_task(seen, 5, 6, 0, ORMA_STR("first"));
+	/* The id of a task that has ended is given to another one. */
+	orma_sightings_note_new_task(seen, 5, 7, 0, ORMA_STR("old"));
+	orma_sightings_note_new_task(seen, 5, 7, 0, ORMA_STR("new"));
+	CHECK_STR(deliver(), "6:6:5:later 5:0:0: 7:7:5:new ");
+	end();
+}
+
 ORMA_TEST(descriptors_follow_the_tasks_and_repetitions_are_dropped)
 {
 	begin();
