@@ -179,7 +179,7 @@ static int32_t put_task(struct maker *maker, uint8_t *data, size_t comm_offset, 
 	uint32_t task = next_random(maker) % 24;
 	int32_t pid = task < 6 ? 0 : (int32_t)(800 + 37 * task);
 
-	snprintf((char *)data + comm_offset, 16, pid ? "worker-%u" : "swapper/%u", task);
+	snprintf((char *)data + comm_offset, 16, pid ? "worker-%u" : "swapper/0", task);
 	put_i32(data, pid_offset, pid);
 	return pid;
 }

@@ -139,14 +139,19 @@ static void encode_legacy(const struct orma_legacy_event *event,
 	free(at);
 }
 
-static void add_to_columns(const struct orma_ftrace_record *record)
+static void add_to_columns(const struct orma_ftrace_record *records, size_t count)
 {
-	if (record->id == compact_format.switch_id && record->size >= compact_format.switch_bytes &&
-	    !orma_compact_sched_add_switch(&compact, &compact_format, record, &met))
-		orma_compact_sched_clear(&compact);
-	if (record->id == compact_format.waking_id && record->size >= compact_format.waking_bytes &&
-	    !orma_compact_sched_add_waking(&compact, &compact_format, record, &met))
-		orma_compact_sched_clear(&compact);
+	size_t taken;
+
+	for (size_t i = 0; i < count; i += taken) {
+		taken = orma_compact_sched_add(&compact, &compact_format, true, records + i,
+					       count - i, &met);
+		require(taken <= count - i);
+		if (taken == 0) {
+			orma_compact_sched_clear(&compact);
+			taken = 1;
+		}
+	}
 }
 
 static void encode(const struct orma_ftrace_record *record)
@@ -158,7 +163,6 @@ static void encode(const struct orma_ftrace_record *record)
 		encode_by_plan(event->typed, record);
 	encode_by_plan(event->generic, record);
 	encode_legacy(event->legacy, record);
-	add_to_columns(record);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -185,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		status = orma_ftrace_page_records(&page, records, ORMA_ARRAY_SIZE(records), &count);
 		for (size_t i = 0; i < count; i++)
 			encode(&records[i]);
+		add_to_columns(records, count);
 	}
 	orma_met_deliver(&met);
 	orma_symbol_index_clear(&met.symbols);

@@ -462,10 +462,10 @@ static void *bounce(void *argument)
 /* The argument is a number of seconds. */
 static void do_load(const char *argument)
 {
-	int cpu, pipes[4][2], ends[4][4];
+	int cpu, cpus = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1, pipes[4][2], ends[4][4];
 	pthread_t threads[4];
 
-	for (cpu = 0; cpu < 2; cpu++) {
+	for (cpu = 0; cpu < cpus; cpu++) {
 		int a = cpu * 2, b = cpu * 2 + 1;
 
 		check(pipe(pipes[a]) == 0 && pipe(pipes[b]) == 0, "pipe");
@@ -476,9 +476,27 @@ static void do_load(const char *argument)
 	}
 	sleep((unsigned int)atoi(argument));
 	is_over = true;
-	for (cpu = 0; cpu < 4; cpu++)
+	for (cpu = 0; cpu < cpus * 2; cpu++)
 		pthread_join(threads[cpu], NULL);
 	printf("load seconds=%s\n", argument);
+}
+
+/* Reads a CPU's trace_pipe_raw, as every recorder has to, and does nothing with it. */
+static void do_pages(const char *path)
+{
+	static uint8_t pages[32][4096];
+	int count = 0, fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct timespec begin, end;
+
+	check(fd >= 0, path);
+	memset(pages, 1, sizeof(pages));
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	while (read(fd, pages[count % 32], sizeof(pages[0])) == sizeof(pages[0]))
+		count++;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	close(fd);
+	printf("pages count=%d ns=%lld\n", count,
+	       (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec);
 }
 
 static const struct activity {
@@ -496,6 +514,7 @@ static const struct activity {
 	{"hotplug", do_hotplug, false},   {"oom_score", do_oom_score, false},
 	{"cgroups", do_cgroups, true},    {"calls", do_calls, false},
 	{"target", do_target, false},     {"load", do_load, true},
+	{"pages", do_pages, true},
 };
 
 int main(int argc, char **argv)

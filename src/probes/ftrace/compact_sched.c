@@ -11,11 +11,16 @@
  *
  * Invariants: each column of a kind holds as many varints as its count says. comms[0 .. comm_count) are different, and
  * comm_slots finds each by linear probing. The columns have room for ORMA_COMPACT_EVENTS_MAX of the longest varints, so
- * adding checks the counts only.
+ * adding checks the counts only. A task in `tasks` has been reported to struct orma_met, which forgets its tasks only after
+ * the columns were cleared.
  *
- * Names are compared as two words with the bytes behind the NUL cleared; kernels before 5.4 leave old bytes there.
- * Rejected: a search through all names, as upstream does (up to 64 comparisons of strings for each event); finding the
- * name by the task's number (a task may be renamed, and the numbers are many).
+ * Most events are about a task that the bundle has met, so `tasks` remembers the index of each task's name by the low bits
+ * of its pid. The name is compared, too, because a task may be renamed. Other names are compared as two words with the
+ * bytes behind the NUL cleared; kernels before 5.4 leave old bytes there. Rejected: a search through all names, as
+ * upstream does (up to 64 comparisons of strings for each event).
+ *
+ * A call adds as many events as follow each other, because entering a function that holds so many values in registers
+ * costs a third of what an event costs.
  */
 #include "probes/ftrace/compact_sched.h"
 
@@ -31,6 +36,7 @@
 
 #define COLUMN_BYTES (ORMA_COMPACT_EVENTS_MAX * ORMA_PROTO_VARINT_MAX + 8)
 #define COMM_BYTES   16
+#define INLINE       __attribute__((always_inline))
 
 /* --- the kernel's format -------------------------------------------------------------------- */
 
@@ -134,8 +140,7 @@ static uint32_t home_slot(struct orma_compact_comm comm)
 }
 
 /* Returns the slot that has the name, or the empty one where it belongs. */
-static inline uint32_t find_slot(const struct orma_compact_sched *sched,
-				 struct orma_compact_comm comm)
+static uint32_t find_slot(const struct orma_compact_sched *sched, struct orma_compact_comm comm)
 {
 	uint32_t slot = home_slot(comm);
 
@@ -164,20 +169,38 @@ static int add_comm(struct orma_compact_sched *sched, struct orma_compact_comm r
 	return (int)sched->comm_count - 1;
 }
 
-/* Kernels from 5.4 fill the bytes behind the NUL with zeros, so the name is found without being cleaned. */
-static inline int comm_index(struct orma_compact_sched *sched, const uint8_t *at)
+/* The index of the name of a task that `tasks` does not have; -1 when there is no room. */
+static int meet_task(struct orma_compact_sched *sched, int32_t pid, const uint8_t *at,
+		     struct orma_met *met)
 {
+	struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
 	struct orma_compact_comm comm;
 
 	memcpy(&comm, at, sizeof(comm));
-	uint32_t slot = find_slot(sched, comm);
-	return ORMA_LIKELY(sched->comm_slots[slot] != 0) ? sched->comm_slots[slot] - 1
-							 : add_comm(sched, comm);
+	int index = add_comm(sched, comm);
+	if (index < 0)
+		return -1;
+	*task = (struct orma_compact_task){comm, pid, (uint32_t)index + 1};
+	orma_met_task(met, pid, at);
+	return index;
+}
+
+static inline int task_comm(struct orma_compact_sched *sched, int32_t pid, const uint8_t *at,
+			    struct orma_met *met)
+{
+	const struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
+	struct orma_compact_comm comm;
+
+	memcpy(&comm, at, sizeof(comm));
+	if (ORMA_LIKELY(task->pid == pid && task->comm.words[0] == comm.words[0] &&
+			task->comm.words[1] == comm.words[1] && task->comm_index_plus_1 > 0))
+		return (int)task->comm_index_plus_1 - 1;
+	return meet_task(sched, pid, at, met);
 }
 
 /* --- columns -------------------------------------------------------------------------------- */
 
-static int32_t load_i32(const uint8_t *at)
+static inline int32_t load_i32(const uint8_t *at)
 {
 	int32_t value;
 
@@ -185,78 +208,117 @@ static int32_t load_i32(const uint8_t *at)
 	return value;
 }
 
-static int64_t load_i64(const uint8_t *at)
-{
-	int64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static inline void append(struct orma_compact_column *column, uint64_t value)
+static void append_long(struct orma_compact_column *column, uint64_t value)
 {
 	column->end = orma_put_varint(column->end, value);
 }
 
-/* int32 and int64 fields have negative numbers in 64 bits. */
-static inline void append_int(struct orma_compact_column *column, int64_t value)
+/* A value that usually has one byte. Negative numbers have ten. */
+static inline void append(struct orma_compact_column *column, int64_t value)
 {
-	append(column, (uint64_t)value);
+	if (ORMA_LIKELY((uint64_t)value < 0x80))
+		*column->end++ = (uint8_t)value;
+	else
+		append_long(column, (uint64_t)value);
 }
 
-bool orma_compact_sched_add_switch(struct orma_compact_sched *sched,
-				   const struct orma_compact_format *format,
-				   const struct orma_ftrace_record *record, struct orma_met *met)
+/* A value that usually has up to three bytes. */
+static inline INLINE void append_wide(struct orma_compact_column *column, uint64_t value)
 {
-	const uint8_t *data = record->data;
-	const uint8_t *comm = data + format->next_comm_offset;
+	uint8_t *at = column->end;
+
+	if (value < 0x80) {
+		*at = (uint8_t)value;
+		column->end = at + 1;
+	} else if (value < 0x4000) {
+		at[0] = (uint8_t)(value | 0x80);
+		at[1] = (uint8_t)(value >> 7);
+		column->end = at + 2;
+	} else if (value < 0x200000) {
+		at[0] = (uint8_t)(value | 0x80);
+		at[1] = (uint8_t)(value >> 7 | 0x80);
+		at[2] = (uint8_t)(value >> 14);
+		column->end = at + 3;
+	} else {
+		append_long(column, value);
+	}
+}
+
+/* Returns false and does nothing when there is no room. The record has format->switch_bytes. */
+static inline bool add_switch(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format,
+			      const struct orma_ftrace_record *record, struct orma_met *met)
+{
+	const uint8_t *data = record->data, *state = data + format->prev_state_offset;
 	struct orma_compact_column *columns = sched->switches;
+	int32_t pid = load_i32(data + format->next_pid_offset);
+	int64_t prev_state = load_i32(state);
 
 	ORMA_ASSERT(record->size >= format->switch_bytes);
 	if (ORMA_UNLIKELY(sched->switch_count == ORMA_COMPACT_EVENTS_MAX))
 		return false;
-	int index = comm_index(sched, comm);
+	int index = task_comm(sched, pid, data + format->next_comm_offset, met);
 	if (ORMA_UNLIKELY(index < 0))
 		return false;
-	int32_t next_pid = load_i32(data + format->next_pid_offset);
-	const uint8_t *state = data + format->prev_state_offset;
-	append(&columns[ORMA_SWITCH_TIMESTAMP], record->timestamp_ns - sched->last_switch_ns);
-	append_int(&columns[ORMA_SWITCH_PREV_STATE],
-		   format->prev_state_bytes == 8 ? load_i64(state) : load_i32(state));
-	append_int(&columns[ORMA_SWITCH_NEXT_PID], next_pid);
-	append_int(&columns[ORMA_SWITCH_NEXT_PRIO], load_i32(data + format->next_prio_offset));
-	append(&columns[ORMA_SWITCH_NEXT_COMM], (uint64_t)index);
+	if (format->prev_state_bytes == 8)
+		memcpy(&prev_state, state, sizeof(prev_state));
+	append_wide(&columns[ORMA_SWITCH_TIMESTAMP], record->timestamp_ns - sched->last_switch_ns);
+	append(&columns[ORMA_SWITCH_PREV_STATE], prev_state);
+	append_wide(&columns[ORMA_SWITCH_NEXT_PID], (uint64_t)(int64_t)pid);
+	append(&columns[ORMA_SWITCH_NEXT_PRIO], load_i32(data + format->next_prio_offset));
+	*columns[ORMA_SWITCH_NEXT_COMM].end++ = (uint8_t)index;
 	sched->last_switch_ns = record->timestamp_ns;
 	sched->switch_count++;
-	orma_met_task(met, next_pid, comm);
 	return true;
 }
 
-bool orma_compact_sched_add_waking(struct orma_compact_sched *sched,
-				   const struct orma_compact_format *format,
-				   const struct orma_ftrace_record *record, struct orma_met *met)
+static inline bool add_waking(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format,
+			      const struct orma_ftrace_record *record, struct orma_met *met)
 {
 	const uint8_t *data = record->data;
-	const uint8_t *comm = data + format->comm_offset;
 	struct orma_compact_column *columns = sched->wakings;
+	int32_t pid = load_i32(data + format->pid_offset);
 
 	ORMA_ASSERT(record->size >= format->waking_bytes);
 	if (ORMA_UNLIKELY(sched->waking_count == ORMA_COMPACT_EVENTS_MAX))
 		return false;
-	int index = comm_index(sched, comm);
+	int index = task_comm(sched, pid, data + format->comm_offset, met);
 	if (ORMA_UNLIKELY(index < 0))
 		return false;
-	int32_t pid = load_i32(data + format->pid_offset);
-	append(&columns[ORMA_WAKING_TIMESTAMP], record->timestamp_ns - sched->last_waking_ns);
-	append_int(&columns[ORMA_WAKING_PID], pid);
-	append_int(&columns[ORMA_WAKING_TARGET_CPU], load_i32(data + format->target_cpu_offset));
-	append_int(&columns[ORMA_WAKING_PRIO], load_i32(data + format->prio_offset));
-	append(&columns[ORMA_WAKING_COMM], (uint64_t)index);
+	append_wide(&columns[ORMA_WAKING_TIMESTAMP], record->timestamp_ns - sched->last_waking_ns);
+	append_wide(&columns[ORMA_WAKING_PID], (uint64_t)(int64_t)pid);
+	append(&columns[ORMA_WAKING_TARGET_CPU], load_i32(data + format->target_cpu_offset));
+	append(&columns[ORMA_WAKING_PRIO], load_i32(data + format->prio_offset));
+	*columns[ORMA_WAKING_COMM].end++ = (uint8_t)index;
 	append(&columns[ORMA_WAKING_FLAGS], data[format->flags_offset]);
 	sched->last_waking_ns = record->timestamp_ns;
 	sched->waking_count++;
-	orma_met_task(met, pid, comm);
 	return true;
+}
+
+size_t orma_compact_sched_add(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format, bool wants_wakings,
+			      const struct orma_ftrace_record *records, size_t count,
+			      struct orma_met *met)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct orma_ftrace_record *record = &records[i];
+		if (record->id == format->switch_id) {
+			if (record->size < format->switch_bytes ||
+			    !add_switch(sched, format, record, met))
+				break;
+		} else if (record->id == format->waking_id && wants_wakings) {
+			if (record->size < format->waking_bytes ||
+			    !add_waking(sched, format, record, met))
+				break;
+		} else {
+			break;
+		}
+	}
+	return i;
 }
 
 /* --- the bundle ----------------------------------------------------------------------------- */
@@ -322,6 +384,7 @@ void orma_compact_sched_clear(struct orma_compact_sched *sched)
 	sched->last_switch_ns = sched->last_waking_ns = 0;
 	sched->comm_count = 0;
 	memset(sched->comm_slots, 0, sizeof(sched->comm_slots));
+	memset(sched->tasks, 0, sizeof(sched->tasks));
 }
 
 int orma_compact_sched_init(struct orma_compact_sched *sched)

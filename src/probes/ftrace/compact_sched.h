@@ -64,6 +64,15 @@ struct orma_compact_comm {
 	uint64_t words[2];
 };
 
+#define ORMA_COMPACT_TASKS 256 /* a power of two */
+
+/* A task that has its name in the table. */
+struct orma_compact_task {
+	struct orma_compact_comm comm; /* as it stands in the record */
+	int32_t pid;
+	uint32_t comm_index_plus_1; /* 0 = no task */
+};
+
 struct orma_compact_sched {
 	struct orma_compact_column switches[ORMA_SWITCH_COLUMNS];
 	struct orma_compact_column wakings[ORMA_WAKING_COLUMNS];
@@ -72,22 +81,22 @@ struct orma_compact_sched {
 	struct orma_compact_comm comms[ORMA_COMPACT_COMMS_MAX];
 	uint32_t comm_count;
 	uint8_t comm_slots[ORMA_COMPACT_SLOTS]; /* index into comms plus 1; 0 = empty */
-	uint8_t *memory;                        /* holds all columns; owned */
+	struct orma_compact_task
+		tasks[ORMA_COMPACT_TASKS]; /* the last one with these low bits of its pid */
+	uint8_t *memory;                   /* holds all columns; owned */
 };
 
 int orma_compact_sched_init(struct orma_compact_sched *sched); /* 0 or -ENOMEM */
 void orma_compact_sched_done(struct orma_compact_sched *sched);
 
 /*
- * Adds an event. Returns false and does nothing when there is no room: then the bundle must end first. The record has
- * format->switch_bytes or format->waking_bytes.
+ * Adds the events at the beginning of `records`, up to the first that is not for the columns, is shorter than
+ * format->switch_bytes or waking_bytes, or has no room; then the bundle must end first. Returns how many it has added.
  */
-bool orma_compact_sched_add_switch(struct orma_compact_sched *sched,
-				   const struct orma_compact_format *format,
-				   const struct orma_ftrace_record *record, struct orma_met *met);
-bool orma_compact_sched_add_waking(struct orma_compact_sched *sched,
-				   const struct orma_compact_format *format,
-				   const struct orma_ftrace_record *record, struct orma_met *met);
+size_t orma_compact_sched_add(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format, bool wants_wakings,
+			      const struct orma_ftrace_record *records, size_t count,
+			      struct orma_met *met);
 
 /* Writes the field compact_sched of an open FtraceEventBundle, if there is an event. */
 void orma_compact_sched_write(const struct orma_compact_sched *sched, struct orma_packet *packet);

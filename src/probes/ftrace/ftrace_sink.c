@@ -194,40 +194,50 @@ static enum outcome print(struct orma_ftrace_sink *sink, const struct orma_event
 	return encode(sink, plan, record);
 }
 
-typedef bool add_fn(struct orma_compact_sched *sched, const struct orma_compact_format *format,
-		    const struct orma_ftrace_record *record, struct orma_met *met);
-
-static inline enum outcome add_to_columns(struct orma_ftrace_sink *sink, add_fn *add,
-					  uint16_t record_bytes,
-					  const struct orma_ftrace_record *record)
+/* Adds the first record that had no room, or finds out why it cannot. */
+static size_t add_to_new_columns(struct orma_ftrace_sink *sink, bool wants_wakings,
+				 const struct orma_ftrace_record *records, size_t count,
+				 enum outcome *ret_outcome)
 {
-	struct orma_compact_sched *sched = &sink->bundle.sched;
 	const struct orma_compact_format *format = &sink->events->compact;
+	uint16_t bytes =
+		records->id == format->switch_id ? format->switch_bytes : format->waking_bytes;
 
-	if (ORMA_UNLIKELY(record->size < record_bytes))
-		return TOO_SHORT;
-	if (ORMA_UNLIKELY(!sink->bundle.is_open))
-		orma_bundle_begin(sink, false);
-	if (ORMA_LIKELY(add(sched, format, record, &sink->met)))
-		return WRITTEN;
+	*ret_outcome = TOO_SHORT;
+	if (records->size < bytes)
+		return 1;
 	orma_bundle_end(sink);
 	orma_bundle_begin(sink, false);
-	bool has_room = add(sched, format, record, &sink->met);
-	ORMA_ASSERT(has_room);
-	return has_room ? WRITTEN : LEFT_OUT;
+	*ret_outcome = NO_MEMORY;
+	if (!sink->bundle.is_open)
+		return 1;
+	size_t taken = orma_compact_sched_add(&sink->bundle.sched, format, wants_wakings, records,
+					      count, &sink->met);
+	*ret_outcome = taken > 0 ? WRITTEN : LEFT_OUT;
+	return ORMA_MAX(taken, (size_t)1);
+}
+
+/* Takes a record for the columns, and those that follow it there. Returns how many. */
+static size_t add_to_columns(struct orma_ftrace_sink *sink,
+			     const struct orma_ftrace_record *records, size_t count,
+			     enum outcome *ret_outcome)
+{
+	const struct orma_compact_format *format = &sink->events->compact;
+	bool wants_wakings = action_of(sink, format->waking_id) == ORMA_SINK_WAKING;
+	size_t taken = 0;
+
+	if (ORMA_LIKELY(sink->bundle.is_open))
+		taken = orma_compact_sched_add(&sink->bundle.sched, format, wants_wakings, records,
+					       count, &sink->met);
+	*ret_outcome = WRITTEN;
+	return ORMA_LIKELY(taken > 0)
+		       ? taken
+		       : add_to_new_columns(sink, wants_wakings, records, count, ret_outcome);
 }
 
 static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_action action,
 				 const struct orma_ftrace_record *record)
 {
-	const struct orma_compact_format *format = &sink->events->compact;
-
-	if (action == ORMA_SINK_SWITCH)
-		return add_to_columns(sink, orma_compact_sched_add_switch, format->switch_bytes,
-				      record);
-	if (action == ORMA_SINK_WAKING)
-		return add_to_columns(sink, orma_compact_sched_add_waking, format->waking_bytes,
-				      record);
 	const struct orma_event_entry *entry = orma_event_table_get(sink->events, record->id);
 	ORMA_ASSERT(entry);
 	switch (action) {
@@ -262,14 +272,20 @@ void orma_sink_page(struct orma_ftrace_sink *sink, uint32_t cpu,
 void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_record *records,
 		       size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0, taken; i < count; i += taken) {
 		const struct orma_ftrace_record *record = &records[i];
 		enum orma_sink_action action = action_of(sink, record->id);
+		enum outcome outcome;
+
+		taken = 1;
 		if (action == ORMA_SINK_IGNORE)
 			continue;
-		enum outcome outcome = write_record(sink, action, record);
+		if (action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING)
+			taken = add_to_columns(sink, record, count - i, &outcome);
+		else
+			outcome = write_record(sink, action, record);
 		if (ORMA_LIKELY(outcome == WRITTEN))
-			sink->bundle.end_ns = record->timestamp_ns;
+			sink->bundle.end_ns = record[taken - 1].timestamp_ns;
 		else if (outcome == TOO_SHORT)
 			orma_sink_error(sink,
 					action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING

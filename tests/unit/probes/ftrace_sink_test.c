@@ -450,6 +450,31 @@ ORMA_TEST(names_differ_in_what_is_before_their_nul_only)
 	close_session(&session);
 }
 
+ORMA_TEST(numbers_of_all_lengths_are_in_columns)
+{
+	static const uint32_t deltas[] = {0, 0x7f, 0x80, 0x3fff, 0x4000, 0x1fffff, 0x200000};
+	static const int32_t pids[] = {0x7f, 0x80, 0x3fff, 0x4000, 0x1fffff, 0x200000, -1};
+	begin(OPTIONS(.compact_sched = true), "sched/sched_switch sched/sched_waking");
+	new_page(&pages, 1000);
+	put_switch(&pages, 0, 0, "", 1, "task");
+	put_waking(&pages, 0, 0, 1, "task");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(deltas); i++) {
+		put_switch(&pages, deltas[i], 0, "", pids[i], "task");
+		put_waking(&pages, 0, 0, pids[i], "task");
+	}
+	drain_pages(&session, &pages);
+	struct orma_pb_ftrace_event_bundle_compact_sched *compact = bundle_at(0)->compact_sched;
+	CHECK_INT(compact->switch_timestamp.count, ORMA_ARRAY_SIZE(deltas) + 1);
+	CHECK_INT(compact->waking_pid.count, ORMA_ARRAY_SIZE(deltas) + 1);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(deltas); i++) {
+		CHECK_INT(compact->switch_timestamp.items[i + 1], deltas[i]);
+		CHECK_INT(compact->waking_timestamp.items[i + 1], deltas[i]);
+		CHECK_INT(compact->switch_next_pid.items[i + 1], pids[i]);
+		CHECK_INT(compact->waking_pid.items[i + 1], pids[i]);
+	}
+	close_session(&session);
+}
+
 ORMA_TEST(wakings_alone_are_messages)
 {
 	struct orma_ftrace_sink *sink = begin(OPTIONS(.compact_sched = true), "sched/sched_waking");
@@ -662,6 +687,37 @@ ORMA_TEST(descriptors_that_system_calls_return_are_reported)
 	drain_pages(&session, &pages);
 	CHECK_STR(orma_base_buf_cstr(&seen), "fd 9 7;fd 9 0;fd 10 2147483647;");
 	CHECK_INT(bundle_at(0)->event.count, 8);
+	orma_base_buf_done(&seen);
+	close_session(&session);
+}
+
+/* Tasks are remembered by the low 8 bits of their pids. */
+ORMA_TEST(a_renamed_task_and_one_with_the_same_low_bits_have_their_own_names)
+{
+	begin(OPTIONS(.compact_sched = true, .ctx = &seen, .on_task = on_task),
+	      "sched/sched_switch");
+	for (int page = 0; page < 2; page++) {
+		new_page(&pages, 1000);
+		put_switch(&pages, 1, 0, "", 7, "first");
+		put_switch(&pages, 1, 0, "", 7, "first");
+		put_switch(&pages, 1, 0, "", 7, "renamed");
+		put_switch(&pages, 1, 0, "", 7 + 256, "first");
+		put_switch(&pages, 1, 0, "", 7, "renamed");
+		drain_pages(&session, &pages);
+		pages = (struct test_pages){0};
+	}
+	CHECK_INT(fake_packet_count, 2);
+	for (size_t i = 0; i < 2; i++)
+		has(events_of(i), "intern_table: \"first\" intern_table: \"renamed\" "
+				  "switch_next_comm_index: 0 switch_next_comm_index: 0 "
+				  "switch_next_comm_index: 1 switch_next_comm_index: 0 "
+				  "switch_next_comm_index: 1 ");
+	/* Each drain reports the tasks anew. */
+	const char *tasks = orma_base_buf_cstr(&seen);
+	const char *again = strstr(tasks + 1, "task 7 first;");
+	CHECK(again != NULL);
+	CHECK(strstr(tasks, "task 263 first;") < again);
+	CHECK(strstr(again, "task 263 first;") != NULL);
 	orma_base_buf_done(&seen);
 	close_session(&session);
 }
