@@ -124,7 +124,7 @@ static int claim(const struct names *names, int fd)
 	return r == 1 ? 0 : r == 0 || r == -EEXIST ? -EBUSY : r;
 }
 
-static int create(const struct names *names)
+static int create(const struct names *names, uint32_t count)
 {
 	int fd = openat(names->folder_fd, names->path,
 			O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -134,9 +134,12 @@ static int create(const struct names *names)
 		orma_base_fd_close(fd);
 		return r;
 	}
-	/* Makes the trace readable to all users; a file system without modes does not matter. It
-	 * must not happen before the lock, because a reader could take the lock. */
-	(void)fchmod(fd, 0644);
+	/* Every user may read the file of an output_path, as with Perfetto. A series is orma's own:
+	 * its files are private like those of a recorder, unless the consumer is another user. A
+	 * file system without modes does not matter. Not before the lock, which a reader could
+	 * take. */
+	if (count == 0 || names->folder_fd != AT_FDCWD)
+		(void)fchmod(fd, 0644);
 	return fd;
 }
 
@@ -219,7 +222,7 @@ int orma_file_create(struct orma_file_rotation *rotation, int folder_fd, const c
 		return -ENOMEM;
 	r = prepare(rotation, &names, count, series);
 	if (r == 0)
-		r = create(&names);
+		r = create(&names, count);
 	orma_base_free(names.text);
 	if (r < 0)
 		return r;
@@ -241,7 +244,7 @@ static int rotate(struct orma_file_rotation *rotation, const struct names *names
 
 	if (r == 0)
 		r = move_all_up(rotation, names);
-	return r < 0 ? r : create(names);
+	return r < 0 ? r : create(names, rotation->count);
 }
 
 void orma_file_rotation_done(struct orma_file_rotation *rotation)

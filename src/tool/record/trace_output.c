@@ -28,6 +28,7 @@
 #include "base/fd.h"
 #include "proto/writer.h"
 #include "schema/gen/trace.pb.h"
+#include "tool/daemon/file_series.h"
 #include "tool/tool.h"
 
 #define FILE_BATCH_BYTES ((size_t)256 * 1024)
@@ -56,6 +57,12 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 	if (output->fd < 0)
 		return orma_tool_fail("cannot open %s: %s; choose another file with --out", path,
 				      strerror(errno));
+	if (orma_trace_output_is_file(output) && orma_file_series_lock(output->fd)) {
+		output->is_new = false;
+		return orma_tool_fail("another recording writes into %s; choose another file with "
+				      "--out",
+				      orma_trace_output_name(output));
+	}
 	if (isatty(output->fd))
 		return orma_tool_fail("a trace is binary and is not written to a terminal; name a "
 				      "file with --out");

@@ -36,7 +36,8 @@ struct orma_trace_output {
 	char moved_to[PATH_MAX];
 };
 
-/* Reports what is wrong. Returns the exit status. `path` is borrowed. */
+/* Also keeps other recorders from the file until all copies of the descriptor are closed, among them
+ * the service's. Reports what is wrong. Returns the exit status. `path` is borrowed. */
 int orma_trace_output_open(struct orma_trace_output *output, const char *path, bool no_clobber);
 /* Removes an older trace, which is everything behind the position of the file: a service that got
  * the descriptor may have begun to write. A file that exists keeps its content until the service

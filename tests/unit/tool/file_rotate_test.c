@@ -104,7 +104,7 @@ ORMA_TEST(files_move_up_by_one_and_the_oldest_goes)
 	CHECK_STR(read_of(&s, 0), "");
 	CHECK_STR(read_of(&s, 1), "a");
 	CHECK_INT(fstat(s.fd, &info), 0);
-	CHECK_INT(info.st_mode & 0777, 0644);
+	CHECK_INT(info.st_mode & 0777, 0600);
 	CHECK_INT(write_and_rotate(&s, "b", 3), 0);
 	CHECK_STR(read_of(&s, 1), "b");
 	CHECK_STR(read_of(&s, 2), "a");
