@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/control/offered_sources.h"
 #include "tool/doctor/doctor.h"
 
 /* A daemon that hangs must not hang its doctor for long. */
@@ -29,13 +30,7 @@ void orma_doctor_daemon_ask(struct orma_doctor_daemon *ret)
 
 bool orma_doctor_daemon_offers(const struct orma_doctor_daemon *daemon, struct orma_str source)
 {
-	for (size_t i = 0; daemon->state && i < daemon->state->data_sources.count; i++) {
-		const struct orma_pb_data_source_descriptor *descriptor =
-			daemon->state->data_sources.items[i]->ds_descriptor;
-		if (descriptor && orma_base_str_is_equal(descriptor->name, source))
-			return true;
-	}
-	return false;
+	return daemon->state && orma_tool_is_offered(daemon->state, source);
 }
 
 void orma_doctor_daemon_done(struct orma_doctor_daemon *daemon)

@@ -13,6 +13,7 @@
 
 #include "probes/ftrace/event_groups.h"
 #include "schema/gen/ftrace_event.pb.h"
+#include "tool/control/offered_sources.h"
 #include "tool/doctor/system_files.h"
 #include "tool/tool.h"
 
@@ -25,14 +26,6 @@ static const char *const known_sources[] = {
 	"linux.perf",          "linux.inode_file_map", "perfetto.metatrace",
 	"orma.self",
 };
-
-static bool is_printable(struct orma_str text)
-{
-	for (size_t i = 0; i < text.size; i++)
-		if (text.data[i] < ' ' || text.data[i] > '~')
-			return false;
-	return true;
-}
 
 bool orma_doctor_is_known_source(const struct orma_doctor_daemon *daemon, const char *name,
 				 struct orma_arena *arena, const char **ret_closest)
@@ -49,15 +42,8 @@ bool orma_doctor_is_known_source(const struct orma_doctor_daemon *daemon, const 
 			return true;
 		names[count++] = known_sources[i];
 	}
-	for (size_t i = 0; i < offered; i++) {
-		const struct orma_pb_data_source_descriptor *descriptor =
-			daemon->state->data_sources.items[i]->ds_descriptor;
-		char *copy = descriptor && is_printable(descriptor->name)
-				     ? orma_base_arena_strdup(arena, descriptor->name)
-				     : NULL;
-		if (copy)
-			names[count++] = copy;
-	}
+	if (offered)
+		count += orma_tool_list_offered(daemon->state, arena, names + count, offered);
 	*ret_closest = orma_tool_closest(name, names, count);
 	return false;
 }

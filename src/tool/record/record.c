@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record.c - one recording: connects, starts the session, reads the trace back, and cleans up.
  *
- * record_wait.c waits for the end of the session, and record_report.c says what the trace contains.
+ * record_connect.c finds the service, record_wait.c waits for the end of the session, and
+ * record_report.c says what the trace contains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,27 +27,7 @@
 #define FILE_WAIT_MS      11000 /* a service gives up creating the file after 10 s */
 #define APP_WAIT_MS       2000  /* for data sources that start slowly */
 #define STUCK_MS          1000
-#define JOIN_TRIES        60
-#define JOIN_PAUSE_MS     50
 #define CLONE_TRIGGER_HIT 4u /* ObservableEvents.TYPE_CLONE_TRIGGER_HIT */
-#define INTERRUPTED       "interrupted before the recording began; nothing was recorded"
-
-static bool begins_with(const char *text, const char *beginning)
-{
-	return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
-/* A service accepts the config before it tries to create the file of output_path. */
-static void on_stopped(void *ctx, const char *error)
-{
-	struct orma_recorder *recorder = ctx;
-	if (error)
-		snprintf(recorder->error, sizeof(recorder->error), "%s", error);
-	/* A lost connection is the client's own message. */
-	recorder->is_refused = error && !begins_with(error, "the connection") &&
-			       (!recorder->is_accepted || begins_with(error, "output_path:") ||
-				begins_with(error, "max_file_count:"));
-}
 
 /* The service writes into the recorder's file. */
 static bool sends_fd(const struct orma_recorder *recorder)
@@ -73,79 +54,9 @@ static void on_accepted(void *ctx, const struct orma_error *error, const void *d
 	accept_session(ctx);
 }
 
-static void on_events(void *ctx, const void *events, size_t size)
-{
-	struct orma_recorder *recorder = ctx;
-	orma_snapshots_take_events(&recorder->snapshots, events, size);
-}
-
 static bool wants_snapshots(const struct orma_recorder *recorder)
 {
 	return recorder->options->config && recorder->options->config->makes_snapshots;
-}
-
-static bool is_clone(const struct orma_recorder *recorder)
-{
-	return recorder->options->clone_id || recorder->options->clone_name;
-}
-
-static int connect_session(struct orma_recorder *recorder, const char *address,
-			   struct orma_error *reterr)
-{
-	struct orma_session_options options = {
-		.struct_size = sizeof(options),
-		.consumer_socket = address,
-		.ctx = recorder,
-		.on_stopped = on_stopped,
-		.on_events = on_events,
-		.timeout_ms = is_clone(recorder) ? ORMA_CLONE_TIMEOUT_MS : 0,
-	};
-	return orma_session_new(&options, &recorder->session, reterr);
-}
-
-static bool is_absent(int r)
-{
-	return r == -ECONNREFUSED || r == -ENOENT;
-}
-
-static int serve(struct orma_recorder *recorder, struct orma_error *reterr)
-{
-	int r = orma_embedded_start(&recorder->embedded, reterr);
-
-	if (r < 0)
-		return r;
-	recorder->snapshots.consumer_address = orma_embedded_consumer_address(recorder->embedded);
-	return connect_session(recorder, recorder->snapshots.consumer_address, reterr);
-}
-
-static int try_to_connect(struct orma_recorder *recorder, struct orma_error *reterr)
-{
-	int r;
-
-	*reterr = (struct orma_error){0};
-	r = connect_session(recorder, NULL, reterr);
-	if (!is_absent(r) || !recorder->options->may_serve)
-		return r;
-	*reterr = (struct orma_error){0};
-	return serve(recorder, reterr);
-}
-
-static int connect_or_serve(struct orma_recorder *recorder)
-{
-	struct pollfd signals = {.fd = recorder->signal_fd, .events = POLLIN};
-	struct orma_error error;
-	int r = try_to_connect(recorder, &error);
-
-	/* Another recorder serves, and is about to open its socket (-EADDRINUSE), or has just ended
-	 * (-ECONNRESET). */
-	for (int i = 0; (r == -EADDRINUSE || r == -ECONNRESET) && i < JOIN_TRIES; i++) {
-		if (poll(&signals, 1, JOIN_PAUSE_MS) > 0)
-			return orma_tool_fail(INTERRUPTED);
-		r = try_to_connect(recorder, &error);
-	}
-	if (r)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
-	return ORMA_EXIT_OK;
 }
 
 static int open_output(struct orma_recorder *recorder)
@@ -303,24 +214,6 @@ static void look_at_old_file(struct orma_recorder *recorder)
 		recorder->old_inode = info.st_ino;
 }
 
-/* Returns 0 when a session is detached under this key, -ENOENT when none is, or another error;
- * `reterr` is set when no service can be asked. */
-static int find_detached(const char *key, struct orma_error *reterr)
-{
-	const struct orma_record_options options = {0};
-	struct orma_recorder recorder = {.options = &options};
-	int r = connect_session(&recorder, NULL, reterr);
-	if (r && reterr && !reterr->message[0])
-		(void)orma_base_error_set(reterr, r, "%s", strerror(-r));
-	if (r)
-		return -EHOSTDOWN; /* no service: nothing is known of the key */
-	r = orma_session_attach(recorder.session, key);
-	if (r == 0)
-		r = orma_session_detach(recorder.session, key);
-	orma_session_free(recorder.session);
-	return r;
-}
-
 /* Attaches to a session, or begins one. 0 or -errno. */
 static int begin_session(struct orma_recorder *recorder)
 {
@@ -333,7 +226,7 @@ static int begin_session(struct orma_recorder *recorder)
 	if (!options->config)
 		return -EINVAL;
 	/* A session that cannot be detached would still write into the file at its end. */
-	if (options->detach_key && find_detached(options->detach_key, NULL) == 0)
+	if (options->detach_key && orma_recorder_find_detached(options->detach_key, NULL) == 0)
 		return -EEXIST;
 	r = orma_session_enable(recorder->session, options->config->bytes.data,
 				options->config->bytes.size,
@@ -359,7 +252,7 @@ static int run_session(struct orma_recorder *recorder)
 	int r;
 	look_at_old_file(recorder);
 	recorder->begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	if (is_clone(recorder))
+	if (orma_recorder_is_clone(recorder))
 		return run_clone(recorder);
 	/* Before the session begins, because a trigger that comes at once would be missed
 	 * otherwise. */
@@ -427,7 +320,7 @@ static int delay_start(struct orma_recorder *recorder)
 	for (uint64_t now_ns; (now_ns = orma_base_clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
 		uint64_t left_ms = (end_ns - now_ns) / ORMA_NS_PER_MS + 1;
 		if (poll(&fd, 1, (int)ORMA_MIN(left_ms, (uint64_t)60000)) > 0)
-			return orma_tool_fail(INTERRUPTED);
+			return orma_tool_fail(ORMA_RECORD_INTERRUPTED);
 	}
 	return ORMA_EXIT_OK;
 }
@@ -463,12 +356,12 @@ int orma_record_run(const struct orma_record_options *options)
 		status = go_into_background(&recorder);
 	/* Before any thread starts, so that all of them have the signals blocked. A clone may be
 	 * interrupted at any time. */
-	if (status == ORMA_EXIT_OK && !is_clone(&recorder))
+	if (status == ORMA_EXIT_OK && !orma_recorder_is_clone(&recorder))
 		status = orma_recorder_block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = delay_start(&recorder);
 	if (status == ORMA_EXIT_OK)
-		status = connect_or_serve(&recorder);
+		status = orma_recorder_connect(&recorder);
 	if (status == ORMA_EXIT_OK && recorder.embedded)
 		orma_record_leave_out_ftrace(options);
 	if (status == ORMA_EXIT_OK && wants_snapshots(&recorder))
@@ -494,13 +387,4 @@ int orma_record_run(const struct orma_record_options *options)
 	orma_base_fd_close(recorder.signal_fd);
 	orma_record_app_done(&recorder.app);
 	return recorder.app.status ? recorder.app.status : status;
-}
-
-int orma_record_is_detached(const char *key)
-{
-	struct orma_error error = {0};
-	int r = find_detached(key, &error);
-	if (error.message[0])
-		return orma_tool_fail("%s", error.message);
-	return r == 0 ? 0 : r == -ENOENT ? 2 : 1;
 }

@@ -19,6 +19,7 @@
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "tool/control/offered_sources.h"
 #include "tool/record/record.h"
 #include "tool/record/record_groups.h"
 #include "tool/tool.h"
@@ -32,60 +33,29 @@ static bool is_recorded(const struct orma_tool_summary *summary, struct orma_str
 	return false;
 }
 
-static bool is_offered(const struct orma_pb_tracing_service_state *state, struct orma_str name)
-{
-	for (size_t i = 0; i < state->data_sources.count; i++) {
-		const struct orma_pb_data_source_descriptor *descriptor =
-			state->data_sources.items[i]->ds_descriptor;
-		if (descriptor && orma_base_str_is_equal(descriptor->name, name))
-			return true;
-	}
-	return false;
-}
-
 #define TRACK_EVENT "track_event"
 #define FTRACE      "linux.ftrace"
 
 #define LISTED_MAX 8
 
-static bool is_first_of_name(const struct orma_pb_tracing_service_state *state, size_t at)
-{
-	const struct orma_pb_data_source_descriptor *descriptor =
-		state->data_sources.items[at]->ds_descriptor;
-
-	for (size_t i = 0; descriptor && i < at; i++)
-		if (state->data_sources.items[i]->ds_descriptor &&
-		    orma_base_str_is_equal(state->data_sources.items[i]->ds_descriptor->name,
-					   descriptor->name))
-			return false;
-	return descriptor;
-}
-
-/* "a, b, c", or "nothing". */
-static const char *list_offered(const struct orma_pb_tracing_service_state *state,
-				struct orma_buf *ret)
-{
-	size_t listed = 0;
-
-	ret->size = 0;
-	for (size_t i = 0; i < state->data_sources.count && listed <= LISTED_MAX; i++) {
-		if (!is_first_of_name(state, i))
-			continue;
-		struct orma_str name = state->data_sources.items[i]->ds_descriptor->name;
-		if (orma_base_buf_append_str(ret, listed ? ", " : ""))
-			return NULL;
-		if (listed++ == LISTED_MAX)
-			name = ORMA_STR("...");
-		if (orma_base_buf_append(ret, name.data, name.size))
-			return NULL;
-	}
-	return listed ? orma_base_buf_cstr(ret) : "nothing";
-}
-
 /* Names for orma_tool_closest(): the data sources that are offered, and the groups. */
 #define MEANT_MAX 64
 
-/* Returns the name that was probably meant, or NULL. Producers choose names, and only printable ones are suggested. */
+/* "a, b, c", or "nothing". */
+static const char *list_offered(const struct orma_pb_tracing_service_state *state,
+				struct orma_arena *arena, struct orma_buf *ret)
+{
+	const char *names[LISTED_MAX + 1];
+	size_t count = orma_tool_list_offered(state, arena, names, LISTED_MAX + 1);
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = orma_base_buf_printf(ret, "%s%s", i ? ", " : "",
+					 i == LISTED_MAX ? "..." : names[i]);
+	return r < 0 ? NULL : count ? orma_base_buf_cstr(ret) : "nothing";
+}
+
+/* Returns the name that was probably meant, or NULL. */
 static const char *find_meant(const char *name, const struct orma_pb_tracing_service_state *state,
 			      struct orma_arena *arena)
 {
@@ -94,14 +64,7 @@ static const char *find_meant(const char *name, const struct orma_pb_tracing_ser
 
 	for (; count < orma_record_group_count; count++)
 		names[count] = orma_record_groups[count].name;
-	for (size_t i = 0; i < state->data_sources.count && count < MEANT_MAX; i++) {
-		if (!is_first_of_name(state, i))
-			continue;
-		char *copy = orma_base_arena_strdup(
-			arena, state->data_sources.items[i]->ds_descriptor->name);
-		if (copy)
-			names[count++] = copy;
-	}
+	count += orma_tool_list_offered(state, arena, names + count, MEANT_MAX - count);
 	return orma_tool_closest(name, names, count);
 }
 
@@ -158,7 +121,7 @@ static void warn_of_missing(const struct beginning *beginning, const char *name)
 		return;
 	}
 	const char *meant = find_meant(name, beginning->state, &arena);
-	const char *offered = list_offered(beginning->state, &list);
+	const char *offered = list_offered(beginning->state, &arena, &list);
 	if (meant)
 		orma_tool_warn("no producer offers the data source \"%s\"; did you mean \"%s\"?",
 			       name, meant);
@@ -214,7 +177,8 @@ static void warn_of_all_missing(const struct beginning *beginning,
 
 	for (size_t i = 0; i < config->data_sources.count; i++)
 		if (is_new_name(config, i) && copy_name(config, i, &name) &&
-		    !is_offered(beginning->state, config->data_sources.items[i]->config->name))
+		    !orma_tool_is_offered(beginning->state,
+					  config->data_sources.items[i]->config->name))
 			warn_of_missing(beginning, orma_base_buf_cstr(&name));
 	if (!beginning->options->config->has_sources)
 		orma_tool_warn("the config names no data source: there is nothing to record");
@@ -289,7 +253,7 @@ static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 		bool has_packets = is_recorded(summary, source->name);
 		if (!orma_base_str_is(source->name, TRACK_EVENT))
 			continue;
-		if (is_offered(state, source->name))
+		if (orma_tool_is_offered(state, source->name))
 			warn_of_silence(source->track_event_config, state, has_packets,
 					is_embedded);
 		else if (!has_packets)

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "tool/control/offered_sources.h"
 #include "tool/record/record.h"
 #include "tool/tool.h"
 
@@ -29,20 +30,12 @@ struct names {
 	bool is_whole;
 };
 
-static bool is_printable(struct orma_str text)
-{
-	for (size_t i = 0; i < text.size; i++)
-		if (text.data[i] < ' ' || text.data[i] > '~')
-			return false;
-	return true;
-}
-
 static void add_categories(struct names *names,
 			   const struct orma_pb_track_event_descriptor *descriptor)
 {
 	for (size_t i = 0; i < descriptor->available_categories.count; i++) {
 		struct orma_str name = descriptor->available_categories.items[i]->name;
-		char *copy = names->count < NAMES_MAX && is_printable(name)
+		char *copy = names->count < NAMES_MAX && orma_tool_is_printable(name)
 				     ? orma_base_arena_strdup(names->arena, name)
 				     : NULL;
 		if (copy)

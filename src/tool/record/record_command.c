@@ -17,9 +17,7 @@
 #include "tool/record/record_options.h"
 #include "tool/tool.h"
 
-#define DEFAULT_PATH       "trace.pftrace"
-#define CATEGORIES_MAX     64
-#define ROTATION_FILES_MAX 100
+#define CATEGORIES_MAX 64
 
 struct command_line {
 	struct orma_record_line base;
@@ -148,33 +146,6 @@ static int take_ring(struct command_line *line, const char *value)
 	return -1;
 }
 
-/* Takes "100mx5" or "100m x 5". */
-static int take_rotation(struct command_line *line, char *value)
-{
-	char *times = strchr(value, 'x');
-	uint64_t kb = 0, count = 0;
-	int r = times ? 0 : -EINVAL;
-
-	if (r == 0) {
-		char *end = times;
-		*times++ = '\0';
-		while (end > value && end[-1] == ' ')
-			*--end = '\0';
-		times += strspn(times, " ");
-		r = orma_tool_parse_size_kb(value, &kb);
-	}
-	if (r == 0)
-		r = orma_base_parse_u64(times, 10, &count);
-	if (r || kb == 0 || kb > UINT64_MAX >> 10 || count < 2 || count > ROTATION_FILES_MAX)
-		return orma_tool_usage_error(
-			"--rotate takes a size and a number of files from 2 to "
-			"%d, like 100mx5",
-			ROTATION_FILES_MAX);
-	line->base.wish.file_limit_kb = kb;
-	line->base.wish.file_count = (uint32_t)count;
-	return -1;
-}
-
 static int take_session(struct command_line *line, const char *value)
 {
 	struct orma_record_options *options = &line->base.options;
@@ -209,7 +180,7 @@ static int take_own_option(struct command_line *line, int option, char *value)
 	case OPTION_RING:
 		return take_ring(line, value);
 	case OPTION_ROTATE:
-		return take_rotation(line, value);
+		return orma_record_take_rotation(&line->base.wish, value);
 	case OPTION_CLONE:
 		return take_session(line, value);
 	case 'e':
@@ -300,7 +271,7 @@ static int record(struct orma_record_line *line)
 		status = orma_tool_fail("the config names an output_path, so --out has no meaning");
 	} else {
 		if (!line->options.out_path && !config.output_path)
-			line->options.out_path = DEFAULT_PATH;
+			line->options.out_path = ORMA_RECORD_DEFAULT_PATH;
 		status = orma_record_start(line, &config);
 	}
 	orma_record_config_done(&config);
@@ -314,115 +285,6 @@ static int find_program(int argc, char **argv)
 		if (strcmp(argv[i], "--") == 0)
 			return i + 1;
 	return argc;
-}
-
-/* -1 = go on, else the exit status. */
-static int take_program(struct orma_record_line *line, char **argv)
-{
-	const char *out_path = line->options.out_path;
-
-	if (!argv[0])
-		return orma_tool_usage_error("name the program to record behind --");
-	if (line->options.in_background)
-		return orma_tool_usage_error("--background and a program exclude each other");
-	if (out_path && strcmp(out_path, "-") == 0)
-		return orma_tool_usage_error(
-			"standard output is the program's; name a file for the trace (-o)");
-	int status = orma_record_app_find(argv[0]);
-	if (status != ORMA_EXIT_OK)
-		return status;
-	line->options.app_argv = argv;
-	if (!line->wish.config_path && line->wish.duration_ms == 0)
-		line->wish.is_endless = true;
-	return -1;
-}
-
-/* Makes one word of "--rotate SIZE x N". Returns the new number of words. */
-static int join_rotation(int argc, char **argv, char *joined, size_t size)
-{
-	for (int i = 1; i + 3 < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--rotate") != 0 || strcmp(argv[i + 2], "x") != 0)
-			continue;
-		int length = snprintf(joined, size, "%s x %s", argv[i + 1], argv[i + 3]);
-		if (length < 0 || (size_t)length >= size)
-			break; /* too long to be right: the option is refused */
-		argv[i + 1] = joined;
-		memmove(argv + i + 2, argv + i + 4, (size_t)(argc - i - 3) * sizeof(*argv));
-		return argc - 2;
-	}
-	return argc;
-}
-
-/* The service writes the files of a rotation, and may have another working directory. */
-static int name_rotation(struct command_line *line)
-{
-	struct orma_record_options *options = &line->base.options;
-	const char *path = options->out_path ? options->out_path : DEFAULT_PATH;
-	char folder[PATH_MAX] = "";
-
-	if (line->base.wish.file_count == 0)
-		return -1;
-	if (strcmp(path, "-") == 0 || options->no_clobber)
-		return orma_tool_usage_error("--rotate goes with neither --out - nor --no-clobber");
-	if (*path != '/' && !getcwd(folder, sizeof(folder)))
-		return orma_tool_fail("the working directory: %s", strerror(errno));
-	int length = snprintf(line->output_path, sizeof(line->output_path), "%s%s%s", folder,
-			      *folder ? "/" : "", path);
-	if (length < 0 || (size_t)length >= sizeof(line->output_path))
-		return orma_tool_fail("%s: %s", path, strerror(ENAMETOOLONG));
-	line->base.wish.output_path = line->output_path;
-	options->out_path = NULL;
-	return -1;
-}
-
-/* An existing session is attached or cloned; nothing is said about what to record. */
-static int check_existing(const struct command_line *line, bool has_program)
-{
-	const struct orma_record_options *options = &line->base.options;
-	const struct orma_record_wish *wish = &line->base.wish;
-
-	if (options->detach_key ||
-	    (options->attach_key && (options->clone_id || options->clone_name)))
-		return orma_tool_usage_error("--clone, --attach and --detach exclude each other");
-	if (wish->config_path || wish->source_count || wish->duration_ms || wish->is_endless ||
-	    wish->buffer_kb || wish->file_limit_kb || wish->category_count || wish->is_streaming ||
-	    wish->compresses || has_program)
-		return orma_tool_usage_error(
-			"--clone and --attach take a session as it is; they go with --quiet and "
-			"--background, --clone also with --out, and --attach with --stop");
-	if (options->attach_key && options->out_path)
-		return orma_tool_usage_error(
-			"--attach goes without --out: the trace is in the file that was named when "
-			"the session was detached");
-	return -1;
-}
-
-/* Refuses options that contradict each other. Returns -1 to go on, else the exit status. */
-static int check(const struct command_line *line, bool has_program)
-{
-	const struct orma_record_options *options = &line->base.options;
-	const struct orma_record_wish *wish = &line->base.wish;
-
-	if (options->is_json &&
-	    ((options->out_path && strcmp(options->out_path, "-") == 0) || options->in_background))
-		return orma_tool_usage_error("--json goes with neither --out - nor --background");
-	if (options->stops_attached && !options->attach_key)
-		return orma_tool_usage_error("--stop goes with --attach");
-	if (options->attach_key || options->clone_id || options->clone_name)
-		return check_existing(line, has_program);
-	if (options->detach_key && !*options->detach_key)
-		return orma_tool_usage_error("--detach: the key is empty");
-	if (options->detach_key && (options->in_background || has_program))
-		return orma_tool_usage_error(
-			"--detach goes with neither --background nor a program");
-	if (wish->config_path && (wish->source_count || wish->category_count || wish->ring_ms))
-		return orma_tool_usage_error(
-			"name data sources either on the command line or in a config");
-	if (wish->ring_ms && (wish->is_streaming || wish->file_limit_kb))
-		return orma_tool_usage_error(
-			"--ring keeps the trace in memory; it does not go with "
-			"--stream, --size or --rotate");
-	return -1;
 }
 
 /* Appends a word as a shell reads it. */
@@ -468,7 +330,7 @@ static int describe_ftrace(struct command_line *line, int argc, char **argv)
 static int start(struct command_line *line)
 {
 	struct orma_record_options *options = &line->base.options;
-	int status = name_rotation(line);
+	int status = orma_record_name_rotation(&line->base, line->output_path);
 
 	if (status >= 0)
 		return status;
@@ -485,7 +347,7 @@ static int start(struct command_line *line)
 	options->may_serve = false;
 	options->must_record = false;
 	if (!options->out_path && !options->attach_key)
-		options->out_path = DEFAULT_PATH;
+		options->out_path = ORMA_RECORD_DEFAULT_PATH;
 	return orma_record_start(&line->base, NULL);
 }
 
@@ -501,9 +363,9 @@ static int run_line(struct command_line *line, int argc, char **argv)
 		return status;
 	line->base.wish.sources = (const char *const *)argv + optind;
 	line->base.wish.source_count = own_argc - optind;
-	status = check(line, has_program);
+	status = orma_record_check(&line->base, has_program);
 	if (status < 0 && has_program)
-		status = take_program(&line->base, argv + program);
+		status = orma_record_take_program(&line->base, argv + program);
 	if (status >= 0)
 		return status;
 	if (describe_ftrace(line, argc, argv))
@@ -517,7 +379,8 @@ static int run(int argc, char **argv)
 		.base.options = {.may_serve = true, .must_record = true, .ready_fd = -1},
 	};
 	char rotation[64];
-	int status = run_line(&line, join_rotation(argc, argv, rotation, sizeof(rotation)), argv);
+	int status = run_line(
+		&line, orma_record_join_rotation(argc, argv, rotation, sizeof(rotation)), argv);
 
 	orma_base_buf_done(&line.ftrace_words);
 	orma_base_buf_done(&line.root_command);

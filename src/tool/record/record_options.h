@@ -4,6 +4,8 @@
 #ifndef ORMA_TOOL_RECORD_OPTIONS_H
 #define ORMA_TOOL_RECORD_OPTIONS_H
 
+#include <limits.h>
+
 #include "tool/option.h"
 #include "tool/record/record.h"
 
@@ -13,6 +15,8 @@ enum {
 	ORMA_OPTION_NO_CLOBBER,
 	ORMA_OPTION_OTHERS,
 };
+
+#define ORMA_RECORD_DEFAULT_PATH "trace.pftrace"
 
 struct orma_record_line {
 	struct orma_record_wish wish;
@@ -25,5 +29,20 @@ int orma_record_take_option(struct orma_record_line *line, int option, const cha
 			    struct orma_error *reterr);
 /* Records; returns the exit status. */
 int orma_record_start(struct orma_record_line *line, struct orma_record_config *config);
+
+/* The following return -1 to go on, else the exit status. */
+
+/* Refuses options that contradict each other. */
+int orma_record_check(const struct orma_record_line *line, bool has_program);
+/* Takes the program to record and its arguments. */
+int orma_record_take_program(struct orma_record_line *line, char **argv);
+/* Takes the value of --rotate. */
+int orma_record_take_rotation(struct orma_record_wish *wish, char *value);
+/* Gives the files of a rotation an absolute name, because the service, which writes them, may have
+ * another working directory. */
+int orma_record_name_rotation(struct orma_record_line *line, char absolute[PATH_MAX]);
+
+/* Makes one word of "--rotate SIZE x N". Returns the new number of words. */
+int orma_record_join_rotation(int argc, char **argv, char *joined, size_t size);
 
 #endif

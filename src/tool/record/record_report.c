@@ -137,11 +137,6 @@ static bool has_data(const struct orma_tool_summary *summary)
 	return false;
 }
 
-static bool is_clone(const struct orma_recorder *recorder)
-{
-	return recorder->options->clone_id || recorder->options->clone_name;
-}
-
 /* A service ends a file that is full with the last packet that fits, so the end of the recording is
  * not in it. */
 static bool is_full(const struct orma_record_config *config, const struct report *report)
@@ -192,7 +187,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	/* On a terminal somebody reads; elsewhere one line is for a log. */
 	bool is_whole = recorder->options->is_verbose || isatty(STDERR_FILENO);
 
-	print_heading(report, is_clone(recorder) ? "Cloned" : "Recorded", seconds);
+	print_heading(report, orma_recorder_is_clone(recorder) ? "Cloned" : "Recorded", seconds);
 	if (is_whole) {
 		fputs(".\n", stderr);
 		orma_tool_summary_print(&report->summary, stderr);
@@ -258,7 +253,7 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 	}
 	complete_stats(recorder, &report.summary);
 	report.summary.is_full = is_full(recorder->options->config, &report);
-	if (is_clone(recorder))
+	if (orma_recorder_is_clone(recorder))
 		seconds = orma_tool_summary_seconds(&report.summary);
 	if (!report.has_packets && !report.summary.has_stats)
 		return ORMA_EXIT_OK;
@@ -349,7 +344,7 @@ static int report_failure(struct orma_recorder *recorder, int result)
 
 	if (result == -ECANCELED && options->app_argv) /* start_app() has reported it */
 		return ORMA_EXIT_FAILURE;
-	if (recorder->error[0] && is_clone(recorder))
+	if (recorder->error[0] && orma_recorder_is_clone(recorder))
 		return orma_tool_fail("the clone failed: %s", recorder->error);
 	if (recorder->error[0])
 		return report_ended(recorder);

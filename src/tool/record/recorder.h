@@ -42,6 +42,14 @@ struct orma_recorder {
 int orma_recorder_block_signals(struct orma_recorder *recorder);
 /* Reads and counts pending signals. */
 void orma_recorder_count_signals(struct orma_recorder *recorder);
+#define ORMA_RECORD_INTERRUPTED "interrupted before the recording began; nothing was recorded"
+
+/* Connects to the daemon, to another recorder, or to a service of its own. Returns the exit status. */
+int orma_recorder_connect(struct orma_recorder *recorder);
+bool orma_recorder_is_clone(const struct orma_recorder *recorder);
+/* Returns 0 when a session is detached under this key, -ENOENT when none is, or another error;
+ * `reterr` is set when no service can be asked. */
+int orma_recorder_find_detached(const char *key, struct orma_error *reterr);
 /* Waits until the session has stopped. Returns 0, -EINTR after a second signal, which means not to
  * wait any longer, or the error of the session (-errno). */
 int orma_recorder_wait(struct orma_recorder *recorder);
