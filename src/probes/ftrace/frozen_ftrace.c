@@ -10,6 +10,9 @@
  * kernel, or the kernel has discarded the buffer itself. The times are those of the earlier boot's clock.
  *
  * A journal without changes keeps linux.ftrace and other processes away from the instance meanwhile.
+ *
+ * Every consumer may ask for every instance, as upstream has it, and can so empty one. Therefore an instance into which
+ * somebody records, for example rasdaemon's, is refused: it is not frozen, and its events are not ours to take.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -225,9 +228,12 @@ static int take_folder(struct frozen_instance *instance, struct orma_str name)
 	instance->fs = fs;
 	ORMA_AUTO(orma_base_fd_closep)
 	int folder_fd = orma_tracefs_state_folder_open(probe->state_path, true);
-	return orma_tracefs_journal_open(&instance->journal, &instance->fs, folder_fd,
-					 orma_tracefs_state_name(state_name, name),
-					 probe->proc_path, &instance->error);
+	r = orma_tracefs_journal_open(&instance->journal, &instance->fs, folder_fd,
+				      orma_tracefs_state_name(state_name, name), probe->proc_path,
+				      &instance->error);
+	if (r == 0)
+		r = orma_tracefs_check_unused(&instance->fs, probe->proc_path, &instance->error);
+	return r;
 }
 
 static int open_all(struct frozen_instance *instance, struct orma_str name)

@@ -3,12 +3,16 @@
  *
  * Owns the arena of a decoded config. The config comes from any process that may start tracing. A field of Android (atrace)
  * has no meaning here; it is refused by name, and the session records the rest: a config for many machines stays usable.
- * Names that go to tracefs are checked where
- * they are written.
+ * Names that go to tracefs are checked where they are written.
+ *
+ * A page that cannot be parsed has addresses of the kernel, which are hidden otherwise, and events of other sessions. So
+ * debug_ftrace_abi needs the consent of the user who starts the probes, and not only of the session's. Upstream's comment
+ * limits it to Android builds for developers.
  */
 #include "probes/ftrace/ftrace_config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/macros.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -75,6 +79,19 @@ static uint32_t check_percent(const struct orma_pb_ftrace_config *wanted,
 	return 0;
 }
 
+static bool may_keep_pages(const struct orma_pb_ftrace_config *wanted,
+			   struct orma_ftrace_report *report)
+{
+	const char *consent = getenv("ORMA_FTRACE_RAW_PAGES");
+
+	if (!wanted->debug_ftrace_abi || (consent && strcmp(consent, "1") == 0))
+		return wanted->debug_ftrace_abi;
+	orma_ftrace_report_problem(report, "debug_ftrace_abi: pages have addresses of the kernel; "
+					   "they are not recorded, unless the probes are started "
+					   "with ORMA_FTRACE_RAW_PAGES=1");
+	return false;
+}
+
 int orma_ftrace_config_parse(const void *config, size_t size, struct orma_ftrace_config *ret,
 			     struct orma_ftrace_report *report)
 {
@@ -104,6 +121,7 @@ int orma_ftrace_config_parse(const void *config, size_t size, struct orma_ftrace
 				      wanted->tracing_cpumask.size > 0;
 	ret->drain_period_ms = check_period(wanted, report);
 	ret->drain_buffer_percent = check_percent(wanted, report);
+	ret->keep_broken_pages = may_keep_pages(wanted, report);
 	refuse_android(wanted, report);
 	return 0;
 }

@@ -20,7 +20,7 @@ struct orma_ftrace_config {
 	uint64_t session_id;                        /* 0 = not known */
 	uint32_t drain_period_ms;                   /* 0 = the default */
 	uint32_t drain_buffer_percent;              /* 0 = no watermark */
-	bool compact_sched, describe_generic;
+	bool compact_sched, describe_generic, keep_broken_pages;
 	bool has_exclusive_features;
 };
 

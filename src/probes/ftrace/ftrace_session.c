@@ -74,7 +74,7 @@ static int make_sink(struct orma_ftrace_session *session)
 		.cpu_count = session->buffer->cpu_count,
 		.compact_sched = config->compact_sched,
 		.describe_generic = config->describe_generic,
-		.keep_broken_pages = config->wanted->debug_ftrace_abi,
+		.keep_broken_pages = config->keep_broken_pages,
 		.print_filter = config->wanted->print_filter,
 		.ctx = session,
 		.on_task = on_task,

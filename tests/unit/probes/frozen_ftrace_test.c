@@ -88,6 +88,25 @@ ORMA_TEST(a_long_buffer_is_read_over_several_turns)
 	orma_base_buf_done(&pages.bytes);
 }
 
+ORMA_TEST(an_instance_into_which_somebody_records_is_left_alone)
+{
+	struct test_pages pages = {0};
+
+	make_pages(&pages, 1);
+	open_old_instance(&pages);
+	fake_put("t/tracing_on", "1\n");
+	fake_put("t/set_event", "ras:mc_event\n");
+	fake_start(0, CONFIG("instance_name: 'old'"));
+	fake_flush(0);
+	struct orma_str errors = fake_packet(0)->ftrace_stats->atrace_errors;
+	CHECK(memmem(errors.data, errors.size, "is recording ras:mc_event", 25));
+	CHECK_INT(count_switches(), 0);
+	fake_stop(0);
+	CHECK_STR(fake_get("t/trace"), "old events");
+	fake_close();
+	orma_base_buf_done(&pages.bytes);
+}
+
 ORMA_TEST(without_its_instance_the_trace_says_why)
 {
 	static const struct {

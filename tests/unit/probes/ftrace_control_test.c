@@ -207,6 +207,33 @@ ORMA_TEST(fields_of_android_are_refused_by_name)
 	close_tree();
 }
 
+ORMA_TEST(raw_pages_need_the_consent_of_the_user_that_starts_the_probes)
+{
+	struct orma_ftrace_config config;
+	struct orma_ftrace_report report = {0};
+	struct orma_buf bytes = fake_config(CONFIG("debug_ftrace_abi: true"));
+	static const struct {
+		const char *consent;
+		bool is_kept;
+	} cases[] = {{NULL, false}, {"", false}, {"0", false}, {"1", true}};
+
+	fake_capture_log();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsetenv("ORMA_FTRACE_RAW_PAGES");
+		if (cases[i].consent)
+			setenv("ORMA_FTRACE_RAW_PAGES", cases[i].consent, 1);
+		fake_log.size = 0;
+		CHECK_INT(orma_ftrace_config_parse(bytes.data, bytes.size, &config, &report), 0);
+		CHECK(config.keep_broken_pages == cases[i].is_kept);
+		CHECK(fake_log_has("E: linux.ftrace: debug_ftrace_abi: pages have addresses") !=
+		      cases[i].is_kept);
+		orma_ftrace_config_done(&config);
+	}
+	orma_ftrace_report_done(&report);
+	orma_base_buf_done(&bytes);
+	orma_base_buf_done(&fake_log);
+}
+
 ORMA_TEST(the_clock_can_be_mono_raw_and_falls_back_to_what_there_is)
 {
 	open_tree();
