@@ -59,8 +59,9 @@ void orma_bundle_begin(struct orma_ftrace_sink *sink, bool has_lost_events)
 		at = put_number(at, FIELD(LOST_EVENTS), true);
 	at = put_number(at, FIELD(PREVIOUS_BUNDLE_END_TIMESTAMP),
 			sink->previous_end_ns[bundle->cpu]);
-	if (bundle->clock.clock != 0) {
+	if (bundle->clock.clock != 0)
 		at = put_number(at, FIELD(FTRACE_CLOCK), (uint64_t)bundle->clock.clock);
+	if (bundle->clock.ftrace_ns != 0) {
 		at = put_number(at, FIELD(FTRACE_TIMESTAMP), bundle->clock.ftrace_ns);
 		at = put_number(at, FIELD(BOOT_TIMESTAMP), bundle->clock.boot_ns);
 	}

@@ -17,7 +17,7 @@ struct orma_ftrace_cpu_reader;
 /* A reading of the buffer's trace clock beside CLOCK_BOOTTIME. */
 struct orma_ftrace_clock_pair {
 	int32_t clock; /* enum orma_pb_ftrace_clock; 0 = the trace clock is boot, and there is no pair */
-	uint64_t ftrace_ns, boot_ns;
+	uint64_t ftrace_ns, boot_ns; /* 0 = could not be read yet */
 };
 
 /* The state that all readers of a buffer share. */

@@ -55,19 +55,20 @@ static struct orma_ftrace_buffer *to_buffer(struct orma_ftrace_drainer *drainer)
 	return ORMA_CONTAINER_OF(drainer, struct orma_ftrace_buffer, drainer);
 }
 
-/* The trace clock and CLOCK_BOOTTIME at about the same time. */
+/* The trace clock and CLOCK_BOOTTIME at about the same time. The pair before stays true if the clock cannot be read. */
 static void read_clocks(struct orma_ftrace_drainer *drainer)
 {
-	struct orma_ftrace_cpu_stats stats;
+	struct orma_ftrace_cpu_stats stats = {0};
 	char text[1024];
 
 	if (drainer->clock_fd < 0)
 		return;
 	ssize_t size = pread(drainer->clock_fd, text, sizeof(text), 0);
 	orma_ftrace_cpu_stats_parse((struct orma_str){text, size > 0 ? (size_t)size : 0}, &stats);
+	if (stats.now_s <= 0)
+		return;
 	drainer->state.clock.boot_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
-	drainer->state.clock.ftrace_ns =
-		stats.now_s > 0 ? (uint64_t)(stats.now_s * (double)ORMA_NS_PER_SEC) : 0;
+	drainer->state.clock.ftrace_ns = (uint64_t)(stats.now_s * (double)ORMA_NS_PER_SEC);
 }
 
 static void gather_sinks(struct orma_ftrace_buffer *buffer)

@@ -475,6 +475,35 @@ ORMA_TEST(a_cpu_that_is_readable_and_cannot_be_read_does_not_keep_the_loop_busy)
 	}
 }
 
+static const struct orma_pb_ftrace_event_bundle *record_bundle(void)
+{
+	append_prints(0, 1, 10);
+	fake_forget_packets();
+	fake_flush(0);
+	return bundle_at(0);
+}
+
+ORMA_TEST(a_trace_clock_that_cannot_be_read_leaves_the_pair_of_clocks_as_it_was)
+{
+	open_tree(1);
+	fake_start(0, CONFIG(PRINTS RARELY "use_monotonic_raw_clock: true"));
+	fake_put("tracing/per_cpu/cpu0/stats", "");
+	const struct orma_pb_ftrace_event_bundle *bundle = record_bundle();
+	CHECK(bundle->ftrace_clock != 0);
+	CHECK(!orma_pb_ftrace_event_bundle_has_ftrace_timestamp(bundle) &&
+	      !orma_pb_ftrace_event_bundle_has_boot_timestamp(bundle));
+	fake_put("tracing/per_cpu/cpu0/stats", "now ts: 12.5\n");
+	bundle = record_bundle();
+	CHECK_INT(bundle->ftrace_timestamp, INT64_C(12500000000));
+	int64_t boot_ns = bundle->boot_timestamp;
+	CHECK(boot_ns > 0);
+	fake_put("tracing/per_cpu/cpu0/stats", "");
+	bundle = record_bundle();
+	CHECK_INT(bundle->ftrace_timestamp, INT64_C(12500000000));
+	CHECK_INT(bundle->boot_timestamp, boot_ns);
+	fake_close();
+}
+
 ORMA_TEST(a_kernel_without_a_page_to_spare_holds_no_flush_up_for_ever)
 {
 	open_tree(1);
