@@ -44,8 +44,18 @@ static bool start(struct orma_probe_instance *base)
 
 static void run(struct orma_probe_instance *base)
 {
-	orma_cgroup_tree_read(to_instance(base));
-	orma_cgroup_write(to_instance(base));
+	struct orma_cgroup_instance *instance = to_instance(base);
+	struct orma_cgroup_poll *poll = &instance->poll;
+
+	if (poll->step == ORMA_CGROUP_IDLE)
+		orma_cgroup_tree_begin(instance);
+	if (poll->step == ORMA_CGROUP_READ && orma_cgroup_tree_read(instance)) {
+		orma_cgroup_write_begin(instance);
+		poll->step = ORMA_CGROUP_WRITE;
+	}
+	if (poll->step == ORMA_CGROUP_WRITE && orma_cgroup_write(instance))
+		poll->step = ORMA_CGROUP_IDLE;
+	base->is_unfinished = poll->step != ORMA_CGROUP_IDLE;
 }
 
 static void clear(struct orma_probe_instance *base)

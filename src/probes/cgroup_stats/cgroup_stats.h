@@ -126,6 +126,20 @@ struct orma_cgroup_probe {
 	struct orma_buf text, names; /* reused by all instances */
 };
 
+/* A poll that is under way: it reads all groups, and then writes them. */
+struct orma_cgroup_poll {
+	enum orma_cgroup_step { ORMA_CGROUP_IDLE, ORMA_CGROUP_READ, ORMA_CGROUP_WRITE } step;
+	/* Reading. */
+	size_t hierarchy_idx;
+	int root;                         /* the hierarchy's folder; -1 = none is open */
+	bool is_found;                    /* there is a hierarchy */
+	struct orma_cgroup *first, *last; /* the queue */
+	/* Writing. */
+	struct orma_cgroup *next;
+	int attempts_left;
+	uint32_t forget_count; /* as of the begin of this attempt */
+};
+
 struct orma_cgroup_instance {
 	struct orma_probe_instance base; /* first */
 	struct orma_cgroup_probe *probe;
@@ -137,16 +151,21 @@ struct orma_cgroup_instance {
 	uint64_t now_ns, before_ns; /* CLOCK_BOOTTIME of this poll and the one before; 0 = none */
 	uint32_t forget_count;      /* how often the reader has forgotten everything */
 	bool is_limit_logged, is_none_logged;
+	struct orma_cgroup_poll poll;
 };
 
-/* Meets all groups, samples them, and forgets those that are gone. */
-void orma_cgroup_tree_read(struct orma_cgroup_instance *instance);
+void orma_cgroup_tree_begin(struct orma_cgroup_instance *instance);
+/* Meets all groups, samples them, and forgets those that are gone. Returns false when the turn of
+ * the loop is over before that is done. */
+bool orma_cgroup_tree_read(struct orma_cgroup_instance *instance);
 void orma_cgroup_tree_done(struct orma_cgroup_instance *instance);
 
 /* ---- tracks (cgroup_write.c) ---- */
 
-/* Writes the counters that have changed, and before them their tracks. */
-void orma_cgroup_write(struct orma_cgroup_instance *instance);
+void orma_cgroup_write_begin(struct orma_cgroup_instance *instance);
+/* Writes the counters that have changed, and before them their tracks. Returns false when the turn
+ * of the loop is over before that is done. */
+bool orma_cgroup_write(struct orma_cgroup_instance *instance);
 /* Forgets what was written, because the reader of the trace has forgotten it too. */
 void orma_cgroup_forget(struct orma_cgroup_instance *instance);
 

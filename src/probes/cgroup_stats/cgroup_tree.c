@@ -96,6 +96,7 @@ static struct orma_cgroup *meet(struct orma_cgroup_instance *instance, struct or
 		group = group_new(instance, parent, path, uuid);
 	if (group && group->generation != instance->generation) {
 		group->generation = instance->generation;
+		group->before = group->now;
 		group->now.present = 0;
 	}
 	return group;
@@ -135,47 +136,42 @@ void orma_cgroup_tree_done(struct orma_cgroup_instance *instance)
 		group_free(group);
 	}
 	orma_base_map_done(&instance->groups);
+	if (instance->poll.step == ORMA_CGROUP_READ)
+		orma_base_fd_close(instance->poll.root);
 }
 
 /* ---- the walk ---- */
 
-struct walk {
-	struct orma_cgroup_instance *instance;
-	const struct orma_cgroup_hierarchy *hierarchy;
-	int root; /* descriptor */
-	uint32_t number;
-	struct orma_cgroup *first, *last; /* the queue */
-};
-
-static void push(struct walk *walk, struct orma_cgroup *group)
+static void push(struct orma_cgroup_instance *instance, struct orma_cgroup *group)
 {
+	struct orma_cgroup_poll *poll = &instance->poll;
+
 	/* Roots of a configuration may lie inside of each other. */
-	if (!group || group->walk == walk->number)
+	if (!group || group->walk == instance->walk_count)
 		return;
-	group->walk = walk->number;
+	group->walk = instance->walk_count;
 	group->queue_next = NULL;
-	if (walk->last)
-		walk->last->queue_next = group;
+	if (poll->last)
+		poll->last->queue_next = group;
 	else
-		walk->first = group;
-	walk->last = group;
+		poll->first = group;
+	poll->last = group;
 }
 
-static struct orma_cgroup *pop(struct walk *walk)
+static struct orma_cgroup *pop(struct orma_cgroup_poll *poll)
 {
-	struct orma_cgroup *group = walk->first;
+	struct orma_cgroup *group = poll->first;
 
 	if (!group)
 		return NULL;
-	walk->first = group->queue_next;
-	if (!walk->first)
-		walk->last = NULL;
+	poll->first = group->queue_next;
+	if (!poll->first)
+		poll->last = NULL;
 	return group;
 }
 
-static void push_children(struct walk *walk, struct orma_cgroup *group, int dir)
+static void push_children(struct orma_cgroup_instance *instance, struct orma_cgroup *group, int dir)
 {
-	struct orma_cgroup_instance *instance = walk->instance;
 	struct orma_buf *names = &instance->probe->names;
 	char path[ORMA_CGROUP_PATH_BYTES];
 	size_t size = strlen(group->path);
@@ -192,70 +188,90 @@ static void push_children(struct walk *walk, struct orma_cgroup *group, int dir)
 		if (size + name.size >= sizeof(path))
 			continue;
 		memcpy(path + size, name.data, name.size);
-		push(walk, meet(instance, group, (struct orma_str){path, size + name.size}));
+		push(instance, meet(instance, group, (struct orma_str){path, size + name.size}));
 	}
 }
 
-static void visit(struct walk *walk, struct orma_cgroup *group)
+static void visit(struct orma_cgroup_instance *instance, struct orma_cgroup *group)
 {
-	struct orma_cgroup_probe *probe = walk->instance->probe;
+	struct orma_cgroup_probe *probe = instance->probe;
 	ORMA_AUTO(orma_base_fd_closep)
-	int dir = orma_probes_dir_open(walk->root, group->path[0] ? group->path : ".");
+	int dir = orma_probes_dir_open(instance->poll.root, group->path[0] ? group->path : ".");
 
 	/* The group has gone meanwhile, or has no controller of this tree. */
 	if (dir < 0)
 		return;
-	orma_cgroup_files_read(walk->hierarchy, dir, walk->instance->config.kinds,
-			       probe->ns_per_tick, &probe->text, &group->now);
-	push_children(walk, group, dir);
+	orma_cgroup_files_read(&orma_cgroup_hierarchies[instance->poll.hierarchy_idx], dir,
+			       instance->config.kinds, probe->ns_per_tick, &probe->text,
+			       &group->now);
+	push_children(instance, group, dir);
 }
 
-/* Returns false when there is no such tree. */
-static bool walk_hierarchy(struct orma_cgroup_instance *instance,
-			   const struct orma_cgroup_hierarchy *hierarchy)
+/* Opens the tree at hierarchy_idx, and queues the wanted roots. Returns false when there is no such
+ * tree. */
+static bool open_tree(struct orma_cgroup_instance *instance)
 {
+	const struct orma_cgroup_hierarchy *hierarchy =
+		&orma_cgroup_hierarchies[instance->poll.hierarchy_idx];
 	const struct orma_cgroup_config *config = &instance->config;
 	ORMA_AUTO(orma_base_fd_closep)
 	int root = orma_probes_dir_open(instance->probe->sys_fd, hierarchy->path);
 
 	if (root < 0 || (hierarchy->marker && faccessat(root, hierarchy->marker, F_OK, 0) < 0))
 		return false;
-	struct walk walk = {.instance = instance,
-			    .hierarchy = hierarchy,
-			    .root = root,
-			    .number = ++instance->walk_count};
+	instance->poll.root = root;
+	root = -1;
+	instance->poll.is_found = true;
+	instance->walk_count++;
 	for (size_t i = 0; i < config->root_count; i++)
-		push(&walk, meet_root(instance, config->roots[i]));
-	struct orma_cgroup *group;
-	while ((group = pop(&walk)))
-		visit(&walk, group);
+		push(instance, meet_root(instance, config->roots[i]));
 	return true;
 }
 
-static void keep_totals(struct orma_cgroup_instance *instance)
+static void close_tree(struct orma_cgroup_poll *poll)
 {
-	for (struct orma_cgroup *group = instance->first; group; group = group->next)
-		group->before = group->now;
-	instance->before_ns = instance->now_ns;
+	poll->root = orma_base_fd_close(poll->root);
+	if (orma_cgroup_hierarchies[poll->hierarchy_idx].is_alone)
+		poll->hierarchy_idx = ORMA_CGROUP_HIERARCHY_COUNT;
+	else
+		poll->hierarchy_idx++;
 }
 
-void orma_cgroup_tree_read(struct orma_cgroup_instance *instance)
+static void end_reading(struct orma_cgroup_instance *instance)
 {
-	bool is_found = false;
-
-	keep_totals(instance);
-	instance->generation++;
-	instance->now_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
-	for (size_t i = 0; i < ORMA_CGROUP_HIERARCHY_COUNT; i++) {
-		bool is_this = walk_hierarchy(instance, &orma_cgroup_hierarchies[i]);
-		is_found |= is_this;
-		if (is_this && orma_cgroup_hierarchies[i].is_alone)
-			break;
-	}
 	drop_gone(instance);
-	if (!is_found && !instance->is_none_logged)
+	if (!instance->poll.is_found && !instance->is_none_logged)
 		orma_base_log(ORMA_LOG_WARNING,
 			      "linux.cgroup_stats: there are no control groups in "
 			      "/sys/fs/cgroup; nothing is recorded");
-	instance->is_none_logged |= !is_found;
+	instance->is_none_logged |= !instance->poll.is_found;
+}
+
+void orma_cgroup_tree_begin(struct orma_cgroup_instance *instance)
+{
+	instance->poll = (struct orma_cgroup_poll){.step = ORMA_CGROUP_READ, .root = -1};
+	instance->before_ns = instance->now_ns;
+	instance->generation++;
+	instance->now_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
+}
+
+bool orma_cgroup_tree_read(struct orma_cgroup_instance *instance)
+{
+	struct orma_cgroup_poll *poll = &instance->poll;
+	struct orma_cgroup *group;
+
+	while (poll->hierarchy_idx < ORMA_CGROUP_HIERARCHY_COUNT) {
+		if (poll->root < 0 && !open_tree(instance)) {
+			poll->hierarchy_idx++;
+			continue;
+		}
+		while ((group = pop(poll))) {
+			visit(instance, group);
+			if (orma_probe_is_turn_over(&instance->base))
+				return false;
+		}
+		close_tree(poll);
+	}
+	end_reading(instance);
+	return true;
 }

@@ -242,16 +242,32 @@ static bool write_group(struct orma_cgroup_instance *instance, struct orma_cgrou
 	return true;
 }
 
-void orma_cgroup_write(struct orma_cgroup_instance *instance)
+void orma_cgroup_write_begin(struct orma_cgroup_instance *instance)
 {
+	struct orma_cgroup_poll *poll = &instance->poll;
+
+	poll->next = instance->first;
+	poll->forget_count = instance->forget_count;
 	/* A reader that has forgotten everything in the middle, as each reader has at first, gets
 	 * everything once more. A second time is left to the next poll. */
-	for (int attempt = 0; attempt < 2; attempt++) {
-		uint32_t forget_count = instance->forget_count;
-		struct orma_cgroup *group = instance->first;
-		while (group && write_group(instance, group))
-			group = group->next;
-		if (instance->forget_count == forget_count)
-			return;
+	poll->attempts_left = 2;
+}
+
+bool orma_cgroup_write(struct orma_cgroup_instance *instance)
+{
+	struct orma_cgroup_poll *poll = &instance->poll;
+
+	while (poll->attempts_left > 0) {
+		while (poll->next && write_group(instance, poll->next)) {
+			poll->next = poll->next->next;
+			if (orma_probe_is_turn_over(&instance->base))
+				return false;
+		}
+		if (instance->forget_count == poll->forget_count)
+			return true;
+		poll->attempts_left--;
+		poll->next = instance->first;
+		poll->forget_count = instance->forget_count;
 	}
+	return true;
 }

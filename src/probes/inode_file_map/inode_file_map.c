@@ -10,7 +10,7 @@
  * ends when nothing is wanted any more. Inodes that it did not find are forgotten, and wanted again
  * when ftrace sees them again.
  *
- * A walk takes minutes on a big disk. A turn of the loop reads entries for two milliseconds, and
+ * A walk takes minutes on a big disk. A run ends with its turn of the loop, and
  * after scan_batch_size entries the walk rests for scan_interval_ms, so that the disk is not busy
  * with the search for names only. Reading one folder of a slow disk still blocks the loop for that
  * time. Rejected: a thread, which would share the table of inodes; an inode has no way back to its
@@ -37,8 +37,7 @@
 #define INTERVAL_MS_DEFAULT 10000u
 #define DELAY_MS_DEFAULT    10000u
 #define BATCH_SIZE_DEFAULT  15000u
-#define TURN_NS             (2 * ORMA_NS_PER_MS)
-#define ENTRIES_PER_CLOCK   64 /* entries between two looks at the clock */
+#define STEPS_PER_CLOCK     64 /* steps of the walk between two looks at the clock */
 #define DEVICES_MAX         64
 #define INODES_MAX          (1u << 20) /* that an instance knows; more are left out */
 #define PACKET_BYTES        16384      /* a packet that has this much is followed by another */
@@ -372,16 +371,16 @@ static void visit(struct inode_instance *instance, const struct orma_inode_entry
 /* Reads entries until the turn or the batch is over. Returns false when the scan is over. */
 static bool step(struct inode_instance *instance)
 {
-	uint64_t deadline_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + TURN_NS;
 	struct orma_inode_entry entry;
 
 	for (unsigned i = 1; instance->batch_left > 0; i++) {
 		if (instance->wanted_count == 0 || !orma_inode_walk_next(&instance->walk, &entry))
 			return false;
-		instance->batch_left--;
-		visit(instance, &entry);
-		if (i % ENTRIES_PER_CLOCK == 0 &&
-		    orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+		if (entry.name) {
+			instance->batch_left--;
+			visit(instance, &entry);
+		}
+		if (i % STEPS_PER_CLOCK == 0 && orma_probe_is_turn_over(&instance->base))
 			break;
 	}
 	return true;

@@ -53,7 +53,9 @@ struct orma_inode_walk {
 void orma_inode_walk_done(struct orma_inode_walk *walk);
 /* Adds a root. A folder on another device than its root's is not entered. 0 or -ENOMEM. */
 int orma_inode_walk_add(struct orma_inode_walk *walk, const char *path);
-/* Returns the next entry, whose strings are valid until the next call. False at the end. */
+/* Returns the next entry, whose strings are valid until the next call. The name is NULL when a system
+ * call had to be made instead, so that the caller can end its turn among thousands of empty folders.
+ * False at the end. */
 bool orma_inode_walk_next(struct orma_inode_walk *walk, struct orma_inode_entry *ret);
 
 #endif

@@ -79,28 +79,27 @@ static bool pop(struct orma_inode_walk *walk, uint64_t *ret_device)
 	return orma_base_buf_append(&walk->path, folders->data + folders->size, head.size) == 0;
 }
 
-/* Opens the next folder of the stack. Returns false when there is none. */
+/* Opens the next folder of the stack, if that is possible. Returns false when there is none. */
 static bool open_next(struct orma_inode_walk *walk)
 {
 	uint64_t wanted;
+	struct stat status;
 
-	while (pop(walk, &wanted)) {
-		struct stat status;
-		int fd = orma_base_fd_avoid_standard(
-			open((const char *)walk->path.data,
-			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-		if (fd < 0)
-			continue;
-		if (fstat(fd, &status) < 0 || (wanted && status.st_dev != wanted)) {
-			orma_base_fd_close(fd);
-			continue;
-		}
-		walk->fd = fd;
-		walk->device = status.st_dev;
-		walk->entries.size = walk->at = 0;
+	if (!pop(walk, &wanted))
+		return false;
+	int fd = orma_base_fd_avoid_standard(
+		open((const char *)walk->path.data,
+		     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+	if (fd < 0)
+		return true;
+	if (fstat(fd, &status) < 0 || (wanted && status.st_dev != wanted)) {
+		orma_base_fd_close(fd);
 		return true;
 	}
-	return false;
+	walk->fd = fd;
+	walk->device = status.st_dev;
+	walk->entries.size = walk->at = 0;
+	return true;
 }
 
 /* Reads more entries of the open folder. Returns false at its end. */
@@ -153,13 +152,13 @@ static bool take_entry(struct orma_inode_walk *walk, struct orma_inode_entry *re
 
 bool orma_inode_walk_next(struct orma_inode_walk *walk, struct orma_inode_entry *ret)
 {
-	for (;;) {
-		if (walk->fd < 0 && !open_next(walk))
-			return false;
-		while (walk->at < walk->entries.size)
-			if (take_entry(walk, ret))
-				return true;
-		if (!fill(walk))
-			walk->fd = orma_base_fd_close(walk->fd);
-	}
+	ret->name = NULL;
+	if (walk->fd < 0)
+		return open_next(walk);
+	while (walk->at < walk->entries.size)
+		if (take_entry(walk, ret))
+			return true;
+	if (!fill(walk))
+		walk->fd = orma_base_fd_close(walk->fd);
+	return true;
 }

@@ -242,6 +242,51 @@ ORMA_TEST(deep_and_hostile_names_are_taken_or_left_out)
 	fake_close();
 }
 
+ORMA_TEST(a_flush_in_the_middle_of_a_poll_waits_for_its_end)
+{
+	fake_env.turn_ns = 1;
+	begin(NULL);
+	fake_start(0, "name: 'linux.cgroup_stats'");
+	struct orma_instance made = fake_instance(0);
+	made.completion = 5;
+	CHECK_INT(fake_source.options.on_flush(fake_source.options.ctx, &made), ORMA_POSTPONE);
+	CHECK_INT(fake_packet_count, 0);
+	unsigned turns = 0;
+	/* A group that goes in the middle is left out of this poll. */
+	fake_remove("sys/fs/cgroup/user.slice/memory.current");
+	char path[600];
+	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/user.slice", fake_root);
+	CHECK_INT(rmdir(path), 0);
+	for (; fake_completed == 0; turns++)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	/* Four groups are read and written, one in each turn. */
+	CHECK(turns >= 6);
+	CHECK_INT(fake_completed, 5);
+	CHECK_STR(values(0), "Control groups/system.slice/ssh.service/memory=100");
+	/* The data source may be unregistered in the middle of a poll. */
+	fake_probe->ops->run(fake_source.instance_ctx[0]);
+	CHECK_INT(fake_source.options.on_stop(fake_source.options.ctx, &made), ORMA_POSTPONE);
+	fake_source.options.on_destroy(fake_source.options.ctx, &made);
+	fake_source.started = 0;
+	orma_base_buf_done(&fake_source.config[0]);
+	fake_close();
+}
+
+ORMA_TEST(a_kernel_without_pressure_and_controllers_gives_what_it_has)
+{
+	begin(NULL);
+	put("", "cgroup.procs", "1\n");
+	put("box", "memory.current", "12\n");
+	put("box", "pids.current", "max\n");
+	put("box", "io.stat", "");
+	fake_start(0, CONFIG("groups: 'box'"));
+	fake_flush(0);
+	run_after_one_second();
+	CHECK_STR(values(0), "Control groups/box/memory=12");
+	CHECK(!fake_log_has("W:") && !fake_log_has("E:"));
+	fake_close();
+}
+
 ORMA_TEST(trees_of_version_1_are_put_together_by_path)
 {
 	fake_open(orma_probe_cgroup_stats_new);

@@ -168,6 +168,26 @@ ORMA_TEST(small_batches_with_rests_find_the_same)
 	end();
 }
 
+ORMA_TEST(empty_folders_are_read_in_several_turns)
+{
+	fake_env.turn_ns = 1;
+	begin(CONFIG(QUICK));
+	for (int i = 0; i < 300; i++) {
+		char path[600];
+		snprintf(path, sizeof(path), "%s/disk/b/empty%d", fake_root, i);
+		CHECK_INT(mkdir(path, 0755), 0);
+	}
+	orma_sightings_note_inode(seen, 1, device, UINT64_C(1) << 60); /* exists nowhere */
+	orma_sightings_deliver(seen);
+	unsigned turns = 0;
+	struct orma_probe_instance *instance = fake_source.instance_ctx[0];
+	for (; instance->timer.is_armed; turns++)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	/* 300 entries take 5 turns, and opening and reading the folders more than 10. */
+	CHECK(turns > 14);
+	end();
+}
+
 ORMA_TEST(an_inode_that_comes_while_a_scan_runs_is_found_by_this_one_or_the_next)
 {
 	begin(CONFIG(QUICK "scan_batch_size: 1"));
