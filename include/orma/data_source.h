@@ -58,7 +58,7 @@ struct orma_instance {
 	const void *config;
 	size_t config_size;
 	uint64_t flush_flags; /* flush only */
-	/* stop and flush only: the argument of orma_data_source_complete() after ORMA_POSTPONE */
+	/* start, stop and flush only: the argument of orma_data_source_complete() after ORMA_POSTPONE */
 	uint64_t completion;
 };
 
@@ -113,6 +113,14 @@ struct orma_data_source_options {
 	 */
 	bool (*may_adopt)(void *ctx, const void *startup_config, size_t startup_size,
 			  const void *config, size_t size);
+	/*
+	 * If set, it is called instead of on_start. Until the start is complete, the service does
+	 * not tell the session that this source has started. The instance accepts packets from
+	 * before this call, and may be flushed and stopped before its start is complete. A stop
+	 * completes the start. Version 0.2 added this member.
+	 */
+	enum orma_completion (*on_start_postponable)(void *ctx,
+						     const struct orma_instance *instance);
 };
 
 /**
@@ -132,7 +140,7 @@ ORMA_API int orma_data_source_register(const struct orma_data_source_options *op
  * usable in this way until 32 sources of other names have been unregistered, or until
  * orma_shutdown(). Registering the same name again returns the same handle. Unregistering NULL or
  * an unregistered handle does nothing.
- * Stops and flushes that callbacks have postponed count as complete; do not call
+ * Starts, stops and flushes that callbacks have postponed count as complete; do not call
  * orma_data_source_complete() for them any more. Do not call this from callbacks or inside a
  * packet. With caller_drives, call it on the thread that dispatches. Where the kernel or a system
  * call filter does not allow membarrier(), no other thread may emit during the call.
@@ -143,8 +151,8 @@ ORMA_API void orma_data_source_unregister(struct orma_data_source *source);
 ORMA_API int orma_data_source_update(struct orma_data_source *source, const void *descriptor,
 				     size_t size);
 /**
- * Completes a postponed stop or flush. MT-safe; may be called inside the callback. Unknown numbers
- * are ignored.
+ * Completes a postponed start, stop or flush. MT-safe; may be called inside the callback. Unknown
+ * numbers are ignored.
  */
 ORMA_API void orma_data_source_complete(struct orma_data_source *source, uint64_t completion);
 

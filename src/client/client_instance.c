@@ -8,7 +8,7 @@
  * instance_setup.c chooses an instance and sets it up.
  *
  * All transitions and callbacks happen on the loop thread, so callbacks run one at a time. The
- * application may complete a postponed stop or flush on any thread: that only sets a mark under the
+ * application may complete a postponed start, stop or flush on any thread: that only sets a mark under the
  * mutex, and the loop thread carries it out. An instance accepts packets from before on_start until its
  * stop is complete, so both callbacks may write packets.
  *
@@ -27,10 +27,11 @@
 #include "client/engine.h"
 #include "client/thread.h"
 
-/* A completion number packs a unique number, the index of the instance, and whether it is for a flush. */
-#define COMPLETION_IS_FLUSH  1u
-#define COMPLETION_IDX_SHIFT 1
-#define COMPLETION_SEQ_SHIFT 4
+/* A completion number packs a unique number, the index of the instance, and what it completes. */
+enum completion_kind { COMPLETION_STOP, COMPLETION_FLUSH, COMPLETION_START };
+#define COMPLETION_KIND_MASK 3u
+#define COMPLETION_IDX_SHIFT 2
+#define COMPLETION_SEQ_SHIFT 5
 
 static_assert(ORMA_INSTANCES_MAX == 1 << (COMPLETION_SEQ_SHIFT - COMPLETION_IDX_SHIFT),
 	      "a completion number has room for the index of an instance");
@@ -41,10 +42,18 @@ static uint32_t bit_of(const struct orma_client_instance *instance)
 }
 
 static uint64_t completion_number(uint64_t seq, const struct orma_client_instance *instance,
-				  unsigned kind)
+				  enum completion_kind kind)
 {
 	return seq << COMPLETION_SEQ_SHIFT |
-	       orma_client_instance_idx(instance) << COMPLETION_IDX_SHIFT | kind;
+	       orma_client_instance_idx(instance) << COMPLETION_IDX_SHIFT | (unsigned)kind;
+}
+
+/* For a start and a stop. */
+static uint64_t own_completion(const struct orma_client_instance *instance,
+			       enum completion_kind kind)
+{
+	return completion_number(atomic_load_explicit(&instance->generation, memory_order_relaxed),
+				 instance, kind);
 }
 
 /* The stamp 0 forbids writing. Any other new stamp makes every slot look at the instance again. */
@@ -90,11 +99,32 @@ void orma_client_instance_log(const struct orma_client_instance *instance, const
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-void orma_client_instance_begin(struct orma_client_instance *instance, struct orma_str config)
+static void set_start_complete(struct orma_client_instance *instance)
+{
+	pthread_mutex_lock(&orma_client.mutex);
+	instance->is_start_complete = true;
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
+static void call_on_start(struct orma_client_instance *instance, struct orma_str config)
 {
 	const struct orma_data_source_options *options = &instance->source->options;
-	struct orma_instance info;
+	struct orma_instance info = orma_client_instance_describe(instance);
 
+	info.config = config.data;
+	info.config_size = config.size;
+	info.completion = own_completion(instance, COMPLETION_START);
+	if (options->on_start_postponable) {
+		if (options->on_start_postponable(options->ctx, &info) == ORMA_POSTPONE)
+			return;
+	} else if (options->on_start) {
+		options->on_start(options->ctx, &info);
+	}
+	set_start_complete(instance);
+}
+
+void orma_client_instance_begin(struct orma_client_instance *instance, struct orma_str config)
+{
 	ORMA_ASSERT(instance->state == ORMA_CLIENT_INSTANCE_SET_UP);
 	atomic_store_explicit(&instance->dropped, 0, memory_order_relaxed);
 	pthread_mutex_lock(&orma_client.mutex);
@@ -104,13 +134,24 @@ void orma_client_instance_begin(struct orma_client_instance *instance, struct or
 	pthread_mutex_unlock(&orma_client.mutex);
 	atomic_fetch_or_explicit(&instance->source->started, bit_of(instance),
 				 memory_order_relaxed);
-	info = orma_client_instance_describe(instance);
-	info.config = config.data;
-	info.config_size = config.size;
-	if (options->on_start)
-		options->on_start(options->ctx, &info);
+	call_on_start(instance, config);
 	orma_client_instance_log(
 		instance, instance->is_startup ? "started, before there is a session" : "started");
+}
+
+/* Tells the service that an instance has started, when it has. */
+static void answer_start(struct orma_client_instance *instance)
+{
+	bool is_complete;
+
+	pthread_mutex_lock(&orma_client.mutex);
+	is_complete = instance->is_start_complete;
+	pthread_mutex_unlock(&orma_client.mutex);
+	if (!is_complete || !instance->waits_for_start)
+		return;
+	instance->waits_for_start = false;
+	if (instance->link && instance->link->endpoint)
+		orma_client_endpoint_source_started(instance->link->endpoint, instance->service_id);
 }
 
 void orma_client_instance_start(struct orma_client_link *link, uint64_t instance_id,
@@ -118,9 +159,14 @@ void orma_client_instance_start(struct orma_client_link *link, uint64_t instance
 {
 	struct orma_client_instance *instance = orma_client_instance_find(link, instance_id);
 
-	if (instance && instance->state == ORMA_CLIENT_INSTANCE_SET_UP)
+	if (!instance) {
+		orma_client_endpoint_source_started(link->endpoint, instance_id);
+		return;
+	}
+	if (instance->state == ORMA_CLIENT_INSTANCE_SET_UP)
 		orma_client_instance_begin(instance, (struct orma_str){config, size});
-	orma_client_endpoint_source_started(link->endpoint, instance_id);
+	instance->waits_for_start = true;
+	answer_start(instance);
 }
 
 /* --- stopping --------------------------------------------------------------------------------- */
@@ -178,8 +224,7 @@ static bool call_on_stop(struct orma_client_instance *instance)
 	pthread_mutex_lock(&orma_client.mutex);
 	instance->state = ORMA_CLIENT_INSTANCE_STOPPING;
 	pthread_mutex_unlock(&orma_client.mutex);
-	info.completion = completion_number(
-		atomic_load_explicit(&instance->generation, memory_order_relaxed), instance, 0);
+	info.completion = own_completion(instance, COMPLETION_STOP);
 	if (options->on_stop)
 		completion = options->on_stop(options->ctx, &info);
 	pthread_mutex_lock(&orma_client.mutex);
@@ -278,7 +323,7 @@ static void flush_instance(struct orma_client_instance *instance, struct orma_cl
 
 	if (options->on_flush) {
 		info.flush_flags = flags;
-		info.completion = completion_number(flush->seq, instance, COMPLETION_IS_FLUSH);
+		info.completion = completion_number(flush->seq, instance, COMPLETION_FLUSH);
 		/* Before the callback, because another thread may complete the flush while it runs. */
 		orma_client_flush_postpone(flush, instance);
 		if (options->on_flush(options->ctx, &info) == ORMA_COMPLETE)
@@ -330,12 +375,18 @@ void orma_client_instances_clear(struct orma_client_link *link, const uint64_t *
 
 /* --- completing ------------------------------------------------------------------------------- */
 
-static bool complete_stop_locked(struct orma_client_instance *instance, uint64_t seq)
+/* Marks the start or the stop of an instance as complete. Returns false for an old number. */
+static bool complete_own_locked(struct orma_client_instance *instance, uint64_t seq,
+				enum completion_kind kind)
 {
-	if (instance->state != ORMA_CLIENT_INSTANCE_STOPPING ||
-	    atomic_load_explicit(&instance->generation, memory_order_relaxed) != seq)
+	if (atomic_load_explicit(&instance->generation, memory_order_relaxed) != seq ||
+	    instance->state != (kind == COMPLETION_STOP ? ORMA_CLIENT_INSTANCE_STOPPING
+							: ORMA_CLIENT_INSTANCE_STARTED))
 		return false;
-	instance->is_stop_complete = true;
+	if (kind == COMPLETION_STOP)
+		instance->is_stop_complete = true;
+	else
+		instance->is_start_complete = true;
 	return true;
 }
 
@@ -343,13 +394,15 @@ void orma_data_source_complete(struct orma_data_source *source, uint64_t complet
 {
 	uint64_t seq = completion >> COMPLETION_SEQ_SHIFT;
 	uint32_t idx = completion >> COMPLETION_IDX_SHIFT & (ORMA_INSTANCES_MAX - 1);
+	unsigned kind = completion & COMPLETION_KIND_MASK;
 	bool is_known;
 
-	if (!source || !orma_client_lock())
+	if (!source || kind > COMPLETION_START || !orma_client_lock())
 		return;
-	is_known = completion & COMPLETION_IS_FLUSH
+	is_known = kind == COMPLETION_FLUSH
 			   ? orma_client_flush_complete_locked(seq, &source->instances[idx])
-			   : complete_stop_locked(&source->instances[idx], seq);
+			   : complete_own_locked(&source->instances[idx], seq,
+						 (enum completion_kind)kind);
 	orma_client.has_completions |= is_known;
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (is_known)
@@ -380,9 +433,11 @@ void orma_client_instances_complete(void)
 	for (size_t i = 0; i < ORMA_DATA_SOURCES_MAX; i++) {
 		struct orma_data_source *source = orma_client_source_at(i);
 
-		for (uint32_t idx = 0; source && idx < ORMA_INSTANCES_MAX; idx++)
+		for (uint32_t idx = 0; source && idx < ORMA_INSTANCES_MAX; idx++) {
+			answer_start(&source->instances[idx]);
 			if (is_stop_completed(&source->instances[idx]))
 				destroy(&source->instances[idx]);
+		}
 	}
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_commit(&orma_client.links[i]);

@@ -41,11 +41,13 @@ struct orma_client_instance {
 	/* Changed by the loop thread under the mutex. */
 	enum orma_client_instance_state state;
 	bool is_stop_complete;             /* set by any thread */
+	bool is_start_complete;            /* set by any thread */
 	struct orma_client_memory *memory; /* borrowed from the link; NULL = its link is gone */
 	uint32_t target_buffer;
 	enum orma_shm_policy policy;
 
 	/* The loop thread's. */
+	bool waits_for_start; /* the service has asked for the start, and has no answer yet */
 	bool is_clear_lazy;   /* slots may wait for their next chunk to begin their state anew */
 	bool is_startup;      /* no session has taken it over: `service_id` means nothing */
 	uint32_t reservation; /* is_startup: the target buffer of its first writers, until then */

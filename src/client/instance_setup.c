@@ -78,9 +78,10 @@ static void set_up(struct orma_client_instance *instance, struct orma_client_lin
 	ORMA_ASSERT(instance->state == ORMA_CLIENT_INSTANCE_FREE && !instance->has_ctx);
 	instance->link = link;
 	instance->ctx = NULL;
+	instance->waits_for_start = false;
 	pthread_mutex_lock(&orma_client.mutex);
 	instance->state = ORMA_CLIENT_INSTANCE_SET_UP;
-	instance->is_stop_complete = false;
+	instance->is_stop_complete = instance->is_start_complete = false;
 	instance->target_buffer = wanted->target_buffer;
 	instance->policy = choose_policy(options, wanted->policy);
 	/* A writer must not wait: the memory is not emptied before there is a session. */

@@ -124,13 +124,16 @@ static void on_setup(void *ctx, const struct orma_instance *from, void **ret_ins
 	*ret_instance_ctx = instance;
 }
 
-static void on_start(void *ctx, const struct orma_instance *from)
+static enum orma_completion on_start(void *ctx, const struct orma_instance *from)
 {
 	struct orma_probe *probe = ctx;
 	struct orma_probe_instance *instance = from->instance_ctx;
 
 	if (instance && probe->ops->start(instance))
 		orma_probe_run_soon(instance);
+	return instance && probe->ops->begin_start
+		       ? probe->ops->begin_start(instance, from->completion)
+		       : ORMA_COMPLETE;
 }
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
@@ -204,7 +207,7 @@ static int register_source(struct orma_probe *probe)
 		.policy = ORMA_EXHAUSTED_STALL,
 		.ctx = probe,
 		.on_setup = on_setup,
-		.on_start = on_start,
+		.on_start_postponable = on_start,
 		.on_stop = on_stop,
 		.on_flush = on_flush,
 		.on_clear_incremental_state = probe->ops->clear ? on_clear : NULL,

@@ -86,6 +86,9 @@ struct orma_probe_ops {
 	void (*run)(struct orma_probe_instance *instance);
 	/* Writes what is not written yet, before a flush is acknowledged; may be NULL. */
 	void (*flush)(struct orma_probe_instance *instance);
+	/* Follows `start`, for a probe that cannot complete it at once. May be NULL. */
+	enum orma_completion (*begin_start)(struct orma_probe_instance *instance,
+					    uint64_t completion);
 	/* A probe that cannot complete a stop or a flush at once begins it here; `completion` is for
 	 * orma_data_source_complete(). May be NULL. */
 	enum orma_completion (*begin_stop)(struct orma_probe_instance *instance,

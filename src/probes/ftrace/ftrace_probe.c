@@ -10,7 +10,8 @@
  *
  * Symbols are read on a thread of their own when a session wants them (symbolize_ksyms). Until they are there the session's
  * buffer is not drained, because events that were written before would lack their names; the kernel's buffer holds the
- * second that this takes. The table is freed with the last session, unless a config says KSYMS_RETAIN.
+ * second that this takes. The start is complete when the symbols are there or cannot be read, so that a consumer that waits
+ * for it does not lose events of a small buffer. The table is freed with the last session, unless a config says KSYMS_RETAIN.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ struct ftrace_instance {
 	struct orma_probe_instance base; /* first */
 	struct orma_list link;           /* in probe->instances */
 	struct orma_ftrace_session session;
-	struct orma_list waiting; /* struct waiting */
+	struct orma_list waiting;  /* struct waiting */
+	uint64_t start_completion; /* the start waits for the symbols; 0 = it does not */
 };
 
 /* A flush or a stop that waits for the buffer. */
@@ -90,6 +92,9 @@ static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 				"symbolize_ksyms: cannot read the kernel's symbols: %s",
 				orma_base_error_words(result));
 		orma_ftrace_session_set_kallsyms(&instance->session, probe->kallsyms);
+		if (instance->start_completion)
+			orma_data_source_complete(probe->base.source, instance->start_completion);
+		instance->start_completion = 0;
 	}
 	resume_buffers(probe);
 }
@@ -222,6 +227,16 @@ static bool start(struct orma_probe_instance *base)
 	return false;
 }
 
+static enum orma_completion begin_start(struct orma_probe_instance *base, uint64_t completion)
+{
+	struct ftrace_instance *instance = to_instance(base);
+
+	if (!wants_kallsyms(instance) || !to_probe(base->probe)->is_loading)
+		return ORMA_COMPLETE;
+	instance->start_completion = completion;
+	return ORMA_POSTPONE;
+}
+
 static void clear(struct orma_probe_instance *base)
 {
 	struct ftrace_instance *instance = to_instance(base);
@@ -281,6 +296,7 @@ static const struct orma_probe_ops ops = {
 	.close = close_probe,
 	.setup = setup,
 	.start = start,
+	.begin_start = begin_start,
 	.begin_stop = begin_stop,
 	.begin_flush = begin_flush,
 	.clear = clear,

@@ -12,8 +12,8 @@
  * tail without entries. The watch comes before the position, so no entry falls between them.
  *
  * The loop has other work, so a turn reads a limited number of entries. Fields come from any
- * program: each is written at most once per entry, numbers are checked, and libsystemd cuts a field
- * at 64 KiB. If a filter is refused, nothing is recorded, because recording everything could
+ * program: each is written at most once per entry, numbers are checked, and a field is cut at
+ * 64 KiB, which libsystemd promises for compressed ones only. If a filter is refused, nothing is recorded, because recording everything could
  * disclose what the session did not ask for.
  */
 #include <errno.h>
@@ -34,7 +34,8 @@
 
 #define ENTRIES_PER_TURN  256
 #define ENTRIES_PER_FLUSH 8192
-#define PRIORITY_LOWEST   7 /* debug */
+#define PRIORITY_LOWEST   7     /* debug */
+#define FIELD_BYTES_MAX   65536 /* the rest is cut off */
 
 struct journald_probe {
 	struct orma_probe base; /* first */
@@ -50,6 +51,7 @@ struct journald_instance {
 	struct sd_journal *journal;                     /* NULL = not open */
 	struct orma_watch watch;
 	uint64_t entry_count, failure_count;
+	uint64_t start_completion; /* the start waits for the journal; 0 = it does not */
 };
 
 static struct journald_instance *to_instance(struct orma_probe_instance *base)
@@ -109,7 +111,8 @@ static uint32_t write_field(struct orma_packet *packet, struct orma_str text, ui
 		if (written & bit)
 			return bit;
 		if (!fields[i].is_number)
-			orma_packet_bytes(packet, fields[i].field_id, text.data, text.size);
+			orma_packet_bytes(packet, fields[i].field_id, text.data,
+					  ORMA_MIN(text.size, (size_t)FIELD_BYTES_MAX));
 		else if (orma_probes_text_u32(text, &number))
 			orma_packet_varint(packet, fields[i].field_id, number);
 		return bit;
@@ -310,6 +313,9 @@ static void run(struct orma_probe_instance *base)
 		read_journal(instance, ENTRIES_PER_TURN);
 	else if (load_library(probe_of(instance)))
 		open_journal(instance);
+	if (instance->start_completion)
+		orma_data_source_complete(base->probe->source, instance->start_completion);
+	instance->start_completion = 0;
 }
 
 static void flush(struct orma_probe_instance *base)
@@ -354,6 +360,13 @@ static bool start(struct orma_probe_instance *base)
 	return true;
 }
 
+/* Entries are recorded from the moment at which the journal is open. */
+static enum orma_completion begin_start(struct orma_probe_instance *base, uint64_t completion)
+{
+	to_instance(base)->start_completion = completion;
+	return ORMA_POSTPONE;
+}
+
 static void destroy(struct orma_probe_instance *base)
 {
 	struct journald_instance *instance = to_instance(base);
@@ -384,6 +397,7 @@ static const struct orma_probe_ops ops = {
 	.close = close_probe,
 	.setup = setup,
 	.start = start,
+	.begin_start = begin_start,
 	.run = run,
 	.flush = flush,
 	.destroy = destroy,

@@ -126,8 +126,8 @@ static inline void session_finish(struct orma_session *session, struct packets *
 struct source_log {
 	_Atomic int setups, starts, stops, flushes, clears, destroys;
 	sem_t is_started, is_stopping, is_flushing, is_destroyed;
-	enum orma_completion stop_completion, flush_completion;
-	_Atomic uint64_t stop_number, flush_number;
+	enum orma_completion start_completion, stop_completion, flush_completion;
+	_Atomic uint64_t start_number, stop_number, flush_number;
 	char config[256];
 };
 
@@ -149,6 +149,16 @@ static inline void log_on_start(void *ctx, const struct orma_instance *instance)
 	CHECK(instance->instance_ctx == ctx);
 	log->starts++;
 	sem_post(&log->is_started);
+}
+
+static inline enum orma_completion log_on_start_postponable(void *ctx,
+							    const struct orma_instance *instance)
+{
+	struct source_log *log = ctx;
+
+	log->start_number = instance->completion;
+	log_on_start(ctx, instance);
+	return log->start_completion;
 }
 
 static inline enum orma_completion log_on_stop(void *ctx, const struct orma_instance *instance)
@@ -200,6 +210,8 @@ static inline struct orma_data_source *register_source(const char *name, struct 
 		.on_flush = log_on_flush,
 		.on_clear_incremental_state = log_on_clear,
 		.on_destroy = log_on_destroy,
+		.on_start_postponable =
+			log->start_completion == ORMA_POSTPONE ? log_on_start_postponable : NULL,
 	};
 	struct orma_data_source *source;
 

@@ -33,6 +33,65 @@ ORMA_TEST(a_session_reads_the_packets_of_a_data_source)
 	orma_shutdown();
 }
 
+ORMA_TEST(a_postponed_start_holds_up_the_session_until_it_completes)
+{
+	struct source_log log = {.start_completion = ORMA_POSTPONE};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct packets packets = {0};
+
+	init_in_process();
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = session_new(NULL);
+	session_enable(session, SOURCE_CONFIG);
+	wait_for(&log.is_started);
+	CHECK_INT(orma_session_wait_started(session, 50), -ETIMEDOUT);
+	CHECK_INT(orma_data_source_started(source), 1);
+	emit(source, 1);
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
+	orma_data_source_complete(source, log.start_number + 32); /* another use of the instance */
+	CHECK_INT(orma_session_wait_started(session, 50), -ETIMEDOUT);
+	orma_data_source_complete(source, log.start_number);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	orma_data_source_complete(source, log.start_number);
+	session_finish(session, &packets);
+	CHECK_INT(count_values(&packets, 1, 1), 1);
+	CHECK_INT(log.starts, 1);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
+ORMA_TEST(an_instance_stops_before_its_start_is_complete)
+{
+	struct source_log log = {.start_completion = ORMA_POSTPONE};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct packets packets = {0};
+
+	init_in_process();
+	source = register_source("test.source", &log);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = session_new(NULL);
+	session_enable(session, SOURCE_CONFIG);
+	wait_for(&log.is_started);
+	session_finish(session, &packets);
+	CHECK_INT(log.destroys, 1);
+	orma_data_source_complete(source, log.start_number);
+	packets_done(&packets);
+	/* The next use of the same place waits for its own start. */
+	packets = (struct packets){0};
+	session = session_new(NULL);
+	session_enable(session, SOURCE_CONFIG);
+	wait_for(&log.is_started);
+	CHECK_INT(orma_session_wait_started(session, 50), -ETIMEDOUT);
+	orma_data_source_complete(source, log.start_number);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	session_finish(session, &packets);
+	packets_done(&packets);
+	orma_shutdown();
+}
+
 ORMA_TEST(postponed_stop_and_flush_hold_up_the_service_until_they_complete)
 {
 	struct source_log log = {.stop_completion = ORMA_POSTPONE,

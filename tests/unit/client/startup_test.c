@@ -33,13 +33,20 @@ static int start_early(const char *text, uint32_t timeout_ms)
 	return r;
 }
 
-static struct orma_session *start_session(const struct daemon *daemon, const char *config)
+static struct orma_session *enable_session(const struct daemon *daemon, const char *config)
 {
 	const struct orma_session_options options = {.struct_size = sizeof(options),
 						     .consumer_socket = daemon->consumer};
 	struct orma_session *session = session_new(&options);
 
 	session_enable(session, config);
+	return session;
+}
+
+static struct orma_session *start_session(const struct daemon *daemon, const char *config)
+{
+	struct orma_session *session = enable_session(daemon, config);
+
 	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
 	return session;
 }
@@ -180,6 +187,31 @@ ORMA_TEST(without_a_daemon_it_ends_at_the_timeout_and_can_begin_again)
 	CHECK_INT(log.destroys, 2);
 	source = register_source("test.source", &log);
 	orma_shutdown();
+}
+
+ORMA_TEST(a_start_that_is_postponed_before_the_session_holds_it_up)
+{
+	struct source_log log = {.start_completion = ORMA_POSTPONE};
+	struct packets packets = {0};
+	struct orma_data_source *source;
+	struct orma_session *session;
+	struct daemon daemon;
+
+	daemon_addresses(&daemon);
+	init_system(&daemon);
+	source = register_source("test.source", &log);
+	CHECK_INT(start_early(SOURCE_CONFIG, 0), 1);
+	daemon_start(&daemon);
+	CHECK_INT(orma_sync(WAIT_MS), 0);
+	session = enable_session(&daemon, SOURCE_CONFIG);
+	CHECK_INT(orma_session_wait_started(session, 200), -ETIMEDOUT);
+	CHECK_INT(log.starts, 1);
+	orma_data_source_complete(source, log.start_number);
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	session_finish(session, &packets);
+	packets_done(&packets);
+	orma_shutdown();
+	daemon_stop(&daemon);
 }
 
 ORMA_TEST(a_connection_that_is_there_already_is_made_anew_or_used)

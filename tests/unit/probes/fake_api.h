@@ -69,8 +69,11 @@ void orma_data_source_unregister(struct orma_data_source *source)
 	CHECK(source == &fake_source);
 }
 
-/* The last flush or stop that was completed later. */
+/* The last start, flush or stop that was completed later. */
 static uint64_t fake_completed;
+static const uint64_t fake_start_number = 1000;
+/* Whether the last start was complete at once. */
+static enum orma_completion fake_start_completion;
 
 void orma_data_source_complete(struct orma_data_source *source, uint64_t completion)
 {
@@ -269,7 +272,9 @@ __attribute__((unused)) static void fake_start(uint32_t idx, const char *config)
 	fake_source.started |= 1u << idx;
 	fake_source.needs_state |= 1u << idx;
 	struct orma_instance instance = fake_instance(idx);
-	fake_source.options.on_start(fake_source.options.ctx, &instance);
+	instance.completion = fake_start_number;
+	fake_start_completion =
+		fake_source.options.on_start_postponable(fake_source.options.ctx, &instance);
 }
 
 __attribute__((unused)) static void fake_flush(uint32_t idx)

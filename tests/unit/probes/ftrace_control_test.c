@@ -644,8 +644,10 @@ ORMA_TEST(symbols_that_cannot_be_read_hold_no_session_up)
 	open_tree();
 	/* The table is retained if it can be read; a later session tries again. */
 	fake_start(0, CONFIG(SWITCH "symbolize_ksyms: true"));
+	CHECK_INT(fake_start_completion, ORMA_POSTPONE);
 	wait_for_messages(message, 1);
 	CHECK(has_problem(0, message));
+	CHECK_INT(fake_completed, fake_start_number);
 	fake_start(1, CONFIG(SWITCH "symbolize_ksyms: true"));
 	wait_for_messages(message, 2);
 	fake_flush(1);
@@ -654,12 +656,18 @@ ORMA_TEST(symbols_that_cannot_be_read_hold_no_session_up)
 	fake_completed = 0;
 	struct orma_instance instance = fake_instance(2);
 	instance.completion = 77;
-	/* The flush waits for the symbols. */
+	/* The start and the flush wait for the symbols. */
+	CHECK_INT(fake_start_completion, ORMA_POSTPONE);
 	CHECK_INT(fake_source.options.on_flush(fake_source.options.ctx, &instance), ORMA_POSTPONE);
 	while (fake_completed == 0)
 		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
-	CHECK_INT(fake_completed, 77);
+	CHECK(fake_completed == fake_start_number || fake_completed == 77);
+	while (fake_completed != 77)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
 	CHECK_INT(fake_packet(fake_packet_count - 1)->ftrace_stats->kernel_symbols_parsed, 2);
+	/* The symbols are there. */
+	fake_start(3, CONFIG(SWITCH "symbolize_ksyms: true"));
+	CHECK_INT(fake_start_completion, ORMA_COMPLETE);
 	close_tree();
 }
 
@@ -814,7 +822,7 @@ ORMA_TEST(without_memory_nothing_stays_changed)
 		fake_source.options.on_setup(fake_source.options.ctx, &instance,
 					     &fake_source.instance_ctx[0]);
 		instance = fake_instance(0);
-		fake_source.options.on_start(fake_source.options.ctx, &instance);
+		fake_source.options.on_start_postponable(fake_source.options.ctx, &instance);
 		bool failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
 		fake_flush(0);

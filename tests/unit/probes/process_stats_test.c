@@ -618,7 +618,7 @@ ORMA_TEST(a_configuration_that_does_not_decode_disables_the_instance)
 	CHECK(fake_source.instance_ctx[0] == NULL);
 	CHECK(fake_log_has("E: linux.process_stats: the configuration is not usable"));
 	struct orma_instance instance = fake_instance(0);
-	fake_source.options.on_start(fake_source.options.ctx, &instance);
+	fake_source.options.on_start_postponable(fake_source.options.ctx, &instance);
 	fake_flush(0);
 	fake_clear(0);
 	fake_stop(0);
@@ -645,7 +645,7 @@ ORMA_TEST(every_allocation_may_fail)
 		struct orma_instance made = fake_instance(0);
 		fake_source.options.on_setup(probe, &made, &fake_source.instance_ctx[0]);
 		made = fake_instance(0);
-		fake_source.options.on_start(probe, &made);
+		fake_source.options.on_start_postponable(probe, &made);
 		/* Packets of the fake allocate too; without a packet the probe still does the
 		 * rest. */
 		fake_flush(0);

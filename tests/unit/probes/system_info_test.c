@@ -191,7 +191,7 @@ ORMA_TEST(a_configuration_that_does_not_decode_disables_the_instance)
 	CHECK(fake_source.instance_ctx[0] == NULL);
 	CHECK(fake_log_has("E: linux.system_info: the configuration is not usable"));
 	struct orma_instance instance = fake_instance(0);
-	fake_source.options.on_start(fake_source.options.ctx, &instance);
+	fake_source.options.on_start_postponable(fake_source.options.ctx, &instance);
 	fake_flush(0);
 	fake_stop(0);
 	fake_close();

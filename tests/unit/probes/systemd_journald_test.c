@@ -189,8 +189,13 @@ static void begin(const char *config)
 	fake_env.load_journal = load_journal;
 	fake_capture_log();
 	fake_open(orma_probe_systemd_journald_new);
+	fake_completed = 0;
 	fake_start(0, config);
+	/* The start is complete when the journal is open, or cannot be opened. */
+	CHECK_INT(fake_start_completion, ORMA_POSTPONE);
+	CHECK_INT(fake_completed, 0);
 	CHECK(orma_base_loop_turn(fake_loop, 0) >= 0);
+	CHECK_INT(fake_completed, fake_start_number);
 }
 
 static void end(void)
@@ -257,6 +262,26 @@ ORMA_TEST(fields_that_are_damaged_or_repeated_are_left_out)
 	fake_run_until(2);
 	CHECK_STR(entry_text(0), "message: \"first\" comm: \"\"");
 	CHECK_STR(entry_text(1), "");
+	end();
+}
+
+ORMA_TEST(a_long_or_binary_message_is_cut_and_kept)
+{
+	const size_t size = 1 << 20;
+	char *text = malloc(size);
+	begin("name: 'linux.systemd_journald'");
+	CHECK(text != NULL);
+	memset(text, 0xff, size);
+	memcpy(text, "MESSAGE=\0\n=", 11);
+	struct entry *entry = add_entry(1);
+	entry->fields[entry->count++] = (struct orma_str){text, size};
+	add_field(entry, "_PID=7");
+	fake_flush(0);
+	struct orma_pb_systemd_journald_event *event = fake_packet(0)->journald_event;
+	CHECK_INT(event->message.size, 65536);
+	CHECK_INT(memcmp(event->message.data, "\0\n=\xff", 4), 0);
+	CHECK_INT(event->pid, 7);
+	free(text);
 	end();
 }
 
