@@ -29,6 +29,7 @@
 #include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/macros.h"
 
 enum { EVENTS_PER_TURN = 64 };
 
@@ -55,6 +56,7 @@ struct orma_loop {
 	void (*wake_fn)(void *ctx);
 	void *wake_ctx;
 	struct orma_fd_closer *closer;
+	struct orma_loop_times *times; /* borrowed; NULL = not measured */
 };
 
 /* During a turn the loop belongs to the thread that takes the turn. */
@@ -454,6 +456,27 @@ static int wait_for_events(struct orma_loop *loop, int timeout_ms)
 	return 0;
 }
 
+void orma_base_loop_set_times(struct orma_loop *loop, struct orma_loop_times *times)
+{
+	loop->times = times;
+}
+
+static uint64_t time_if_measured(const struct orma_loop *loop)
+{
+	return loop->times ? orma_base_clock_ns(CLOCK_MONOTONIC) : 0;
+}
+
+/* `begin_ns` is when the turn would have begun if it had not waited. */
+static void add_turn(const struct orma_loop *loop, uint64_t begin_ns)
+{
+	/* The measurement may have begun or ended in this turn. */
+	if (begin_ns == 0 || !loop->times)
+		return;
+	loop->times->count++;
+	loop->times->longest_ns =
+		ORMA_MAX(loop->times->longest_ns, time_if_measured(loop) - begin_ns);
+}
+
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 {
 	if (loop->is_in_turn)
@@ -461,14 +484,20 @@ int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms)
 	loop->is_in_turn = true;
 	loop->thread = pthread_self();
 	loop->turn_number++;
+	uint64_t begin_ns = time_if_measured(loop);
 	int called = run_tasks(loop);
 	if (called > 0 || loop->is_stopped || !orma_base_list_is_empty(&loop->tasks))
 		timeout_ms = 0;
+	if (begin_ns)
+		begin_ns -= time_if_measured(loop);
 	int r = wait_for_events(loop, timeout_ms);
+	if (begin_ns)
+		begin_ns += time_if_measured(loop);
 	if (r == 0) {
 		called += run_events(loop);
 		called += run_due_timers(loop);
 	}
+	add_turn(loop, begin_ns);
 	loop->is_in_turn = false;
 	program_timer_if_embedded(loop);
 	return r < 0 ? r : called;

@@ -82,6 +82,12 @@ struct orma_fd_closer *orma_base_loop_closer(const struct orma_loop *loop);
 int orma_base_loop_turn(struct orma_loop *loop, int timeout_ms);
 /* The number of turns begun so far, so it identifies the current turn. */
 uint64_t orma_base_loop_turn_number(const struct orma_loop *loop);
+/* The turns that have ended, and their times without waiting. */
+struct orma_loop_times {
+	uint64_t count, longest_ns;
+};
+/* Adds each turn to `times`, which the caller owns; NULL = none, as at first. */
+void orma_base_loop_set_times(struct orma_loop *loop, struct orma_loop_times *times);
 /* True when called from one of the loop's callbacks. */
 bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
 /* Takes turns until orma_base_loop_stop(). 0 or -errno. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma_self.c - the data source orma.self: the probes' own spans and counters as track events, and
- * the CPU time and memory that they use.
+ * orma_self.c - the data source orma.self: the probes' own spans and counters as track events, the
+ * CPU time and memory that they use, and the turns of their loop.
  *
  * Owns the instances. Spans are slices on a track of the probes' thread, named after the data
  * source that polls or drains. Counters are tracks below the process. A person who wonders what
@@ -8,6 +8,11 @@
  *
  * A span arrives when it ends. Then both of its events are written, each with its own time: readers
  * sort events by time, so that an outer span, which is written later, still begins first.
+ *
+ * Any session may ask for it. It shows which data sources poll, and how long that takes, for other
+ * sessions too, but neither their names nor what they record. Bytes per buffer are not among the
+ * counters: a producer does not know them, and the service's TraceStats have those of the session's
+ * own buffers in each period of a file.
  *
  * The id of a track is a hash of its name and the process. Tracks are described before their first
  * event and after the reader has forgotten them.
@@ -35,13 +40,18 @@
 #define POLL_MS      1000u
 #define COUNTERS_MAX 32 /* names of counters; more are not written */
 
-#define CPU_NAME    "CPU"
-#define MEMORY_NAME "memory"
+#define CPU_NAME     "CPU"
+#define MEMORY_NAME  "memory"
+#define TURNS_NAME   "turns of the loop"
+#define LONGEST_NAME "longest turn"
 
 struct self_probe {
 	struct orma_probe base; /* first */
 	int proc_fd;
 	struct orma_buf text;
+	/* All instances poll in the same turn of the loop. */
+	struct orma_loop_times times, polled_times; /* since the last poll, and before it */
+	uint64_t polled_turn;                       /* the turn of the last poll */
 };
 
 struct self_instance {
@@ -160,6 +170,11 @@ static bool describe_counter(struct self_instance *instance, const char *name, u
 	orma_packet_nested_begin(packet, &counter, ORMA_PB_TRACK_DESCRIPTOR_COUNTER);
 	if (strcmp(name, CPU_NAME) == 0)
 		orma_packet_string(packet, ORMA_PB_COUNTER_DESCRIPTOR_UNIT_NAME, "us/s");
+	if (strcmp(name, TURNS_NAME) == 0)
+		orma_packet_string(packet, ORMA_PB_COUNTER_DESCRIPTOR_UNIT_NAME, "1/s");
+	if (strcmp(name, LONGEST_NAME) == 0)
+		orma_packet_int(packet, ORMA_PB_COUNTER_DESCRIPTOR_UNIT,
+				ORMA_PB_COUNTER_DESCRIPTOR_UNIT_UNIT_TIME_NS);
 	if (strcmp(name, MEMORY_NAME) == 0)
 		orma_packet_int(packet, ORMA_PB_COUNTER_DESCRIPTOR_UNIT,
 				ORMA_PB_COUNTER_DESCRIPTOR_UNIT_UNIT_SIZE_BYTES);
@@ -221,17 +236,35 @@ static void on_counter(void *ctx, const char *name, uint64_t now_ns, int64_t val
 
 /* ---- polls ---- */
 
-/* Microseconds of CPU time per second since the last poll, at the time of that poll. */
-static void poll_cpu(struct self_instance *instance, uint64_t now_ns)
+/* Values of the time since the last poll have the time of that poll. */
+static void poll_cpu(struct self_instance *instance, uint64_t elapsed_ns)
 {
 	uint64_t cpu_ns = orma_base_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
-	if (instance->last_ns > 0 && now_ns > instance->last_ns)
+	/* Microseconds per second. */
+	if (elapsed_ns > 0)
 		on_counter(instance, CPU_NAME, instance->last_ns,
 			   (int64_t)((double)(cpu_ns - instance->last_cpu_ns) * 1e6 /
-				     (double)(now_ns - instance->last_ns)));
-	instance->last_ns = now_ns;
+				     (double)elapsed_ns));
 	instance->last_cpu_ns = cpu_ns;
+}
+
+static void poll_turns(struct self_instance *instance, uint64_t elapsed_ns)
+{
+	struct self_probe *probe = instance->probe;
+	uint64_t turn = orma_base_loop_turn_number(probe->base.loop);
+
+	if (elapsed_ns == 0)
+		return;
+	if (turn != probe->polled_turn) {
+		probe->polled_times = probe->times;
+		probe->times = (struct orma_loop_times){0};
+		probe->polled_turn = turn;
+	}
+	on_counter(instance, TURNS_NAME, instance->last_ns,
+		   (int64_t)((double)probe->polled_times.count * 1e9 / (double)elapsed_ns));
+	on_counter(instance, LONGEST_NAME, instance->last_ns,
+		   (int64_t)probe->polled_times.longest_ns);
 }
 
 static void poll_memory(struct self_instance *instance, uint64_t now_ns)
@@ -252,8 +285,12 @@ static void run(struct orma_probe_instance *base)
 	struct self_instance *instance = to_instance(base);
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
 
-	poll_cpu(instance, now_ns);
+	uint64_t elapsed_ns = instance->last_ns > 0 ? now_ns - instance->last_ns : 0;
+
+	poll_cpu(instance, elapsed_ns);
+	poll_turns(instance, elapsed_ns);
 	poll_memory(instance, now_ns);
+	instance->last_ns = now_ns;
 }
 
 /* ---- instances ---- */
@@ -272,6 +309,10 @@ static bool start(struct orma_probe_instance *base)
 {
 	struct self_instance *instance = to_instance(base);
 
+	/* The turns before the first session do not count. */
+	if (base->probe->self && !base->probe->self->first)
+		instance->probe->times = (struct orma_loop_times){0};
+	orma_base_loop_set_times(base->probe->loop, &instance->probe->times);
 	instance->pid = (uint32_t)getpid();
 	instance->tid = (uint32_t)syscall(SYS_gettid);
 	instance->listener = (struct orma_self_listener){
@@ -290,6 +331,8 @@ static void destroy(struct orma_probe_instance *base)
 	struct self_instance *instance = to_instance(base);
 
 	orma_self_unlisten(base->probe->self, &instance->listener);
+	if (orma_data_source_started(base->probe->source) == 0)
+		orma_base_loop_set_times(base->probe->loop, NULL);
 }
 
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)

@@ -384,6 +384,36 @@ ORMA_TEST(an_embedded_loop_is_readable_exactly_when_it_has_something_to_do)
 	orma_base_loop_free(loop);
 }
 
+static void on_slow(struct orma_timer *timer)
+{
+	(void)timer;
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + 3 * ORMA_NS_PER_MS;
+	while (orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns)
+		;
+}
+
+ORMA_TEST(turns_are_measured_without_the_time_that_they_wait)
+{
+	struct orma_loop *loop = new_loop();
+	struct orma_loop_times times = {0};
+	struct orma_timer timer = {0};
+	orma_base_loop_set_times(loop, &times);
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	CHECK_INT(orma_base_loop_turn(loop, 30), 0);
+	uint64_t waited_ns = orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	CHECK_INT(times.count, 1);
+	CHECK(waited_ns >= 29 * ORMA_NS_PER_MS &&
+	      times.longest_ns + 29 * ORMA_NS_PER_MS < waited_ns + ORMA_NS_PER_MS);
+	CHECK_INT(orma_base_loop_arm(loop, &timer, 1, on_slow), 0);
+	CHECK_INT(orma_base_loop_turn(loop, -1), 1);
+	CHECK_INT(times.count, 2);
+	CHECK(times.longest_ns >= 3 * ORMA_NS_PER_MS);
+	orma_base_loop_set_times(loop, NULL);
+	CHECK_INT(orma_base_loop_turn(loop, 0), 0);
+	CHECK_INT(times.count, 2);
+	orma_base_loop_free(loop);
+}
+
 ORMA_TEST(what_is_still_armed_or_queued_may_be_cancelled_after_the_loop_is_gone)
 {
 	struct orma_loop *loop = new_loop();

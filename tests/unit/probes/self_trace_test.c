@@ -127,6 +127,31 @@ ORMA_TEST(polls_record_memory_and_cpu_time)
 	end();
 }
 
+ORMA_TEST(polls_record_the_turns_of_the_loop)
+{
+	begin(orma_probe_self_new, "orma.self");
+	fake_flush(0);
+	struct orma_probe_instance *instance = fake_source.instance_ctx[0];
+	orma_base_timer_disarm(&instance->timer);
+	for (int i = 0; i < 3; i++)
+		CHECK(orma_base_loop_turn(fake_loop, 0) >= 0);
+	uint64_t first_ns = fake_packet(3)->timestamp;
+	fake_run();
+	/* 6 and 7 are CPU. */
+	CHECK(orma_base_str_is(fake_packet(8)->track_descriptor->name, "turns of the loop"));
+	CHECK(fake_packet(9)->track_event->counter_value >= 3);
+	CHECK(fake_packet(9)->timestamp <= first_ns);
+	CHECK(orma_base_str_is(fake_packet(10)->track_descriptor->name, "longest turn"));
+	CHECK_INT(fake_packet(10)->track_descriptor->counter->unit, 1);
+	CHECK(fake_packet(11)->track_event->counter_value > 0);
+	/* Each poll begins anew. */
+	CHECK(orma_base_loop_turn(fake_loop, 0) >= 0);
+	size_t at = fake_packet_count;
+	fake_run();
+	CHECK(fake_packet(at + 1)->track_event->counter_value > 0);
+	end();
+}
+
 ORMA_TEST(names_of_counters_are_limited)
 {
 	static char names[40][16];
