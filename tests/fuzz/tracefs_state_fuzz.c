@@ -19,7 +19,7 @@
 			abort();                                                                   \
 	} while (0)
 
-#define HEADER "orma-ftrace 1 boot 1\n"
+static const char header[] = "orma-ftrace 1 boot 1\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -111,16 +111,16 @@ static void drop_message(void *ctx, enum orma_log_level level, const char *messa
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool has_header = size > 4 && memcmp(data, "orma", 4) == 0;
-	size_t header_size = has_header ? 0 : strlen(HEADER);
-	char *text = malloc(header_size + size + 1); /* malloc(0) may be NULL */
+	size_t header_bytes = has_header ? 0 : sizeof(header) - 1;
+	char *text = malloc(header_bytes + size + 1); /* malloc(0) may be NULL */
 
 	if (root[0] == '\0') {
 		orma_log_set_sink(drop_message, NULL);
 		make_tree();
 	}
-	memcpy(text, HEADER, header_size);
-	memcpy(text + header_size, data, size);
-	put("state/root", text, header_size + size);
+	memcpy(text, header, header_bytes);
+	memcpy(text + header_bytes, data, size);
+	put("state/root", text, header_bytes + size);
 	free(text);
 	CHECK(restore() == 0);
 	expect_untouched("victim");

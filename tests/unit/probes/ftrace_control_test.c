@@ -112,7 +112,7 @@ ORMA_TEST(statistics_are_written_at_each_flush_and_at_the_stop)
 	CHECK_INT(stats->phase, ORMA_PB_FTRACE_STATS_PHASE_END_OF_TRACE);
 	CHECK_INT(stats->cpu_stats.count, 2);
 	CHECK_INT(stats->cpu_stats.items[1]->entries, 4);
-	CHECK_INT(stats->cached_cpu_buffer_size_pages, 512 * 1024 / sysconf(_SC_PAGESIZE));
+	CHECK_INT(stats->cached_cpu_buffer_size_pages, 512L * 1024 / sysconf(_SC_PAGESIZE));
 	fake_stop(0);
 	CHECK_INT(fake_packet_count, 4);
 	close_tree();

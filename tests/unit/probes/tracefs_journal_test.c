@@ -108,12 +108,13 @@ ORMA_TEST(a_file_that_cannot_be_read_is_not_changed)
 /* A line that is too long is refused here as a function that has gone is refused by the kernel. */
 ORMA_TEST(a_list_of_functions_is_restored_but_for_what_is_refused)
 {
-	char text[2 * ORMA_TRACEFS_LINE_BYTES] = "schedule\n";
+	char text[2 * ORMA_TRACEFS_LINE_BYTES], long_line[ORMA_TRACEFS_LINE_BYTES + 1];
 
 	make_tree();
 	CHECK_INT(open_journal(), 0);
-	memset(text + strlen(text), 'x', ORMA_TRACEFS_LINE_BYTES);
-	strcat(text, "\nvfs_read [vfs]\n");
+	memset(long_line, 'x', ORMA_TRACEFS_LINE_BYTES);
+	long_line[ORMA_TRACEFS_LINE_BYTES] = '\0';
+	snprintf(text, sizeof(text), "schedule\n%s\nvfs_read [vfs]\n", long_line);
 	fake_put("tracing/set_ftrace_filter", text);
 	CHECK_INT(set("set_ftrace_filter", "do_exit"), 0);
 	CHECK_STR(fake_get("tracing/set_ftrace_filter"), "do_exit");
