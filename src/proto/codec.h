@@ -79,7 +79,11 @@ struct orma_proto_enum_desc {
 	const char *name; /* "BufferConfig.FillPolicy"; then, each after a NUL, the values' names */
 	const int32_t *numbers; /* the values, in the order of their names */
 	uint16_t value_count;
+	/* Many names are packed: ORMA_PROTO_PAIRS pairs of bytes come before them, and byte 128 + i of
+	 * a name stands for pair i, whose bytes may stand for pairs in turn. */
+	bool is_packed;
 };
+enum { ORMA_PROTO_PAIRS = 128, ORMA_PROTO_ENUM_NAME_BYTES = 128 /* with the NUL */ };
 
 struct orma_proto_desc;
 
@@ -164,8 +168,9 @@ const struct orma_proto_field_desc *orma_proto_desc_find(const struct orma_proto
 							 uint32_t field_id);
 const struct orma_proto_field_desc *orma_proto_desc_find_name(const struct orma_proto_desc *desc,
 							      struct orma_str name);
-/* The first name of a value, or NULL. */
-const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number);
+/* The first name of a value, in the table or in `buffer`, or NULL. */
+const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number,
+				 char buffer[ORMA_PROTO_ENUM_NAME_BYTES]);
 bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
 			  int32_t *ret_number);
 

@@ -46,12 +46,62 @@ const struct orma_proto_field_desc *orma_proto_desc_find_name(const struct orma_
 	return NULL;
 }
 
-const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number)
+/* Copies a packed name with its NUL; returns the end of the packed one. */
+static const char *unpack(const char *pairs, const char *packed, char *buffer)
 {
-	const char *name = desc->name;
+	uint8_t open[ORMA_PROTO_ENUM_NAME_BYTES]; /* the next byte is the last one */
+	size_t size = 0, count = 0;
+
+	do {
+		open[count++] = (uint8_t)*packed++;
+		while (count > 0) {
+			uint8_t byte = open[--count];
+
+			if (byte < 128) {
+				buffer[size++] = (char)byte;
+				continue;
+			}
+			ORMA_ASSERT(count + 2 <= sizeof(open));
+			open[count++] = (uint8_t)pairs[2 * (byte - 128) + 1];
+			open[count++] = (uint8_t)pairs[2 * (byte - 128)];
+		}
+	} while (buffer[size - 1] != '\0');
+	return packed;
+}
+
+/* A walk through the names of an enum. */
+struct names {
+	const char *pairs, *at;
+};
+
+static struct names names_of(const struct orma_proto_enum_desc *desc)
+{
+	const char *at = desc->name + strlen(desc->name) + 1;
+
+	return desc->is_packed ? (struct names){at, at + (size_t)2 * ORMA_PROTO_PAIRS}
+			       : (struct names){NULL, at};
+}
+
+static const char *next_name(struct names *names, char *buffer)
+{
+	const char *name = names->at;
+
+	if (names->pairs) {
+		names->at = unpack(names->pairs, name, buffer);
+		return buffer;
+	}
+	names->at = name + strlen(name) + 1;
+	return name;
+}
+
+const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_t number,
+				 char buffer[ORMA_PROTO_ENUM_NAME_BYTES])
+{
+	struct names names = names_of(desc);
 
 	for (size_t i = 0; i < desc->value_count; i++) {
-		name += strlen(name) + 1;
+		const char *name = next_name(&names, buffer);
+
 		if (desc->numbers[i] == number)
 			return name;
 	}
@@ -61,11 +111,11 @@ const char *orma_proto_enum_name(const struct orma_proto_enum_desc *desc, int32_
 bool orma_proto_enum_find(const struct orma_proto_enum_desc *desc, struct orma_str name,
 			  int32_t *ret_number)
 {
-	const char *candidate = desc->name;
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+	struct names names = names_of(desc);
 
 	for (size_t i = 0; i < desc->value_count; i++) {
-		candidate += strlen(candidate) + 1;
-		if (orma_base_str_is(name, candidate)) {
+		if (orma_base_str_is(name, next_name(&names, buffer))) {
 			*ret_number = desc->numbers[i];
 			return true;
 		}

@@ -72,6 +72,7 @@ static int put_integer(struct orma_buf *out, enum orma_proto_kind kind, const vo
 static int put_value(struct orma_buf *out, const struct orma_proto_desc *desc,
 		     const struct orma_proto_field_desc *field, const void *at)
 {
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
 	const char *name;
 
 	switch (field->kind) {
@@ -87,7 +88,7 @@ static int put_value(struct orma_buf *out, const struct orma_proto_desc *desc,
 						  field->kind == ORMA_PROTO_KIND_STRING);
 	case ORMA_PROTO_KIND_ENUM:
 		name = orma_proto_enum_name(desc->types[field->type_idx].enumeration,
-					    *(const int32_t *)at);
+					    *(const int32_t *)at, buffer);
 		if (name)
 			return orma_base_buf_append_str(out, name);
 		break;

@@ -54,6 +54,11 @@ const char *pg_constant(struct pg_generator *generator, const void *owner, const
 /* The file's name without folders and ".proto". */
 const char *pg_stem(struct pg_generator *generator, const char *path);
 
+/* --- tables_pack.c: failures are noted in generator->output ------------------------------------ */
+
+/* Emits the names of an enum that has many, packed as codec.h says. False: it has few; nothing is emitted. */
+bool pg_emit_packed_names(struct pg_generator *generator, const struct orma_tool_proto_type *type);
+
 /* --- tables_header.c and tables_source.c: failures are noted in generator->output -------------- */
 
 /* <file>.pb.h: structs, field numbers, enums and accessors. */

@@ -22,16 +22,19 @@ static void emit_enum(struct pg_generator *generator, const struct orma_tool_pro
 {
 	const char *symbol = pg_symbol(generator, type);
 	size_t count = 0;
+	bool is_packed;
 
 	PG_PUT("\nstatic const int32_t %s_numbers[] = {", symbol);
 	for (const struct orma_tool_proto_value *value = type->values; value; value = value->next)
 		PG_PUT("%s%d", count++ > 0 ? ", " : "", value->number);
 	PG_PUT("};\nstatic const char %s_names[] = {\n\t\"%s\"", symbol, pg_local_name(type));
-	for (const struct orma_tool_proto_value *value = type->values; value; value = value->next)
+	is_packed = pg_emit_packed_names(generator, type);
+	for (const struct orma_tool_proto_value *value = type->values; value && !is_packed;
+	     value = value->next)
 		PG_PUT("\n\t\"\\0%.*s\"", (int)value->name.size, value->name.data);
 	PG_PUT("};\nconst struct orma_proto_enum_desc orma_pb_%s_enum = {%s_names, %s_numbers, "
-	       "%zu};\n",
-	       symbol, symbol, symbol, count);
+	       "%zu, %s};\n",
+	       symbol, symbol, symbol, count, is_packed ? "true" : "false");
 }
 
 /* The types of the fields, each once. Returns their number. */

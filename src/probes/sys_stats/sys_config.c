@@ -34,12 +34,14 @@ const char *orma_probes_sys_period_name(enum orma_probes_sys_group group)
 static void set_counters(struct orma_probes_sys_set *set, const char *field, const int32_t *ids,
 			 size_t count, const struct orma_proto_enum_desc *desc)
 {
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+
 	if (count == 0)
 		memset(set, 0xff, sizeof(*set));
 	for (size_t i = 0; i < count; i++) {
 		/* An unknown counter comes from a newer configuration, or is 0. */
 		if (ids[i] <= 0 || ids[i] >= ORMA_PROBES_SYS_COUNTERS_MAX ||
-		    !orma_proto_enum_name(desc, ids[i]))
+		    !orma_proto_enum_name(desc, ids[i], buffer))
 			orma_base_log(ORMA_LOG_WARNING, "linux.sys_stats: %s: %d is not a counter",
 				      field, ids[i]);
 		else

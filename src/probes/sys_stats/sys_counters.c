@@ -96,7 +96,8 @@ int orma_probes_sys_counters_init_meminfo(struct orma_probes_sys_counters *count
 /* VMSTAT_NR_FREE_PAGES is nr_free_pages. */
 static int add_vmstat(struct orma_probes_sys_counters *counters, int32_t id)
 {
-	const char *enum_name = orma_proto_enum_name(&orma_pb_vmstat_counters_enum, id);
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+	const char *enum_name = orma_proto_enum_name(&orma_pb_vmstat_counters_enum, id, buffer);
 	char *name = orma_base_arena_strdup(&counters->arena,
 					    orma_base_str(enum_name + strlen("VMSTAT_")));
 	if (!name)

@@ -14,7 +14,7 @@ static const char android_log_id_names[] = {
 	"\0LID_STATS"
 	"\0LID_SECURITY"
 	"\0LID_KERNEL"};
-const struct orma_proto_enum_desc orma_pb_android_log_id_enum = {android_log_id_names, android_log_id_numbers, 8};
+const struct orma_proto_enum_desc orma_pb_android_log_id_enum = {android_log_id_names, android_log_id_numbers, 8, false};
 
 static const int32_t android_log_priority_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const char android_log_priority_names[] = {
@@ -27,4 +27,4 @@ static const char android_log_priority_names[] = {
 	"\0PRIO_WARN"
 	"\0PRIO_ERROR"
 	"\0PRIO_FATAL"};
-const struct orma_proto_enum_desc orma_pb_android_log_priority_enum = {android_log_priority_names, android_log_priority_numbers, 8};
+const struct orma_proto_enum_desc orma_pb_android_log_priority_enum = {android_log_priority_names, android_log_priority_numbers, 8, false};

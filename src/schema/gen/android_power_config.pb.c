@@ -12,7 +12,7 @@ static const char android_power_config_battery_counters_names[] = {
 	"\0BATTERY_COUNTER_CURRENT"
 	"\0BATTERY_COUNTER_CURRENT_AVG"
 	"\0BATTERY_COUNTER_VOLTAGE"};
-const struct orma_proto_enum_desc orma_pb_android_power_config_battery_counters_enum = {android_power_config_battery_counters_names, android_power_config_battery_counters_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_android_power_config_battery_counters_enum = {android_power_config_battery_counters_names, android_power_config_battery_counters_numbers, 6, false};
 
 static const union orma_proto_type android_power_config_types[] = {
 	{.enumeration = &orma_pb_android_power_config_battery_counters_enum},

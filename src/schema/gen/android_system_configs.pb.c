@@ -13,14 +13,14 @@ static const char proto_log_level_names[] = {
 	"\0PROTOLOG_LEVEL_WARN"
 	"\0PROTOLOG_LEVEL_ERROR"
 	"\0PROTOLOG_LEVEL_WTF"};
-const struct orma_proto_enum_desc orma_pb_proto_log_level_enum = {proto_log_level_names, proto_log_level_numbers, 7};
+const struct orma_proto_enum_desc orma_pb_proto_log_level_enum = {proto_log_level_names, proto_log_level_numbers, 7, false};
 
 static const int32_t android_input_event_config_trace_mode_numbers[] = {0, 1};
 static const char android_input_event_config_trace_mode_names[] = {
 	"AndroidInputEventConfig.TraceMode"
 	"\0TRACE_MODE_TRACE_ALL"
 	"\0TRACE_MODE_USE_RULES"};
-const struct orma_proto_enum_desc orma_pb_android_input_event_config_trace_mode_enum = {android_input_event_config_trace_mode_names, android_input_event_config_trace_mode_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_android_input_event_config_trace_mode_enum = {android_input_event_config_trace_mode_names, android_input_event_config_trace_mode_numbers, 2, false};
 
 static const int32_t android_input_event_config_trace_level_numbers[] = {0, 1, 2};
 static const char android_input_event_config_trace_level_names[] = {
@@ -28,7 +28,7 @@ static const char android_input_event_config_trace_level_names[] = {
 	"\0TRACE_LEVEL_NONE"
 	"\0TRACE_LEVEL_REDACTED"
 	"\0TRACE_LEVEL_COMPLETE"};
-const struct orma_proto_enum_desc orma_pb_android_input_event_config_trace_level_enum = {android_input_event_config_trace_level_names, android_input_event_config_trace_level_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_android_input_event_config_trace_level_enum = {android_input_event_config_trace_level_names, android_input_event_config_trace_level_numbers, 3, false};
 
 static const int32_t display_video_config_format_numbers[] = {0, 1, 2};
 static const char display_video_config_format_names[] = {
@@ -36,7 +36,7 @@ static const char display_video_config_format_names[] = {
 	"\0FORMAT_UNSPECIFIED"
 	"\0FORMAT_H264"
 	"\0FORMAT_HEVC"};
-const struct orma_proto_enum_desc orma_pb_display_video_config_format_enum = {display_video_config_format_names, display_video_config_format_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_display_video_config_format_enum = {display_video_config_format_names, display_video_config_format_numbers, 3, false};
 
 static const int32_t pixel_modem_config_event_group_numbers[] = {0, 1, 2};
 static const char pixel_modem_config_event_group_names[] = {
@@ -44,14 +44,14 @@ static const char pixel_modem_config_event_group_names[] = {
 	"\0EVENT_GROUP_UNKNOWN"
 	"\0EVENT_GROUP_LOW_BANDWIDTH"
 	"\0EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH"};
-const struct orma_proto_enum_desc orma_pb_pixel_modem_config_event_group_enum = {pixel_modem_config_event_group_names, pixel_modem_config_event_group_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_pixel_modem_config_event_group_enum = {pixel_modem_config_event_group_names, pixel_modem_config_event_group_numbers, 3, false};
 
 static const int32_t proto_log_config_tracing_mode_numbers[] = {0, 1};
 static const char proto_log_config_tracing_mode_names[] = {
 	"ProtoLogConfig.TracingMode"
 	"\0DEFAULT"
 	"\0ENABLE_ALL"};
-const struct orma_proto_enum_desc orma_pb_proto_log_config_tracing_mode_enum = {proto_log_config_tracing_mode_names, proto_log_config_tracing_mode_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_proto_log_config_tracing_mode_enum = {proto_log_config_tracing_mode_names, proto_log_config_tracing_mode_numbers, 2, false};
 
 static const int32_t surface_flinger_layers_config_mode_numbers[] = {0, 1, 2, 3, 4, 5};
 static const char surface_flinger_layers_config_mode_names[] = {
@@ -62,7 +62,7 @@ static const char surface_flinger_layers_config_mode_names[] = {
 	"\0MODE_DUMP"
 	"\0MODE_GENERATED_BUGREPORT_ONLY"
 	"\0MODE_PROTOVM"};
-const struct orma_proto_enum_desc orma_pb_surface_flinger_layers_config_mode_enum = {surface_flinger_layers_config_mode_names, surface_flinger_layers_config_mode_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_surface_flinger_layers_config_mode_enum = {surface_flinger_layers_config_mode_names, surface_flinger_layers_config_mode_numbers, 6, false};
 
 static const int32_t surface_flinger_layers_config_trace_flag_numbers[] = {0, 2, 4, 8, 16, 32, 64, 14};
 static const char surface_flinger_layers_config_trace_flag_names[] = {
@@ -75,7 +75,7 @@ static const char surface_flinger_layers_config_trace_flag_names[] = {
 	"\0TRACE_FLAG_BUFFERS"
 	"\0TRACE_FLAG_VIRTUAL_DISPLAYS"
 	"\0TRACE_FLAG_ALL"};
-const struct orma_proto_enum_desc orma_pb_surface_flinger_layers_config_trace_flag_enum = {surface_flinger_layers_config_trace_flag_names, surface_flinger_layers_config_trace_flag_numbers, 8};
+const struct orma_proto_enum_desc orma_pb_surface_flinger_layers_config_trace_flag_enum = {surface_flinger_layers_config_trace_flag_names, surface_flinger_layers_config_trace_flag_numbers, 8, false};
 
 static const int32_t surface_flinger_transactions_config_mode_numbers[] = {0, 1, 2};
 static const char surface_flinger_transactions_config_mode_names[] = {
@@ -83,7 +83,7 @@ static const char surface_flinger_transactions_config_mode_names[] = {
 	"\0MODE_UNSPECIFIED"
 	"\0MODE_CONTINUOUS"
 	"\0MODE_ACTIVE"};
-const struct orma_proto_enum_desc orma_pb_surface_flinger_transactions_config_mode_enum = {surface_flinger_transactions_config_mode_names, surface_flinger_transactions_config_mode_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_surface_flinger_transactions_config_mode_enum = {surface_flinger_transactions_config_mode_names, surface_flinger_transactions_config_mode_numbers, 3, false};
 
 static const int32_t window_manager_config_log_frequency_numbers[] = {0, 1, 2, 3};
 static const char window_manager_config_log_frequency_names[] = {
@@ -92,7 +92,7 @@ static const char window_manager_config_log_frequency_names[] = {
 	"\0LOG_FREQUENCY_FRAME"
 	"\0LOG_FREQUENCY_TRANSACTION"
 	"\0LOG_FREQUENCY_SINGLE_DUMP"};
-const struct orma_proto_enum_desc orma_pb_window_manager_config_log_frequency_enum = {window_manager_config_log_frequency_names, window_manager_config_log_frequency_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_window_manager_config_log_frequency_enum = {window_manager_config_log_frequency_names, window_manager_config_log_frequency_numbers, 4, false};
 
 static const int32_t window_manager_config_log_level_numbers[] = {0, 1, 2, 3};
 static const char window_manager_config_log_level_names[] = {
@@ -101,7 +101,7 @@ static const char window_manager_config_log_level_names[] = {
 	"\0LOG_LEVEL_VERBOSE"
 	"\0LOG_LEVEL_DEBUG"
 	"\0LOG_LEVEL_CRITICAL"};
-const struct orma_proto_enum_desc orma_pb_window_manager_config_log_level_enum = {window_manager_config_log_level_names, window_manager_config_log_level_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_window_manager_config_log_level_enum = {window_manager_config_log_level_names, window_manager_config_log_level_numbers, 4, false};
 
 static const int32_t window_manager_config_log_mode_numbers[] = {0, 1, 2};
 static const char window_manager_config_log_mode_names[] = {
@@ -109,7 +109,7 @@ static const char window_manager_config_log_mode_names[] = {
 	"\0LOG_MODE_UNSPECIFIED"
 	"\0LOG_MODE_FULL_STATE"
 	"\0LOG_MODE_INCREMENTAL"};
-const struct orma_proto_enum_desc orma_pb_window_manager_config_log_mode_enum = {window_manager_config_log_mode_names, window_manager_config_log_mode_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_window_manager_config_log_mode_enum = {window_manager_config_log_mode_names, window_manager_config_log_mode_numbers, 3, false};
 
 static const struct orma_proto_field_desc android_aflags_config_fields[] = {
 	{1, 0, 20, offsetof(struct orma_pb_android_aflags_config, poll_ms), 0, 0, ORMA_PROTO_KIND_UINT32, 0},

@@ -17,4 +17,4 @@ static const char builtin_clock_names[] = {
 	"\0BUILTIN_CLOCK_PERF"
 	"\0BUILTIN_CLOCK_TRACE_FILE"
 	"\0BUILTIN_CLOCK_MAX_ID"};
-const struct orma_proto_enum_desc orma_pb_builtin_clock_enum = {builtin_clock_names, builtin_clock_numbers, 11};
+const struct orma_proto_enum_desc orma_pb_builtin_clock_enum = {builtin_clock_names, builtin_clock_numbers, 11, false};

@@ -12,7 +12,7 @@ static const char cgroup_stats_config_counters_names[] = {
 	"\0IO"
 	"\0PIDS"
 	"\0PRESSURE"};
-const struct orma_proto_enum_desc orma_pb_cgroup_stats_config_counters_enum = {cgroup_stats_config_counters_names, cgroup_stats_config_counters_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_cgroup_stats_config_counters_enum = {cgroup_stats_config_counters_names, cgroup_stats_config_counters_numbers, 6, false};
 
 static const union orma_proto_type cgroup_stats_config_types[] = {
 	{.enumeration = &orma_pb_cgroup_stats_config_counters_enum},

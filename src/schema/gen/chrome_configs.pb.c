@@ -9,7 +9,7 @@ static const char chrome_config_client_priority_names[] = {
 	"\0UNKNOWN"
 	"\0BACKGROUND"
 	"\0USER_INITIATED"};
-const struct orma_proto_enum_desc orma_pb_chrome_config_client_priority_enum = {chrome_config_client_priority_names, chrome_config_client_priority_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_chrome_config_client_priority_enum = {chrome_config_client_priority_names, chrome_config_client_priority_numbers, 3, false};
 
 static const union orma_proto_type chrome_config_types[] = {
 	{.enumeration = &orma_pb_chrome_config_client_priority_enum},

@@ -14,7 +14,7 @@ static const char clock_snapshot_clock_builtin_clocks_names[] = {
 	"\0MONOTONIC_RAW"
 	"\0BOOTTIME"
 	"\0BUILTIN_CLOCK_MAX_ID"};
-const struct orma_proto_enum_desc orma_pb_clock_snapshot_clock_builtin_clocks_enum = {clock_snapshot_clock_builtin_clocks_names, clock_snapshot_clock_builtin_clocks_numbers, 8};
+const struct orma_proto_enum_desc orma_pb_clock_snapshot_clock_builtin_clocks_enum = {clock_snapshot_clock_builtin_clocks_names, clock_snapshot_clock_builtin_clocks_numbers, 8, false};
 
 static const union orma_proto_type clock_snapshot_types[] = {
 	{.message = &orma_pb_clock_snapshot_clock_desc},

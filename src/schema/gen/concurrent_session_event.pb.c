@@ -12,7 +12,7 @@ static const char concurrent_session_event_state_names[] = {
 	"\0STATE_STARTED"
 	"\0STATE_DISABLING_WAITING_STOP_ACKS"
 	"\0STATE_CLONED_READ_ONLY"};
-const struct orma_proto_enum_desc orma_pb_concurrent_session_event_state_enum = {concurrent_session_event_state_names, concurrent_session_event_state_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_concurrent_session_event_state_enum = {concurrent_session_event_state_names, concurrent_session_event_state_numbers, 6, false};
 
 static const union orma_proto_type concurrent_session_event_types[] = {
 	{.enumeration = &orma_pb_concurrent_session_event_state_enum},

@@ -9,7 +9,7 @@ static const char counter_descriptor_builtin_counter_type_names[] = {
 	"\0COUNTER_UNSPECIFIED"
 	"\0COUNTER_THREAD_TIME_NS"
 	"\0COUNTER_THREAD_INSTRUCTION_COUNT"};
-const struct orma_proto_enum_desc orma_pb_counter_descriptor_builtin_counter_type_enum = {counter_descriptor_builtin_counter_type_names, counter_descriptor_builtin_counter_type_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_counter_descriptor_builtin_counter_type_enum = {counter_descriptor_builtin_counter_type_names, counter_descriptor_builtin_counter_type_numbers, 3, false};
 
 static const int32_t counter_descriptor_unit_numbers[] = {0, 1, 2, 3};
 static const char counter_descriptor_unit_names[] = {
@@ -18,7 +18,7 @@ static const char counter_descriptor_unit_names[] = {
 	"\0UNIT_TIME_NS"
 	"\0UNIT_COUNT"
 	"\0UNIT_SIZE_BYTES"};
-const struct orma_proto_enum_desc orma_pb_counter_descriptor_unit_enum = {counter_descriptor_unit_names, counter_descriptor_unit_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_counter_descriptor_unit_enum = {counter_descriptor_unit_names, counter_descriptor_unit_numbers, 4, false};
 
 static const union orma_proto_type counter_descriptor_types[] = {
 	{.enumeration = &orma_pb_counter_descriptor_builtin_counter_type_enum},

@@ -8,7 +8,7 @@ static const char data_source_config_session_initiator_names[] = {
 	"DataSourceConfig.SessionInitiator"
 	"\0SESSION_INITIATOR_UNSPECIFIED"
 	"\0SESSION_INITIATOR_TRUSTED_SYSTEM"};
-const struct orma_proto_enum_desc orma_pb_data_source_config_session_initiator_enum = {data_source_config_session_initiator_names, data_source_config_session_initiator_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_data_source_config_session_initiator_enum = {data_source_config_session_initiator_names, data_source_config_session_initiator_numbers, 2, false};
 
 static const int32_t data_source_config_buffer_exhausted_policy_numbers[] = {0, 1, 2, 3};
 static const char data_source_config_buffer_exhausted_policy_names[] = {
@@ -17,7 +17,7 @@ static const char data_source_config_buffer_exhausted_policy_names[] = {
 	"\0BUFFER_EXHAUSTED_DROP"
 	"\0BUFFER_EXHAUSTED_STALL_THEN_ABORT"
 	"\0BUFFER_EXHAUSTED_STALL_THEN_DROP"};
-const struct orma_proto_enum_desc orma_pb_data_source_config_buffer_exhausted_policy_enum = {data_source_config_buffer_exhausted_policy_names, data_source_config_buffer_exhausted_policy_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_data_source_config_buffer_exhausted_policy_enum = {data_source_config_buffer_exhausted_policy_names, data_source_config_buffer_exhausted_policy_numbers, 4, false};
 
 static const union orma_proto_type data_source_config_types[] = {
 	{.enumeration = &orma_pb_data_source_config_session_initiator_enum},

@@ -9,7 +9,7 @@ static const char debug_annotation_nested_value_nested_type_names[] = {
 	"\0UNSPECIFIED"
 	"\0DICT"
 	"\0ARRAY"};
-const struct orma_proto_enum_desc orma_pb_debug_annotation_nested_value_nested_type_enum = {debug_annotation_nested_value_nested_type_names, debug_annotation_nested_value_nested_type_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_debug_annotation_nested_value_nested_type_enum = {debug_annotation_nested_value_nested_type_names, debug_annotation_nested_value_nested_type_numbers, 3, false};
 
 static const union orma_proto_type debug_annotation_types[] = {
 	{.message = &orma_pb_debug_annotation_nested_value_desc},

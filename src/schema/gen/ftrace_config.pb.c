@@ -9,7 +9,7 @@ static const char ftrace_config_ksyms_mem_policy_names[] = {
 	"\0KSYMS_UNSPECIFIED"
 	"\0KSYMS_CLEANUP_ON_STOP"
 	"\0KSYMS_RETAIN"};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_ksyms_mem_policy_enum = {ftrace_config_ksyms_mem_policy_names, ftrace_config_ksyms_mem_policy_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_ksyms_mem_policy_enum = {ftrace_config_ksyms_mem_policy_names, ftrace_config_ksyms_mem_policy_numbers, 3, false};
 
 static const int32_t ftrace_config_kprobe_event_kprobe_type_numbers[] = {0, 1, 2, 3};
 static const char ftrace_config_kprobe_event_kprobe_type_names[] = {
@@ -18,7 +18,7 @@ static const char ftrace_config_kprobe_event_kprobe_type_names[] = {
 	"\0KPROBE_TYPE_KPROBE"
 	"\0KPROBE_TYPE_KRETPROBE"
 	"\0KPROBE_TYPE_BOTH"};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_kprobe_event_kprobe_type_enum = {ftrace_config_kprobe_event_kprobe_type_names, ftrace_config_kprobe_event_kprobe_type_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_kprobe_event_kprobe_type_enum = {ftrace_config_kprobe_event_kprobe_type_names, ftrace_config_kprobe_event_kprobe_type_numbers, 4, false};
 
 static const int32_t ftrace_config_tracefs_option_state_numbers[] = {0, 1, 2};
 static const char ftrace_config_tracefs_option_state_names[] = {
@@ -26,7 +26,7 @@ static const char ftrace_config_tracefs_option_state_names[] = {
 	"\0STATE_UNKNOWN"
 	"\0STATE_ENABLED"
 	"\0STATE_DISABLED"};
-const struct orma_proto_enum_desc orma_pb_ftrace_config_tracefs_option_state_enum = {ftrace_config_tracefs_option_state_names, ftrace_config_tracefs_option_state_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_ftrace_config_tracefs_option_state_enum = {ftrace_config_tracefs_option_state_names, ftrace_config_tracefs_option_state_numbers, 3, false};
 
 static const union orma_proto_type ftrace_config_types[] = {
 	{.message = &orma_pb_ftrace_config_compact_sched_config_desc},

@@ -11,7 +11,7 @@ static const char ftrace_clock_names[] = {
 	"\0FTRACE_CLOCK_GLOBAL"
 	"\0FTRACE_CLOCK_LOCAL"
 	"\0FTRACE_CLOCK_MONO_RAW"};
-const struct orma_proto_enum_desc orma_pb_ftrace_clock_enum = {ftrace_clock_names, ftrace_clock_numbers, 5};
+const struct orma_proto_enum_desc orma_pb_ftrace_clock_enum = {ftrace_clock_names, ftrace_clock_numbers, 5, false};
 
 static const union orma_proto_type ftrace_event_bundle_types[] = {
 	{.message = &orma_pb_ftrace_event_desc},

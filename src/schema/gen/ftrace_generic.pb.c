@@ -10,7 +10,7 @@ static const char kprobe_event_kprobe_type_names[] = {
 	"\0KPROBE_TYPE_BEGIN"
 	"\0KPROBE_TYPE_END"
 	"\0KPROBE_TYPE_INSTANT"};
-const struct orma_proto_enum_desc orma_pb_kprobe_event_kprobe_type_enum = {kprobe_event_kprobe_type_names, kprobe_event_kprobe_type_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_kprobe_event_kprobe_type_enum = {kprobe_event_kprobe_type_names, kprobe_event_kprobe_type_numbers, 4, false};
 
 static const union orma_proto_type generic_ftrace_event_types[] = {
 	{.message = &orma_pb_generic_ftrace_event_field_desc},

@@ -24,7 +24,7 @@ static const char ftrace_parse_status_names[] = {
 	"\0FTRACE_STATUS_ABI_END_OVERFLOW"
 	"\0FTRACE_STATUS_SHORT_COMPACT_EVENT"
 	"\0FTRACE_STATUS_INVALID_EVENT"};
-const struct orma_proto_enum_desc orma_pb_ftrace_parse_status_enum = {ftrace_parse_status_names, ftrace_parse_status_numbers, 18};
+const struct orma_proto_enum_desc orma_pb_ftrace_parse_status_enum = {ftrace_parse_status_names, ftrace_parse_status_numbers, 18, false};
 
 static const int32_t ftrace_stats_phase_numbers[] = {0, 1, 2};
 static const char ftrace_stats_phase_names[] = {
@@ -32,7 +32,7 @@ static const char ftrace_stats_phase_names[] = {
 	"\0UNSPECIFIED"
 	"\0START_OF_TRACE"
 	"\0END_OF_TRACE"};
-const struct orma_proto_enum_desc orma_pb_ftrace_stats_phase_enum = {ftrace_stats_phase_names, ftrace_stats_phase_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_ftrace_stats_phase_enum = {ftrace_stats_phase_names, ftrace_stats_phase_numbers, 3, false};
 
 static const union orma_proto_type ftrace_stats_types[] = {
 	{.enumeration = &orma_pb_ftrace_stats_phase_enum},

@@ -9,7 +9,7 @@ static const char inode_file_map_entry_type_names[] = {
 	"\0UNKNOWN"
 	"\0FILE"
 	"\0DIRECTORY"};
-const struct orma_proto_enum_desc orma_pb_inode_file_map_entry_type_enum = {inode_file_map_entry_type_names, inode_file_map_entry_type_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_inode_file_map_entry_type_enum = {inode_file_map_entry_type_names, inode_file_map_entry_type_numbers, 3, false};
 
 static const union orma_proto_type inode_file_map_types[] = {
 	{.message = &orma_pb_inode_file_map_entry_desc},

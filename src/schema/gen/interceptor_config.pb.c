@@ -9,7 +9,7 @@ static const char console_config_output_names[] = {
 	"\0OUTPUT_UNSPECIFIED"
 	"\0OUTPUT_STDOUT"
 	"\0OUTPUT_STDERR"};
-const struct orma_proto_enum_desc orma_pb_console_config_output_enum = {console_config_output_names, console_config_output_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_console_config_output_enum = {console_config_output_names, console_config_output_numbers, 3, false};
 
 static const union orma_proto_type interceptor_config_types[] = {
 	{.message = &orma_pb_console_config_desc},

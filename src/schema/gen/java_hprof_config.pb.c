@@ -19,7 +19,7 @@ static const char smaps_config_vma_field_names[] = {
 	"\0VMA_FIELD_PSS"
 	"\0VMA_FIELD_PSS_DIRTY"
 	"\0VMA_FIELD_SWAP_PSS"};
-const struct orma_proto_enum_desc orma_pb_smaps_config_vma_field_enum = {smaps_config_vma_field_names, smaps_config_vma_field_numbers, 13};
+const struct orma_proto_enum_desc orma_pb_smaps_config_vma_field_enum = {smaps_config_vma_field_names, smaps_config_vma_field_numbers, 13, false};
 
 static const int32_t redaction_rule_match_mode_numbers[] = {0, 1, 2, 3};
 static const char redaction_rule_match_mode_names[] = {
@@ -28,7 +28,7 @@ static const char redaction_rule_match_mode_names[] = {
 	"\0MATCH_MODE_PREFIX"
 	"\0MATCH_MODE_GLOB_PATH"
 	"\0MATCH_MODE_GLOB_STRING"};
-const struct orma_proto_enum_desc orma_pb_redaction_rule_match_mode_enum = {redaction_rule_match_mode_names, redaction_rule_match_mode_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_redaction_rule_match_mode_enum = {redaction_rule_match_mode_names, redaction_rule_match_mode_numbers, 4, false};
 
 static const union orma_proto_type java_hprof_config_types[] = {
 	{.message = &orma_pb_java_hprof_config_continuous_dump_config_desc},

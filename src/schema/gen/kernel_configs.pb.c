@@ -8,7 +8,7 @@ static const char etw_config_kernel_flag_names[] = {
 	"EtwConfig.KernelFlag"
 	"\0CSWITCH"
 	"\0DISPATCHER"};
-const struct orma_proto_enum_desc orma_pb_etw_config_kernel_flag_enum = {etw_config_kernel_flag_names, etw_config_kernel_flag_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_etw_config_kernel_flag_enum = {etw_config_kernel_flag_names, etw_config_kernel_flag_numbers, 2, false};
 
 static const union orma_proto_type etw_config_types[] = {
 	{.enumeration = &orma_pb_etw_config_kernel_flag_enum},

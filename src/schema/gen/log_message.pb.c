@@ -14,7 +14,7 @@ static const char log_message_priority_names[] = {
 	"\0PRIO_WARN"
 	"\0PRIO_ERROR"
 	"\0PRIO_FATAL"};
-const struct orma_proto_enum_desc orma_pb_log_message_priority_enum = {log_message_priority_names, log_message_priority_numbers, 8};
+const struct orma_proto_enum_desc orma_pb_log_message_priority_enum = {log_message_priority_names, log_message_priority_numbers, 8, false};
 
 static const union orma_proto_type log_message_types[] = {
 	{.enumeration = &orma_pb_log_message_priority_enum},

@@ -10,14 +10,14 @@ static const char observable_events_type_names[] = {
 	"\0TYPE_DATA_SOURCES_INSTANCES"
 	"\0TYPE_ALL_DATA_SOURCES_STARTED"
 	"\0TYPE_CLONE_TRIGGER_HIT"};
-const struct orma_proto_enum_desc orma_pb_observable_events_type_enum = {observable_events_type_names, observable_events_type_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_observable_events_type_enum = {observable_events_type_names, observable_events_type_numbers, 4, false};
 
 static const int32_t observable_events_data_source_instance_state_numbers[] = {1, 2};
 static const char observable_events_data_source_instance_state_names[] = {
 	"ObservableEvents.DataSourceInstanceState"
 	"\0DATA_SOURCE_INSTANCE_STATE_STOPPED"
 	"\0DATA_SOURCE_INSTANCE_STATE_STARTED"};
-const struct orma_proto_enum_desc orma_pb_observable_events_data_source_instance_state_enum = {observable_events_data_source_instance_state_names, observable_events_data_source_instance_state_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_observable_events_data_source_instance_state_enum = {observable_events_data_source_instance_state_names, observable_events_data_source_instance_state_numbers, 2, false};
 
 static const union orma_proto_type observable_events_types[] = {
 	{.message = &orma_pb_observable_events_data_source_instance_state_change_desc},

@@ -11,7 +11,7 @@ static const char perf_event_config_unwind_mode_names[] = {
 	"\0UNWIND_DWARF"
 	"\0UNWIND_FRAME_POINTER"
 	"\0UNWIND_KERNEL_FRAME_POINTER"};
-const struct orma_proto_enum_desc orma_pb_perf_event_config_unwind_mode_enum = {perf_event_config_unwind_mode_names, perf_event_config_unwind_mode_numbers, 5};
+const struct orma_proto_enum_desc orma_pb_perf_event_config_unwind_mode_enum = {perf_event_config_unwind_mode_names, perf_event_config_unwind_mode_numbers, 5, false};
 
 static const union orma_proto_type perf_event_config_types[] = {
 	{.message = &orma_pb_perf_events_timebase_desc},

@@ -27,7 +27,7 @@ static const char perf_events_counter_names[] = {
 	"\0HW_STALLED_CYCLES_BACKEND"
 	"\0HW_REF_CPU_CYCLES"
 	"\0SW_DUMMY"};
-const struct orma_proto_enum_desc orma_pb_perf_events_counter_enum = {perf_events_counter_names, perf_events_counter_numbers, 21};
+const struct orma_proto_enum_desc orma_pb_perf_events_counter_enum = {perf_events_counter_names, perf_events_counter_numbers, 21, false};
 
 static const int32_t perf_events_perf_clock_numbers[] = {0, 1, 2, 3, 4};
 static const char perf_events_perf_clock_names[] = {
@@ -37,7 +37,7 @@ static const char perf_events_perf_clock_names[] = {
 	"\0PERF_CLOCK_MONOTONIC"
 	"\0PERF_CLOCK_MONOTONIC_RAW"
 	"\0PERF_CLOCK_BOOTTIME"};
-const struct orma_proto_enum_desc orma_pb_perf_events_perf_clock_enum = {perf_events_perf_clock_names, perf_events_perf_clock_numbers, 5};
+const struct orma_proto_enum_desc orma_pb_perf_events_perf_clock_enum = {perf_events_perf_clock_names, perf_events_perf_clock_numbers, 5, false};
 
 static const int32_t perf_events_event_modifier_numbers[] = {0, 1, 2, 3};
 static const char perf_events_event_modifier_names[] = {
@@ -46,7 +46,7 @@ static const char perf_events_event_modifier_names[] = {
 	"\0EVENT_MODIFIER_COUNT_USERSPACE"
 	"\0EVENT_MODIFIER_COUNT_KERNEL"
 	"\0EVENT_MODIFIER_COUNT_HYPERVISOR"};
-const struct orma_proto_enum_desc orma_pb_perf_events_event_modifier_enum = {perf_events_event_modifier_names, perf_events_event_modifier_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_perf_events_event_modifier_enum = {perf_events_event_modifier_names, perf_events_event_modifier_numbers, 4, false};
 
 static const char perf_events_names[] = {
 	"PerfEvents"};

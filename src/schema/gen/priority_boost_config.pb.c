@@ -9,7 +9,7 @@ static const char priority_boost_config_boost_policy_names[] = {
 	"\0POLICY_UNSPECIFIED"
 	"\0POLICY_SCHED_OTHER"
 	"\0POLICY_SCHED_FIFO"};
-const struct orma_proto_enum_desc orma_pb_priority_boost_config_boost_policy_enum = {priority_boost_config_boost_policy_names, priority_boost_config_boost_policy_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_priority_boost_config_boost_policy_enum = {priority_boost_config_boost_policy_names, priority_boost_config_boost_policy_numbers, 3, false};
 
 static const union orma_proto_type priority_boost_config_types[] = {
 	{.enumeration = &orma_pb_priority_boost_config_boost_policy_enum},

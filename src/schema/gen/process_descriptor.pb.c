@@ -15,7 +15,7 @@ static const char process_descriptor_chrome_process_type_names[] = {
 	"\0PROCESS_GPU"
 	"\0PROCESS_PPAPI_PLUGIN"
 	"\0PROCESS_PPAPI_BROKER"};
-const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_process_type_enum = {process_descriptor_chrome_process_type_names, process_descriptor_chrome_process_type_numbers, 9};
+const struct orma_proto_enum_desc orma_pb_process_descriptor_chrome_process_type_enum = {process_descriptor_chrome_process_type_names, process_descriptor_chrome_process_type_numbers, 9, false};
 
 static const union orma_proto_type process_descriptor_types[] = {
 	{.enumeration = &orma_pb_process_descriptor_chrome_process_type_enum},

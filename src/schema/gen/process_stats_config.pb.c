@@ -9,7 +9,7 @@ static const char process_stats_config_quirks_names[] = {
 	"\0QUIRKS_UNSPECIFIED"
 	"\0DISABLE_INITIAL_DUMP"
 	"\0DISABLE_ON_DEMAND"};
-const struct orma_proto_enum_desc orma_pb_process_stats_config_quirks_enum = {process_stats_config_quirks_names, process_stats_config_quirks_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_process_stats_config_quirks_enum = {process_stats_config_quirks_names, process_stats_config_quirks_numbers, 3, false};
 
 static const union orma_proto_type process_stats_config_types[] = {
 	{.enumeration = &orma_pb_process_stats_config_quirks_enum},

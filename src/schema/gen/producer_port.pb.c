@@ -9,7 +9,7 @@ static const char initialize_connection_request_producer_smb_scraping_mode_names
 	"\0SMB_SCRAPING_UNSPECIFIED"
 	"\0SMB_SCRAPING_ENABLED"
 	"\0SMB_SCRAPING_DISABLED"};
-const struct orma_proto_enum_desc orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum = {initialize_connection_request_producer_smb_scraping_mode_names, initialize_connection_request_producer_smb_scraping_mode_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum = {initialize_connection_request_producer_smb_scraping_mode_names, initialize_connection_request_producer_smb_scraping_mode_numbers, 3, false};
 
 static const union orma_proto_type initialize_connection_request_types[] = {
 	{.enumeration = &orma_pb_initialize_connection_request_producer_smb_scraping_mode_enum},

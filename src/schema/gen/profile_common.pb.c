@@ -13,7 +13,7 @@ static const char frame_kind_names[] = {
 	"\0KIND_JIT"
 	"\0KIND_GC"
 	"\0KIND_RUNTIME"};
-const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {frame_kind_names, frame_kind_numbers, 7};
+const struct orma_proto_enum_desc orma_pb_frame_kind_enum = {frame_kind_names, frame_kind_numbers, 7, false};
 
 static const struct orma_proto_field_desc interned_string_fields[] = {
 	{1, 0, 15, offsetof(struct orma_pb_interned_string, iid), 0, 0, ORMA_PROTO_KIND_UINT64, 0},

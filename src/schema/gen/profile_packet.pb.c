@@ -12,7 +12,7 @@ static const char profiling_cpu_mode_names[] = {
 	"\0MODE_HYPERVISOR"
 	"\0MODE_GUEST_KERNEL"
 	"\0MODE_GUEST_USER"};
-const struct orma_proto_enum_desc orma_pb_profiling_cpu_mode_enum = {profiling_cpu_mode_names, profiling_cpu_mode_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_profiling_cpu_mode_enum = {profiling_cpu_mode_names, profiling_cpu_mode_numbers, 6, false};
 
 static const int32_t profiling_stack_unwind_error_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const char profiling_stack_unwind_error_names[] = {
@@ -33,7 +33,7 @@ static const char profiling_stack_unwind_error_names[] = {
 	"\0UNWIND_ERROR_MAPS_PARSE"
 	"\0UNWIND_ERROR_INVALID_PARAMETER"
 	"\0UNWIND_ERROR_PTRACE_CALL"};
-const struct orma_proto_enum_desc orma_pb_profiling_stack_unwind_error_enum = {profiling_stack_unwind_error_names, profiling_stack_unwind_error_numbers, 16};
+const struct orma_proto_enum_desc orma_pb_profiling_stack_unwind_error_enum = {profiling_stack_unwind_error_names, profiling_stack_unwind_error_numbers, 16, false};
 
 static const int32_t perf_sample_sample_skip_reason_numbers[] = {0, 1, 2, 3, 4};
 static const char perf_sample_sample_skip_reason_names[] = {
@@ -43,7 +43,7 @@ static const char perf_sample_sample_skip_reason_names[] = {
 	"\0PROFILER_SKIP_UNWIND_STAGE"
 	"\0PROFILER_SKIP_UNWIND_ENQUEUE"
 	"\0PROFILER_SKIP_NOT_IN_SCOPE"};
-const struct orma_proto_enum_desc orma_pb_perf_sample_sample_skip_reason_enum = {perf_sample_sample_skip_reason_names, perf_sample_sample_skip_reason_numbers, 5};
+const struct orma_proto_enum_desc orma_pb_perf_sample_sample_skip_reason_enum = {perf_sample_sample_skip_reason_names, perf_sample_sample_skip_reason_numbers, 5, false};
 
 static const int32_t profile_packet_process_heap_samples_client_error_numbers[] = {0, 1, 2};
 static const char profile_packet_process_heap_samples_client_error_names[] = {
@@ -51,14 +51,14 @@ static const char profile_packet_process_heap_samples_client_error_names[] = {
 	"\0CLIENT_ERROR_NONE"
 	"\0CLIENT_ERROR_HIT_TIMEOUT"
 	"\0CLIENT_ERROR_INVALID_STACK_BOUNDS"};
-const struct orma_proto_enum_desc orma_pb_profile_packet_process_heap_samples_client_error_enum = {profile_packet_process_heap_samples_client_error_names, profile_packet_process_heap_samples_client_error_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_profile_packet_process_heap_samples_client_error_enum = {profile_packet_process_heap_samples_client_error_names, profile_packet_process_heap_samples_client_error_numbers, 3, false};
 
 static const int32_t perf_sample_producer_event_data_source_stop_reason_numbers[] = {0, 1};
 static const char perf_sample_producer_event_data_source_stop_reason_names[] = {
 	"PerfSample.ProducerEvent.DataSourceStopReason"
 	"\0PROFILER_STOP_UNKNOWN"
 	"\0PROFILER_STOP_GUARDRAIL"};
-const struct orma_proto_enum_desc orma_pb_perf_sample_producer_event_data_source_stop_reason_enum = {perf_sample_producer_event_data_source_stop_reason_names, perf_sample_producer_event_data_source_stop_reason_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_perf_sample_producer_event_data_source_stop_reason_enum = {perf_sample_producer_event_data_source_stop_reason_names, perf_sample_producer_event_data_source_stop_reason_numbers, 2, false};
 
 static const union orma_proto_type profile_packet_types[] = {
 	{.message = &orma_pb_interned_string_desc},

@@ -8,7 +8,7 @@ static const char sync_clock_request_phase_names[] = {
 	"SyncClockRequest.Phase"
 	"\0PING"
 	"\0UPDATE"};
-const struct orma_proto_enum_desc orma_pb_sync_clock_request_phase_enum = {sync_clock_request_phase_names, sync_clock_request_phase_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_sync_clock_request_phase_enum = {sync_clock_request_phase_names, sync_clock_request_phase_numbers, 2, false};
 
 static const union orma_proto_type init_relay_request_types[] = {
 	{.message = &orma_pb_system_info_desc},

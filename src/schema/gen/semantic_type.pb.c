@@ -10,4 +10,4 @@ static const char semantic_type_names[] = {
 	"\0SEMANTIC_TYPE_ATRACE"
 	"\0SEMANTIC_TYPE_JOB"
 	"\0SEMANTIC_TYPE_WAKELOCK"};
-const struct orma_proto_enum_desc orma_pb_semantic_type_enum = {semantic_type_names, semantic_type_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_semantic_type_enum = {semantic_type_names, semantic_type_numbers, 4, false};

@@ -12,7 +12,7 @@ static const char stack_sample_mode_names[] = {
 	"\0MODE_HYPERVISOR"
 	"\0MODE_GUEST_USER"
 	"\0MODE_GUEST_KERNEL"};
-const struct orma_proto_enum_desc orma_pb_stack_sample_mode_enum = {stack_sample_mode_names, stack_sample_mode_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_stack_sample_mode_enum = {stack_sample_mode_names, stack_sample_mode_numbers, 6, false};
 
 static const int32_t stack_sample_unit_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const char stack_sample_unit_names[] = {
@@ -27,7 +27,7 @@ static const char stack_sample_unit_names[] = {
 	"\0UNIT_CACHE_REFERENCES"
 	"\0UNIT_BRANCH_MISSES"
 	"\0UNIT_COUNT"};
-const struct orma_proto_enum_desc orma_pb_stack_sample_unit_enum = {stack_sample_unit_names, stack_sample_unit_numbers, 10};
+const struct orma_proto_enum_desc orma_pb_stack_sample_unit_enum = {stack_sample_unit_names, stack_sample_unit_numbers, 10, false};
 
 static const int32_t stack_sample_counter_descriptor_scope_numbers[] = {0, 1, 2};
 static const char stack_sample_counter_descriptor_scope_names[] = {
@@ -35,7 +35,7 @@ static const char stack_sample_counter_descriptor_scope_names[] = {
 	"\0SCOPE_UNSPECIFIED"
 	"\0SCOPE_GLOBAL"
 	"\0SCOPE_CPU"};
-const struct orma_proto_enum_desc orma_pb_stack_sample_counter_descriptor_scope_enum = {stack_sample_counter_descriptor_scope_names, stack_sample_counter_descriptor_scope_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_stack_sample_counter_descriptor_scope_enum = {stack_sample_counter_descriptor_scope_names, stack_sample_counter_descriptor_scope_numbers, 3, false};
 
 static const union orma_proto_type stack_sample_types[] = {
 	{.message = &orma_pb_stack_sample_task_context_desc},

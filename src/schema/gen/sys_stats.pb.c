@@ -13,7 +13,7 @@ static const char sys_stats_psi_sample_psi_resource_names[] = {
 	"\0PSI_RESOURCE_IO_FULL"
 	"\0PSI_RESOURCE_MEMORY_SOME"
 	"\0PSI_RESOURCE_MEMORY_FULL"};
-const struct orma_proto_enum_desc orma_pb_sys_stats_psi_sample_psi_resource_enum = {sys_stats_psi_sample_psi_resource_names, sys_stats_psi_sample_psi_resource_numbers, 7};
+const struct orma_proto_enum_desc orma_pb_sys_stats_psi_sample_psi_resource_enum = {sys_stats_psi_sample_psi_resource_names, sys_stats_psi_sample_psi_resource_numbers, 7, false};
 
 static const union orma_proto_type sys_stats_types[] = {
 	{.message = &orma_pb_sys_stats_meminfo_value_desc},

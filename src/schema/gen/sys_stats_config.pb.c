@@ -11,7 +11,7 @@ static const char sys_stats_config_stat_counters_names[] = {
 	"\0STAT_IRQ_COUNTS"
 	"\0STAT_SOFTIRQ_COUNTS"
 	"\0STAT_FORK_COUNT"};
-const struct orma_proto_enum_desc orma_pb_sys_stats_config_stat_counters_enum = {sys_stats_config_stat_counters_names, sys_stats_config_stat_counters_numbers, 5};
+const struct orma_proto_enum_desc orma_pb_sys_stats_config_stat_counters_enum = {sys_stats_config_stat_counters_names, sys_stats_config_stat_counters_numbers, 5, false};
 
 static const union orma_proto_type sys_stats_config_types[] = {
 	{.enumeration = &orma_pb_meminfo_counters_enum},

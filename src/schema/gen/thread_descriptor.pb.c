@@ -20,7 +20,7 @@ static const char thread_descriptor_chrome_thread_type_names[] = {
 	"\0CHROME_THREAD_SERVICE_WORKER"
 	"\0CHROME_THREAD_MEMORY_INFRA"
 	"\0CHROME_THREAD_SAMPLING_PROFILER"};
-const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread_type_enum = {thread_descriptor_chrome_thread_type_names, thread_descriptor_chrome_thread_type_numbers, 14};
+const struct orma_proto_enum_desc orma_pb_thread_descriptor_chrome_thread_type_enum = {thread_descriptor_chrome_thread_type_names, thread_descriptor_chrome_thread_type_numbers, 14, false};
 
 static const union orma_proto_type thread_descriptor_types[] = {
 	{.enumeration = &orma_pb_thread_descriptor_chrome_thread_type_enum},

@@ -9,14 +9,14 @@ static const char trace_config_lockdown_mode_operation_names[] = {
 	"\0LOCKDOWN_UNCHANGED"
 	"\0LOCKDOWN_CLEAR"
 	"\0LOCKDOWN_SET"};
-const struct orma_proto_enum_desc orma_pb_trace_config_lockdown_mode_operation_enum = {trace_config_lockdown_mode_operation_names, trace_config_lockdown_mode_operation_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_config_lockdown_mode_operation_enum = {trace_config_lockdown_mode_operation_names, trace_config_lockdown_mode_operation_numbers, 3, false};
 
 static const int32_t trace_config_compression_type_numbers[] = {0, 1};
 static const char trace_config_compression_type_names[] = {
 	"TraceConfig.CompressionType"
 	"\0COMPRESSION_TYPE_UNSPECIFIED"
 	"\0COMPRESSION_TYPE_DEFLATE"};
-const struct orma_proto_enum_desc orma_pb_trace_config_compression_type_enum = {trace_config_compression_type_names, trace_config_compression_type_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_trace_config_compression_type_enum = {trace_config_compression_type_names, trace_config_compression_type_numbers, 2, false};
 
 static const int32_t trace_config_statsd_logging_numbers[] = {0, 1, 2};
 static const char trace_config_statsd_logging_names[] = {
@@ -24,7 +24,7 @@ static const char trace_config_statsd_logging_names[] = {
 	"\0STATSD_LOGGING_UNSPECIFIED"
 	"\0STATSD_LOGGING_ENABLED"
 	"\0STATSD_LOGGING_DISABLED"};
-const struct orma_proto_enum_desc orma_pb_trace_config_statsd_logging_enum = {trace_config_statsd_logging_names, trace_config_statsd_logging_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_config_statsd_logging_enum = {trace_config_statsd_logging_names, trace_config_statsd_logging_numbers, 3, false};
 
 static const int32_t trace_config_write_flush_mode_numbers[] = {0, 1, 2, 3};
 static const char trace_config_write_flush_mode_names[] = {
@@ -33,7 +33,7 @@ static const char trace_config_write_flush_mode_names[] = {
 	"\0WRITE_FLUSH_AUTO"
 	"\0WRITE_FLUSH_DISABLED"
 	"\0WRITE_FLUSH_ENABLED"};
-const struct orma_proto_enum_desc orma_pb_trace_config_write_flush_mode_enum = {trace_config_write_flush_mode_names, trace_config_write_flush_mode_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_trace_config_write_flush_mode_enum = {trace_config_write_flush_mode_names, trace_config_write_flush_mode_numbers, 4, false};
 
 static const int32_t trace_config_f_flush_mode_numbers[] = {0, 1, 2};
 static const char trace_config_f_flush_mode_names[] = {
@@ -41,7 +41,7 @@ static const char trace_config_f_flush_mode_names[] = {
 	"\0FFLUSH_UNSPECIFIED"
 	"\0FFLUSH_DISABLED"
 	"\0FFLUSH_ENABLED"};
-const struct orma_proto_enum_desc orma_pb_trace_config_f_flush_mode_enum = {trace_config_f_flush_mode_names, trace_config_f_flush_mode_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_config_f_flush_mode_enum = {trace_config_f_flush_mode_names, trace_config_f_flush_mode_numbers, 3, false};
 
 static const int32_t trace_config_buffer_config_fill_policy_numbers[] = {0, 1, 2};
 static const char trace_config_buffer_config_fill_policy_names[] = {
@@ -49,14 +49,14 @@ static const char trace_config_buffer_config_fill_policy_names[] = {
 	"\0UNSPECIFIED"
 	"\0RING_BUFFER"
 	"\0DISCARD"};
-const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_fill_policy_enum = {trace_config_buffer_config_fill_policy_names, trace_config_buffer_config_fill_policy_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_fill_policy_enum = {trace_config_buffer_config_fill_policy_names, trace_config_buffer_config_fill_policy_numbers, 3, false};
 
 static const int32_t trace_config_buffer_config_experimental_mode_numbers[] = {0, 1};
 static const char trace_config_buffer_config_experimental_mode_names[] = {
 	"TraceConfig.BufferConfig.ExperimentalMode"
 	"\0MODE_UNSPECIFIED"
 	"\0TRACE_BUFFER_V2"};
-const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_experimental_mode_enum = {trace_config_buffer_config_experimental_mode_names, trace_config_buffer_config_experimental_mode_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_trace_config_buffer_config_experimental_mode_enum = {trace_config_buffer_config_experimental_mode_names, trace_config_buffer_config_experimental_mode_numbers, 2, false};
 
 static const int32_t trace_config_trigger_config_trigger_mode_numbers[] = {0, 1, 2, 4};
 static const char trace_config_trigger_config_trigger_mode_names[] = {
@@ -65,7 +65,7 @@ static const char trace_config_trigger_config_trigger_mode_names[] = {
 	"\0START_TRACING"
 	"\0STOP_TRACING"
 	"\0CLONE_SNAPSHOT"};
-const struct orma_proto_enum_desc orma_pb_trace_config_trigger_config_trigger_mode_enum = {trace_config_trigger_config_trigger_mode_names, trace_config_trigger_config_trigger_mode_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_trace_config_trigger_config_trigger_mode_enum = {trace_config_trigger_config_trigger_mode_names, trace_config_trigger_config_trigger_mode_numbers, 4, false};
 
 static const int32_t trace_config_trace_filter_string_filter_policy_numbers[] = {0, 1, 2, 3, 4, 5};
 static const char trace_config_trace_filter_string_filter_policy_names[] = {
@@ -76,7 +76,7 @@ static const char trace_config_trace_filter_string_filter_policy_names[] = {
 	"\0SFP_MATCH_BREAK"
 	"\0SFP_ATRACE_MATCH_BREAK"
 	"\0SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS"};
-const struct orma_proto_enum_desc orma_pb_trace_config_trace_filter_string_filter_policy_enum = {trace_config_trace_filter_string_filter_policy_names, trace_config_trace_filter_string_filter_policy_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_trace_config_trace_filter_string_filter_policy_enum = {trace_config_trace_filter_string_filter_policy_names, trace_config_trace_filter_string_filter_policy_numbers, 6, false};
 
 static const union orma_proto_type trace_config_types[] = {
 	{.message = &orma_pb_trace_config_buffer_config_desc},

@@ -9,7 +9,7 @@ static const char trace_packet_sequence_flags_names[] = {
 	"\0SEQ_UNSPECIFIED"
 	"\0SEQ_INCREMENTAL_STATE_CLEARED"
 	"\0SEQ_NEEDS_INCREMENTAL_STATE"};
-const struct orma_proto_enum_desc orma_pb_trace_packet_sequence_flags_enum = {trace_packet_sequence_flags_names, trace_packet_sequence_flags_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_packet_sequence_flags_enum = {trace_packet_sequence_flags_names, trace_packet_sequence_flags_numbers, 3, false};
 
 static const int32_t trace_packet_data_loss_reason_numbers[] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256};
 static const char trace_packet_data_loss_reason_names[] = {
@@ -24,7 +24,7 @@ static const char trace_packet_data_loss_reason_names[] = {
 	"\0DATA_LOSS_OVERWRITE"
 	"\0DATA_LOSS_WRITER_ABORT"
 	"\0DATA_LOSS_SMB_FULL"};
-const struct orma_proto_enum_desc orma_pb_trace_packet_data_loss_reason_enum = {trace_packet_data_loss_reason_names, trace_packet_data_loss_reason_numbers, 10};
+const struct orma_proto_enum_desc orma_pb_trace_packet_data_loss_reason_enum = {trace_packet_data_loss_reason_names, trace_packet_data_loss_reason_numbers, 10, false};
 
 static const union orma_proto_type trace_packet_types[] = {
 	{.message = &orma_pb_ftrace_event_bundle_desc},

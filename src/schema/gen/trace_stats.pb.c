@@ -9,7 +9,7 @@ static const char trace_stats_final_flush_outcome_names[] = {
 	"\0FINAL_FLUSH_UNSPECIFIED"
 	"\0FINAL_FLUSH_SUCCEEDED"
 	"\0FINAL_FLUSH_FAILED"};
-const struct orma_proto_enum_desc orma_pb_trace_stats_final_flush_outcome_enum = {trace_stats_final_flush_outcome_names, trace_stats_final_flush_outcome_numbers, 3};
+const struct orma_proto_enum_desc orma_pb_trace_stats_final_flush_outcome_enum = {trace_stats_final_flush_outcome_names, trace_stats_final_flush_outcome_numbers, 3, false};
 
 static const union orma_proto_type trace_stats_types[] = {
 	{.message = &orma_pb_trace_stats_buffer_stats_desc},

@@ -10,7 +10,7 @@ static const char track_descriptor_child_tracks_ordering_names[] = {
 	"\0LEXICOGRAPHIC"
 	"\0CHRONOLOGICAL"
 	"\0EXPLICIT"};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_child_tracks_ordering_enum = {track_descriptor_child_tracks_ordering_names, track_descriptor_child_tracks_ordering_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_child_tracks_ordering_enum = {track_descriptor_child_tracks_ordering_names, track_descriptor_child_tracks_ordering_numbers, 4, false};
 
 static const int32_t track_descriptor_sibling_merge_behavior_numbers[] = {0, 1, 2, 3};
 static const char track_descriptor_sibling_merge_behavior_names[] = {
@@ -19,21 +19,21 @@ static const char track_descriptor_sibling_merge_behavior_names[] = {
 	"\0SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME"
 	"\0SIBLING_MERGE_BEHAVIOR_NONE"
 	"\0SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY"};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_sibling_merge_behavior_enum = {track_descriptor_sibling_merge_behavior_names, track_descriptor_sibling_merge_behavior_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_sibling_merge_behavior_enum = {track_descriptor_sibling_merge_behavior_names, track_descriptor_sibling_merge_behavior_numbers, 4, false};
 
 static const int32_t track_descriptor_process_ordering_numbers[] = {0, 1};
 static const char track_descriptor_process_ordering_names[] = {
 	"TrackDescriptor.ProcessOrdering"
 	"\0PROCESS_ORDERING_UNSPECIFIED"
 	"\0PROCESS_ORDERING_EXPLICIT"};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_process_ordering_enum = {track_descriptor_process_ordering_names, track_descriptor_process_ordering_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_process_ordering_enum = {track_descriptor_process_ordering_names, track_descriptor_process_ordering_numbers, 2, false};
 
 static const int32_t track_descriptor_thread_ordering_numbers[] = {0, 1};
 static const char track_descriptor_thread_ordering_names[] = {
 	"TrackDescriptor.ThreadOrdering"
 	"\0THREAD_ORDERING_UNSPECIFIED"
 	"\0THREAD_ORDERING_EXPLICIT"};
-const struct orma_proto_enum_desc orma_pb_track_descriptor_thread_ordering_enum = {track_descriptor_thread_ordering_names, track_descriptor_thread_ordering_numbers, 2};
+const struct orma_proto_enum_desc orma_pb_track_descriptor_thread_ordering_enum = {track_descriptor_thread_ordering_names, track_descriptor_thread_ordering_numbers, 2, false};
 
 static const union orma_proto_type track_descriptor_types[] = {
 	{.message = &orma_pb_process_descriptor_desc},

@@ -12,7 +12,7 @@ static const char track_event_type_names[] = {
 	"\0TYPE_INSTANT"
 	"\0TYPE_COUNTER"
 	"\0TYPE_STATE"};
-const struct orma_proto_enum_desc orma_pb_track_event_type_enum = {track_event_type_names, track_event_type_numbers, 6};
+const struct orma_proto_enum_desc orma_pb_track_event_type_enum = {track_event_type_names, track_event_type_numbers, 6, false};
 
 static const int32_t track_event_legacy_event_flow_direction_numbers[] = {0, 1, 2, 3};
 static const char track_event_legacy_event_flow_direction_names[] = {
@@ -21,7 +21,7 @@ static const char track_event_legacy_event_flow_direction_names[] = {
 	"\0FLOW_IN"
 	"\0FLOW_OUT"
 	"\0FLOW_INOUT"};
-const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_flow_direction_enum = {track_event_legacy_event_flow_direction_names, track_event_legacy_event_flow_direction_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_flow_direction_enum = {track_event_legacy_event_flow_direction_names, track_event_legacy_event_flow_direction_numbers, 4, false};
 
 static const int32_t track_event_legacy_event_instant_event_scope_numbers[] = {0, 1, 2, 3};
 static const char track_event_legacy_event_instant_event_scope_names[] = {
@@ -30,7 +30,7 @@ static const char track_event_legacy_event_instant_event_scope_names[] = {
 	"\0SCOPE_GLOBAL"
 	"\0SCOPE_PROCESS"
 	"\0SCOPE_THREAD"};
-const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_instant_event_scope_enum = {track_event_legacy_event_instant_event_scope_names, track_event_legacy_event_instant_event_scope_numbers, 4};
+const struct orma_proto_enum_desc orma_pb_track_event_legacy_event_instant_event_scope_enum = {track_event_legacy_event_instant_event_scope_names, track_event_legacy_event_instant_event_scope_numbers, 4, false};
 
 static const union orma_proto_type track_event_types[] = {
 	{.message = &orma_pb_debug_annotation_desc},

@@ -109,7 +109,8 @@ static int put_enum(struct orma_packet_printer *printer, const struct orma_proto
 		    const struct orma_proto_field_desc *known, int32_t value)
 {
 	const struct orma_proto_enum_desc *type = table->types[known->type_idx].enumeration;
-	const char *name = orma_proto_enum_name(type, value);
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+	const char *name = orma_proto_enum_name(type, value, buffer);
 
 	if (!name)
 		return orma_base_buf_printf(&printer->out, "%" PRId32, value);

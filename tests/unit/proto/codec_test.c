@@ -11,6 +11,7 @@
 #include "proto/writer.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
+#include "schema/gen/statsd_atom_ids.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
@@ -312,6 +313,7 @@ ORMA_TEST(an_arena_limit_bounds_what_a_peer_can_make_us_allocate)
 ORMA_TEST(tables_are_found_by_id_and_name)
 {
 	const struct orma_proto_desc *desc = &orma_pb_trace_packet_desc;
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
 	int32_t number;
 
 	for (size_t i = 0; i < desc->field_count; i++) {
@@ -326,13 +328,38 @@ ORMA_TEST(tables_are_found_by_id_and_name)
 	CHECK(orma_proto_desc_find(desc, ORMA_PROTO_FIELD_ID_MAX) == NULL);
 	CHECK(orma_proto_desc_find_name(desc, ORMA_STR("nonsense")) == NULL);
 	CHECK_STR(desc->name, "TracePacket");
-	CHECK_STR(orma_proto_enum_name(&orma_pb_trace_config_buffer_config_fill_policy_enum, 1),
+	CHECK_STR(orma_proto_enum_name(&orma_pb_trace_config_buffer_config_fill_policy_enum, 1,
+				       buffer),
 		  "RING_BUFFER");
-	CHECK(orma_proto_enum_name(&orma_pb_trace_config_buffer_config_fill_policy_enum, 99) ==
-	      NULL);
+	CHECK(orma_proto_enum_name(&orma_pb_trace_config_buffer_config_fill_policy_enum, 99,
+				   buffer) == NULL);
 	CHECK(orma_proto_enum_find(&orma_pb_trace_config_buffer_config_fill_policy_enum,
 				   ORMA_STR("DISCARD"), &number));
 	CHECK_INT(number, 2);
 	CHECK(!orma_proto_enum_find(&orma_pb_trace_config_buffer_config_fill_policy_enum,
 				    ORMA_STR("RING"), &number));
+}
+
+/* Every name is found by its number and the other way round, up to the last one. */
+ORMA_TEST(names_that_are_packed_are_found_like_others)
+{
+	const struct orma_proto_enum_desc *desc = &orma_pb_atom_id_enum;
+	char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+	int32_t number;
+
+	CHECK(desc->is_packed);
+	CHECK_STR(desc->name, "AtomId");
+	CHECK_STR(orma_proto_enum_name(desc, 2, buffer), "ATOM_BLE_SCAN_STATE_CHANGED");
+	CHECK(orma_proto_enum_find(desc, ORMA_STR("ATOM_BLE_SCAN_STATE_CHANGED"), &number));
+	CHECK_INT(number, 2);
+	for (size_t i = 0; i < desc->value_count; i++) {
+		const char *name = orma_proto_enum_name(desc, desc->numbers[i], buffer);
+
+		CHECK(strncmp(name, "ATOM_", 5) == 0);
+		CHECK(orma_proto_enum_find(desc, orma_base_str(name), &number));
+		CHECK_INT(number, desc->numbers[i]);
+	}
+	CHECK(orma_proto_enum_name(desc, 1, buffer) == NULL);
+	CHECK(!orma_proto_enum_find(desc, ORMA_STR("ATOM_BLE_SCAN_STATE_CHANGE"), &number));
+	CHECK(!orma_proto_enum_find(desc, ORMA_STR(""), &number));
 }
