@@ -19,6 +19,9 @@
 #include "tool/print.h"
 #include "tool/tool.h"
 
+/* A daemon that hangs must not hang this command for long. */
+#define ANSWER_MS 3000u
+
 /* printf's %.*s for a str. */
 #define STR_ARGS(str) (int)(str).size, (str).data
 
@@ -174,29 +177,66 @@ static int print_state(const void *data, size_t size, bool is_long)
 	return r;
 }
 
+static int print_answer(enum orma_query_form form, const void *data, size_t size)
+{
+	switch (form) {
+	case ORMA_QUERY_RAW:
+		(void)orma_tool_write_raw(stdout, data, size); /* main() reports a failure */
+		return 0;
+	case ORMA_QUERY_JSON:
+		return orma_status_print_json(data, size);
+	default:
+		return print_state(data, size, form == ORMA_QUERY_LONG);
+	}
+}
+
+static int tell_no_session(int r, const struct orma_error *error)
+{
+	const char *words = error->message[0] ? error->message : strerror(-r);
+
+	if (r == -EACCES)
+		return orma_tool_fail("%s, or run this as root", words);
+	if (r == -ETIMEDOUT)
+		return orma_tool_fail("%s within %u s: the daemon is stopped, or overloaded; "
+				      "`orma doctor` says what to do",
+				      words, ANSWER_MS / 1000);
+	return orma_tool_fail("%s", words);
+}
+
+static int tell_no_answer(int r)
+{
+	switch (r) {
+	case -ENOTSUP:
+		return orma_tool_fail("the daemon is from before 2020 and cannot tell its state");
+	case -ETIMEDOUT:
+		return orma_tool_fail("the daemon did not tell its state within %u s: it is "
+				      "stopped, or overloaded",
+				      ANSWER_MS / 1000);
+	case -ECONNRESET:
+		return orma_tool_fail("the daemon ended before it told its state");
+	default:
+		return orma_tool_fail("cannot read the daemon's state: %s", strerror(-r));
+	}
+}
+
 int orma_tool_print_query(enum orma_query_form form)
 {
-	struct orma_session_options options = {.struct_size = sizeof(options)};
+	struct orma_session_options options = {.struct_size = sizeof(options),
+					       .timeout_ms = ANSWER_MS};
 	struct orma_session *session;
 	struct orma_error error = {0};
 	void *data = NULL;
 	size_t size;
 	int r = orma_session_new(&options, &session, &error);
+
 	if (r)
-		return orma_tool_fail("%s", error.message[0] ? error.message : strerror(-r));
+		return tell_no_session(r, &error);
 	r = orma_session_query_state(session, false, &data, &size);
-	if (r == 0 && form == ORMA_QUERY_RAW)
-		(void)orma_tool_write_raw(stdout, data, size); /* main() reports a failure */
-	else if (r == 0 && form == ORMA_QUERY_JSON)
-		r = orma_status_print_json(data, size);
-	else if (r == 0)
-		r = print_state(data, size, form == ORMA_QUERY_LONG);
+	if (r == 0)
+		r = print_answer(form, data, size);
 	orma_config_free(data);
 	orma_session_free(session);
-	if (r == -ENOTSUP)
-		return orma_tool_fail("the daemon is from before 2020 and cannot tell its state");
-	return r ? orma_tool_fail("cannot read the daemon's state: %s", strerror(-r))
-		 : ORMA_EXIT_OK;
+	return r ? tell_no_answer(r) : ORMA_EXIT_OK;
 }
 
 enum { OPTION_LONG = ORMA_OPTION_FIRST_OWN, OPTION_RAW, OPTION_JSON };
@@ -214,6 +254,8 @@ static int take_option(void *ctx, int option, char *value)
 	enum orma_query_form *form = ctx;
 
 	(void)value;
+	if (*form != ORMA_QUERY_SHORT)
+		return orma_tool_usage_error("--long, --json and --raw exclude each other");
 	*form = option == OPTION_RAW    ? ORMA_QUERY_RAW
 		: option == OPTION_JSON ? ORMA_QUERY_JSON
 					: ORMA_QUERY_LONG;
@@ -236,7 +278,8 @@ const struct orma_tool_command orma_status_command = {
 	.name = "status",
 	.summary = "show the daemon's producers, data sources and sessions",
 	.usage = "[--long | --json | --raw]",
-	.about = "Shows the producers, data sources and sessions of the running daemon.",
+	.about = "Shows the producers, data sources and sessions of the running daemon, or without "
+		 "a daemon, of this user's recorder.",
 	.options = option_table,
 	.run = run,
 };

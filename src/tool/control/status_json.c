@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * status_json.c - the state of a daemon as JSON.
  *
- *   {"service":"orma 0.2.0","session_count":1,
- *    "producers":[{"id":1,"pid":70,"uid":0,"name":"app","sdk":"","machine":0}],
+ *   {"service":"orma 0.2.0","session_count":1,"started_count":1,
+ *    "producers":[{"id":1,"pid":70,"uid":0,"name":"app","sdk":"","machine":0,"machine_name":"",
+ *                  "frozen":false}],
  *    "data_sources":[{"name":"track_event","producer":1,"categories":["gfx"]}],
  *    "sessions":[{"id":1,"uid":0,"state":"STARTED","name":"","duration_ms":10000,
- *                 "data_sources":1,"started_ns":1700000000000000000}]}
+ *                 "data_sources":1,"started_ns":1700000000000000000,"buffers_kb":[32768,8192]}]}
  *
  * Members are added in later versions and never renamed. Only root sees the sessions of other users;
  * session_count has all of them.
  */
 #include "tool/control/status_json.h"
+
+#include <inttypes.h>
 
 #include "base/arena.h"
 #include "proto/codec.h"
@@ -35,6 +38,11 @@ static int append_producer(const struct orma_pb_tracing_service_state_producer *
 		r = orma_json_append_text(json, "sdk", producer->sdk_version);
 	if (r == 0)
 		r = orma_json_append_number(json, "machine", producer->machine_id);
+	if (r == 0)
+		r = orma_json_append_text(json, "machine_name", producer->machine_name);
+	if (r == 0)
+		r = orma_base_buf_append_str(json, producer->frozen ? ",\"frozen\":true"
+								    : ",\"frozen\":false");
 	return r ? r : orma_base_buf_append_str(json, "}");
 }
 
@@ -92,7 +100,12 @@ static int append_session(const struct orma_pb_tracing_service_state_tracing_ses
 	if (r == 0)
 		r = orma_json_append_number(json, "started_ns",
 					    (uint64_t)session->start_realtime_ns);
-	return r ? r : orma_base_buf_append_str(json, "}");
+	if (r == 0)
+		r = orma_base_buf_append_str(json, ",\"buffers_kb\":[");
+	for (size_t i = 0; i < session->buffer_size_kb.count && r == 0; i++)
+		r = orma_base_buf_printf(json, "%s%" PRIu32, i ? "," : "",
+					 session->buffer_size_kb.items[i]);
+	return r ? r : orma_base_buf_append_str(json, "]}");
 }
 
 static int append_state(const struct orma_pb_tracing_service_state *state, struct orma_buf *json)
@@ -103,6 +116,9 @@ static int append_state(const struct orma_pb_tracing_service_state *state, struc
 		r = orma_json_append_text(json, "service", state->tracing_service_version);
 	if (r == 0)
 		r = orma_json_append_number(json, "session_count", (uint32_t)state->num_sessions);
+	if (r == 0)
+		r = orma_json_append_number(json, "started_count",
+					    (uint32_t)state->num_sessions_started);
 	if (r == 0)
 		r = orma_base_buf_append_str(json, ",\"producers\":[");
 	for (size_t i = 0; i < state->producers.count && r == 0; i++)

@@ -86,6 +86,14 @@ static void report_no_daemon(const char *root, const struct orma_doctor_daemon *
 	} else if (daemon->error == -EPERM) {
 		orma_findings_add(findings, "untrusted_daemon", "The daemon is not trusted: %s.",
 				  daemon_text(daemon));
+	} else if (daemon->error == -ETIMEDOUT) {
+		orma_findings_add(findings, "daemon_hangs",
+				  "The daemon at %s does not answer: it is stopped, or overloaded.",
+				  addresses);
+		orma_findings_advise(findings,
+				     "To see which process it is: ss -xlp | grep %s. "
+				     "Restart it: sudo systemctl restart orma-traced",
+				     path ? path : addresses);
 	} else {
 		orma_findings_add(findings, "daemon_failed",
 				  "The daemon at %s does not answer: %s.", addresses,
