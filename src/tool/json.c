@@ -15,20 +15,40 @@ static int append_comma(struct orma_buf *json)
 	return last == '{' || last == '[' || last == ':' ? 0 : orma_base_buf_append_str(json, ",");
 }
 
+static uint32_t code_point(const char *at, size_t size)
+{
+	const uint8_t *bytes = (const uint8_t *)at;
+	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
+
+	for (size_t i = 1; i < size; i++)
+		code = code << 6 | (bytes[i] & 0x3f);
+	return code;
+}
+
+/* Appends the character with which the text begins. Its `size` is 0 if it is not one of UTF-8. */
+static int append_character(struct orma_buf *json, struct orma_str text, size_t size)
+{
+	uint32_t code = size ? code_point(text.data, size) : 0xfffd;
+
+	if (code == '"' || code == '\\')
+		return orma_base_buf_printf(json, "\\%c", (int)code);
+	if (size > 0 && orma_base_utf8_visible_size(text) > 0)
+		return orma_base_buf_append(json, text.data, size);
+	if (code > 0xffff)
+		return orma_base_buf_printf(json, "\\u%04" PRIx32 "\\u%04" PRIx32,
+					    0xd800 + ((code - 0x10000) >> 10),
+					    0xdc00 + ((code - 0x10000) & 0x3ff));
+	return orma_base_buf_printf(json, "\\u%04" PRIx32, code);
+}
+
 int orma_json_append_string(struct orma_buf *json, struct orma_str text)
 {
 	int r = orma_base_buf_append_str(json, "\"");
 
 	while (text.size > 0 && r == 0) {
 		size_t size = orma_base_utf8_size(text);
-		unsigned char first = (unsigned char)*text.data;
 
-		if (size == 0)
-			r = orma_base_buf_append_str(json, "\\ufffd");
-		else if (first < ' ' || first == '"' || first == '\\' || first == 0x7f)
-			r = orma_base_buf_printf(json, "\\u%04x", first);
-		else
-			r = orma_base_buf_append(json, text.data, size);
+		r = append_character(json, text, size);
 		size = size ? size : 1;
 		text = (struct orma_str){text.data + size, text.size - size};
 	}

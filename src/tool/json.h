@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* Appends a string with its quotes. Control characters are escaped, and bytes that are not UTF-8 become
- * U+FFFD. 0 or -ENOMEM. */
+/* Appends a string with its quotes. Characters that are not visible are escaped, for terminals, and bytes
+ * that are not UTF-8 become U+FFFD. 0 or -ENOMEM. */
 int orma_json_append_string(struct orma_buf *json, struct orma_str text);
 /* Appends `,"name":`, without the comma behind an opening brace or bracket. 0 or -ENOMEM. */
 int orma_json_append_key(struct orma_buf *json, const char *name);

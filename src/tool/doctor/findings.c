@@ -2,8 +2,7 @@
  * findings.c - collects findings, and prints them as text or JSON.
  *
  * Texts quote names from traces, configs and other processes. The text form is printed by print.h,
- * which escapes control characters. In JSON they are escaped as the format demands, and a byte that
- * is not UTF-8 becomes U+FFFD.
+ * which escapes control characters, as json.h does.
  */
 #include "tool/doctor/findings.h"
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "base/utf8.h"
+#include "tool/json.h"
 #include "tool/print.h"
 
 static const char *format_text(struct orma_findings *findings, const char *format, va_list args)
@@ -99,44 +98,17 @@ void orma_findings_print(const struct orma_findings *findings, const char *subje
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static int append_character(struct orma_buf *json, struct orma_str rest, size_t size)
-{
-	unsigned char c = (unsigned char)rest.data[0];
-
-	if (size == 0)
-		return orma_base_buf_append_str(json, "\\ufffd");
-	if (c == '"' || c == '\\')
-		return orma_base_buf_printf(json, "\\%c", c);
-	if (c < 0x20 || c == 0x7f)
-		return orma_base_buf_printf(json, "\\u%04x", c);
-	return orma_base_buf_append(json, rest.data, size);
-}
-
-static int append_string(struct orma_buf *json, const char *text)
-{
-	struct orma_str rest = orma_base_str(text);
-	int r = orma_base_buf_append_str(json, "\"");
-
-	while (r == 0 && rest.size > 0) {
-		size_t size = orma_base_utf8_size(rest);
-		r = append_character(json, rest, size);
-		size = size ? size : 1;
-		rest = (struct orma_str){rest.data + size, rest.size - size};
-	}
-	return r ? r : orma_base_buf_append_str(json, "\"");
-}
-
 static int append_finding(struct orma_buf *json, const struct orma_finding *finding)
 {
 	int r = orma_base_buf_printf(json, "{\"id\": \"%s\", \"severity\": \"%s\", \"text\": ",
 				     finding->id, finding->is_note ? "note" : "problem");
 
 	if (r == 0)
-		r = append_string(json, finding->text);
+		r = orma_json_append_string(json, orma_base_str(finding->text));
 	if (r == 0 && finding->advice) {
 		r = orma_base_buf_append_str(json, ", \"advice\": ");
 		if (r == 0)
-			r = append_string(json, finding->advice);
+			r = orma_json_append_string(json, orma_base_str(finding->advice));
 	}
 	return r ? r : orma_base_buf_append_str(json, "}");
 }
@@ -147,7 +119,7 @@ int orma_findings_append_json(const struct orma_findings *findings, const char *
 	int r = orma_base_buf_append_str(json, "{\"subject\": ");
 
 	if (r == 0)
-		r = append_string(json, subject);
+		r = orma_json_append_string(json, orma_base_str(subject));
 	if (r == 0)
 		r = orma_base_buf_printf(json, ", \"problems\": %zu, \"findings\": [",
 					 findings->problem_count);

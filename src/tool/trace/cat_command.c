@@ -32,6 +32,7 @@ struct cat {
 	struct orma_packet_select select;
 	struct orma_packet_cut cut;
 	bool repairs;
+	bool has_packets;        /* the current trace */
 	const char *input;       /* its name for messages */
 	const char *output_path; /* NULL = standard output */
 	int fd;                  /* -1 = the output file is not open yet */
@@ -129,6 +130,7 @@ static int take_packet(void *ctx, const void *data, size_t size)
 	struct orma_str packet;
 	struct cat *cat = ctx;
 
+	cat->has_packets = true;
 	orma_trace_origin_take(&cat->origin, data, size);
 	int r = cat->repairs && !orma_packet_is_intact(data, size)
 			? -EBADMSG
@@ -243,6 +245,7 @@ static int copy_trace(struct cat *cat, const char *path)
 		return orma_trace_input_fail(path, fd);
 	cat->input = orma_trace_input_name(path);
 	cat->origin = (struct orma_trace_origin){0};
+	cat->has_packets = false;
 	orma_packet_cut_begin_trace(&cat->cut);
 	int status = orma_packet_select_prepare(&cat->select, fd, cat->input);
 	if (status == ORMA_EXIT_OK) {
@@ -251,6 +254,8 @@ static int copy_trace(struct cat *cat, const char *path)
 				: orma_tool_trace_read(fd, take_packet, cat, &error);
 		if (r < 0 && cat->output_error == 0)
 			status = tell_failure(cat, r, &error);
+		else if (!cat->has_packets && cat->output_error == 0)
+			orma_tool_warn("%s: there is no packet in it", cat->input);
 		compare_origins(cat);
 	}
 	orma_trace_input_close(fd);

@@ -21,6 +21,7 @@ struct dump {
 	struct orma_packet_select select;
 	struct orma_packet_clocks clocks;
 	uint64_t limit, printed;
+	bool has_packets;
 	int output_error;
 	struct orma_packet_printer printer;
 };
@@ -60,6 +61,7 @@ static int dump_packet(void *ctx, const void *data, size_t size)
 	struct orma_packet_view packet;
 	int r = orma_packet_view_read(data, size, &packet);
 
+	dump->has_packets = true;
 	if (r == 0)
 		r = is_wanted(dump, &packet);
 	if (r <= 0)
@@ -99,6 +101,8 @@ static int dump_file(struct dump *dump, const char *path)
 	if (r < 0)
 		return orma_tool_fail("%s: %s", name,
 				      error.message[0] ? error.message : strerror(-r));
+	if (status == ORMA_EXIT_OK && dump->limit > 0 && !dump->has_packets)
+		orma_tool_warn("%s: there is no packet in it", name);
 	return status;
 }
 

@@ -25,6 +25,8 @@
 #include "tool/tool.h"
 #include "tool/trace/trace_file.h"
 
+#define FIELDS_MAX 128 /* as many names of fields are compared with a wrong one */
+
 void orma_packet_select_done(struct orma_packet_select *select)
 {
 	orma_base_map_done(&select->pids);
@@ -37,13 +39,29 @@ static int too_many(void)
 	return orma_tool_usage_error("an option is given more than %d times", ORMA_SELECT_MAX);
 }
 
+static int tell_unknown_field(const char *name)
+{
+	const struct orma_proto_desc *desc = &orma_pb_trace_packet_desc;
+	const char *names[FIELDS_MAX], *meant;
+	size_t count = ORMA_MIN(desc->field_count, (size_t)FIELDS_MAX);
+
+	for (size_t i = 0; i < count; i++)
+		names[i] = orma_proto_field_name(desc, &desc->fields[i]);
+	meant = orma_tool_closest(name, names, count);
+	return meant ? orma_tool_usage_error("a packet has no field \"%s\"; did you mean \"%s\"?",
+					     name, meant)
+		     : orma_tool_usage_error("a packet has no field \"%s\"; `orma dump FILE` shows "
+					     "the names of fields",
+					     name);
+}
+
 int orma_packet_select_add_kind(struct orma_packet_select *select, const char *value)
 {
 	const struct orma_proto_field_desc *field =
 		orma_proto_desc_find_name(&orma_pb_trace_packet_desc, orma_base_str(value));
 
 	if (!field)
-		return orma_tool_usage_error("a packet has no field \"%s\"", value);
+		return tell_unknown_field(value);
 	if (select->kind_count == ORMA_SELECT_MAX)
 		return too_many();
 	select->kinds[select->kind_count++] = field->id;
@@ -306,7 +324,9 @@ int orma_packet_select_prepare(struct orma_packet_select *select, int fd, const 
 	select->from_ns = resolve_time(&select->from, &survey, 0);
 	select->to_ns = resolve_time(&select->to, &survey, UINT64_MAX);
 	if (status == ORMA_EXIT_OK && select->process_count > 0 && select->pids.count == 0)
-		return orma_tool_fail("%s: no process of that name is in the trace", name);
+		return orma_tool_fail("%s: no process of that name is in the trace; `orma dump -f "
+				      "process_tree -f track_descriptor` shows the names that are",
+				      name);
 	return status;
 }
 

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "base/utf8.h"
 #include "proto/text_lexer.h"
 #include "proto/wire.h"
+#include "tool/json.h"
 
 int orma_packet_put(struct orma_packet_printer *printer, const char *text)
 {
@@ -42,45 +42,12 @@ static int put_base64(struct orma_buf *out, struct orma_str bytes)
 	return orma_base_buf_append(out, "\"", 1);
 }
 
-static uint32_t code_point(const char *at, size_t size)
-{
-	const uint8_t *bytes = (const uint8_t *)at;
-	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
-
-	for (size_t i = 1; i < size; i++)
-		code = code << 6 | (bytes[i] & 0x3f);
-	return code;
-}
-
-/* Replaces bytes that are not UTF-8 by U+FFFD. Characters that are not visible are escaped. */
-static int put_json_string(struct orma_buf *out, struct orma_str text)
-{
-	ORMA_PACKET_TRY(orma_base_buf_append(out, "\"", 1));
-	while (text.size > 0) {
-		size_t size = orma_base_utf8_size(text);
-		uint32_t code = size ? code_point(text.data, size) : 0xfffd;
-
-		if (code == '"' || code == '\\')
-			ORMA_PACKET_TRY(orma_base_buf_printf(out, "\\%c", (int)code));
-		else if (size > 0 && orma_base_utf8_visible_size(text) > 0)
-			ORMA_PACKET_TRY(orma_base_buf_append(out, text.data, size));
-		else if (code > 0xffff)
-			ORMA_PACKET_TRY(orma_base_buf_printf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
-							     0xd800 + ((code - 0x10000) >> 10),
-							     0xdc00 + ((code - 0x10000) & 0x3ff)));
-		else
-			ORMA_PACKET_TRY(orma_base_buf_printf(out, "\\u%04" PRIx32, code));
-		text.data += size ? size : 1;
-		text.size -= size ? size : 1;
-	}
-	return orma_base_buf_append(out, "\"", 1);
-}
-
 int orma_packet_put_string(struct orma_packet_printer *printer, struct orma_str bytes, bool is_text)
 {
 	if (!printer->is_json)
 		return orma_proto_text_put_string(&printer->out, bytes, is_text);
-	return is_text ? put_json_string(&printer->out, bytes) : put_base64(&printer->out, bytes);
+	return is_text ? orma_json_append_string(&printer->out, bytes)
+		       : put_base64(&printer->out, bytes);
 }
 
 static int put_floating(struct orma_packet_printer *printer, double value, bool is_float)
@@ -169,7 +136,7 @@ int orma_packet_put_name(struct orma_packet_printer *printer, struct orma_str na
 	}
 	if (out->data[out->size - 1] != '{')
 		ORMA_PACKET_TRY(orma_packet_put(printer, ","));
-	ORMA_PACKET_TRY(put_json_string(out, name));
+	ORMA_PACKET_TRY(orma_json_append_string(out, name));
 	return orma_packet_put(printer, ":");
 }
 
