@@ -212,7 +212,7 @@ ORMA_TEST(a_cpu_that_always_has_more_holds_a_flush_up_for_the_size_of_its_buffer
 	/* 64 KiB are 17 pages, one more is the reader's, and one is the rest of a page. */
 	CHECK(cpus[0].reads >= 18 && cpus[0].reads <= 19);
 	const struct orma_pb_ftrace_stats *stats = fake_packet(fake_packet_count - 1)->ftrace_stats;
-	CHECK_INT(stats->cpu_buffer_size_pages, 4096 * 1024 / sysconf(_SC_PAGESIZE));
+	CHECK_INT(stats->cpu_buffer_size_pages, INT64_C(4096) * 1024 / sysconf(_SC_PAGESIZE));
 
 	cpus[0].is_endless = false;
 	cpus[1].is_endless = true;
