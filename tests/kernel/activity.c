@@ -251,6 +251,37 @@ static void do_faults(const char *argument)
 	printf("faults tid=%d count=%zu\n", get_tid(), pages);
 }
 
+/* The argument is a number of MiB, which are filled page by page. */
+static void do_grow(const char *argument)
+{
+	size_t i, page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)atoi(argument) << 20;
+	volatile uint8_t *memory =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(memory != MAP_FAILED, "mmap");
+	check(madvise((void *)memory, size, MADV_NOHUGEPAGE) == 0, "madvise");
+	for (i = 0; i < size; i += page)
+		memory[i] = 1;
+	munmap((void *)memory, size);
+	printf("grow tid=%d mib=%s\n", get_tid(), argument);
+}
+
+/* Calls with results that no other call of this program has. */
+static void do_named_calls(const char *argument)
+{
+	int i, word = 0, count = 20;
+
+	(void)argument;
+	for (i = 0; i < count; i++) {
+		check(syscall(SYS_openat, -1, "relative", O_RDONLY) < 0 && errno == EBADF,
+		      "openat");
+		check(syscall(SYS_futex, &word, 9999, 0) < 0 && errno == ENOSYS, "futex");
+		check(getppid() > 0, "getppid");
+	}
+	printf("named_calls tid=%d count=%d openat=%d openat_error=%d futex=%d futex_error=%d\n",
+	       get_tid(), count, SYS_openat, EBADF, SYS_futex, ENOSYS);
+}
+
 /* The argument is a block device that may be overwritten. */
 static void do_blocks(const char *path)
 {
@@ -403,11 +434,13 @@ static void do_cgroups(const char *folder)
 	printf("cgroups tid=%d\n", get_tid());
 }
 
-/* A uprobe is set on this, so it keeps its name. */
+/* A uprobe is set on this, so it keeps its name, also in the program that was stripped. */
+int add_one(int value);
+
 #ifndef __clang__
 __attribute__((noclone))
 #endif
-static __attribute__((noinline)) int
+__attribute__((noinline, visibility("default"))) int
 add_one(int value)
 {
 	__asm__ volatile("" : "+r"(value));
@@ -504,17 +537,29 @@ static const struct activity {
 	void (*run)(const char *argument);
 	bool takes_argument;
 } activities[] = {
-	{"mark", do_mark, true},          {"switches", do_switches, false},
-	{"syscalls", do_syscalls, false}, {"forks", do_forks, false},
-	{"execs", do_execs, false},       {"renames", do_renames, false},
-	{"markers", do_markers, true},    {"faults", do_faults, false},
-	{"blocks", do_blocks, true},      {"files", do_files, true},
-	{"network", do_network, false},   {"signals", do_signals, false},
-	{"timers", do_timers, false},     {"migrations", do_migrations, false},
-	{"hotplug", do_hotplug, false},   {"oom_score", do_oom_score, false},
-	{"cgroups", do_cgroups, true},    {"calls", do_calls, false},
-	{"target", do_target, false},     {"load", do_load, true},
+	{"mark", do_mark, true},
+	{"switches", do_switches, false},
+	{"syscalls", do_syscalls, false},
+	{"forks", do_forks, false},
+	{"execs", do_execs, false},
+	{"renames", do_renames, false},
+	{"markers", do_markers, true},
+	{"faults", do_faults, false},
+	{"blocks", do_blocks, true},
+	{"files", do_files, true},
+	{"network", do_network, false},
+	{"signals", do_signals, false},
+	{"timers", do_timers, false},
+	{"migrations", do_migrations, false},
+	{"hotplug", do_hotplug, false},
+	{"oom_score", do_oom_score, false},
+	{"cgroups", do_cgroups, true},
+	{"calls", do_calls, false},
+	{"target", do_target, false},
+	{"load", do_load, true},
 	{"pages", do_pages, true},
+	{"grow", do_grow, true},
+	{"named_calls", do_named_calls, false},
 };
 
 int main(int argc, char **argv)

@@ -260,6 +260,78 @@ case_a_cpu_that_goes_offline_and_tasks_that_end_keep_what_they_left() {
 	[[ $count -eq $(activity forks count "$log") ]] || fail "$count children that have ended have a name"
 }
 
+case_one_cpu_of_the_mask_is_recorded() {
+	local log=limited.activity
+	expect limited.txt 1 '^1 .* task_rename .*newcomm="on-each-cpu"'
+	expect limited.txt 0 '^0 '
+	expect_at_least "limited.txt" 1 "^1 .* $(activity grow tid "$log") "
+	expect_tracefs after_limited
+}
+
+case_system_calls_are_recorded_by_name() {
+	local log=limited.activity tid count call
+	tid=$(activity named_calls tid "$log") count=$(activity named_calls count "$log")
+	for call in openat futex; do
+		expect limited.txt "$count" " $tid sys_exit id=$(activity named_calls "$call" "$log") ret=-$(activity named_calls "${call}_error" "$log")\$"
+	done
+	grep -E ' sys_(enter|exit) ' "$results/limited.txt" | grep -vE " id=(257|202) " >"$scratch/others" || true
+	[[ ! -s $scratch/others ]] || fail "other system calls were recorded: $(head -n 3 "$scratch/others")"
+}
+
+# Each 512 KiB are one event.
+case_small_changes_of_memory_are_left_out() {
+	local tid mib count
+	tid=$(activity grow tid limited.activity) mib=$(activity grow mib limited.activity)
+	count=$(grep -c " $tid rss_stat_throttled .* member=1 " "$results/limited.txt" || true)
+	[[ $count -ge $((2 * mib - 1)) && $count -le $((4 * mib)) ]] ||
+		fail "$mib MiB have $count events of memory"
+	expect limited.txt 0 ' rss_stat '
+}
+
+case_one_thread_is_recorded() {
+	local tid
+	tid=$(activity renames tid threads.activity)
+	expect threads.txt "$(activity renames count threads.activity)" " $tid task_rename .*newcomm=\"name="
+	grep ' task_rename ' "$results/threads.txt" | grep -v " $tid task_rename " >"$scratch/others" || true
+	[[ ! -s $scratch/others ]] || fail "other threads were recorded: $(head -n 3 "$scratch/others")"
+	expect_tracefs after_threads
+}
+
+case_the_function_graph_begins_at_the_roots_and_has_two_levels() {
+	local tid count
+	tid=$(activity timers tid graph.activity) count=$(activity timers count graph.activity)
+	expect graph.txt "$count" " $tid funcgraph_entry depth=0 func=\"__x64_sys_clock_nanosleep\""
+	expect graph.txt "$count" " $tid funcgraph_exit .* depth=0 func=\"__x64_sys_clock_nanosleep\""
+	expect_at_least graph.txt "$count" " $tid funcgraph_entry depth=1 func=\"common_nsleep"
+	expect graph.txt 0 ' funcgraph_entry depth=([2-9]|1[0-9])'
+	expect graph.txt 0 ' funcgraph_entry depth=0 func="([^_]|_[^_]|__[^x])'
+	expect graph.txt 0 'func="(get_timespec64|schedule)"'
+	expect_tracefs after_graph
+}
+
+case_what_an_instance_was_left_with_is_read_and_removed() {
+	local tid
+	tid=$(activity renames tid left.activity)
+	expect left.txt "$(activity renames count left.activity)" " $tid task_rename .*newcomm=\"name="
+	grep -v '^#' "$results/left.after" && fail "the instance still has events"
+	expect_tracefs after_left
+}
+
+case_probes_are_words_of_the_command_line() {
+	local log=words.activity
+	expect words.txt "$(activity syscalls count "$log")" " $(activity syscalls tid "$log") kprobe_event name=\"__x64_sys_getppid\" type=3"
+	expect words.txt "$(activity calls count "$log")" " $(activity calls tid "$log") kprobe_event name=\"[^\"]*add_one\" type=3"
+	expect_tracefs after_words
+}
+
+# The buffer has 512 KiB per CPU, which are less than 10,000 events, and the period is longer than the recording.
+case_the_watermark_drains_a_buffer_that_fills() {
+	[[ $kernel == newer ]] || return 0
+	check_no_loss filling.txt
+	expect_at_least filling.txt 40000 ' sched_(switch|waking) '
+	expect_tracefs after_filling
+}
+
 case_tracing_of_others_is_left_alone() {
 	diff "$results/tracefs.others" "$results/tracefs.after_others" >&2 || fail "tracefs was changed"
 	expect others.txt 0 '^[0-9]'
@@ -291,6 +363,7 @@ if [[ $# -ne 2 ]] || ! declare -F "case_$2" >/dev/null; then
 	echo "usage: ${0##*/} KERNEL CASE" >&2
 	exit 2
 fi
+kernel=$1
 results=$ORMA_BUILD_DIR/kernel-results/$1
 if [[ ! -r $results/status ]]; then
 	echo "skipped: tests/kernel/record left no results" >&2
