@@ -2,13 +2,18 @@
  * probes_test.c - the probes on a thread, as `orma record` runs them, in sessions with a daemon:
  * this machine's own /proc and /sys through shared memory into a trace.
  */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <orma/log.h>
 #include <orma/session.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "daemon.h"
 #include "harness.h"
+#include "probes/systemd_journald/journal_library.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/probes_run.h"
@@ -68,6 +73,9 @@ struct content {
 	bool has_self; /* a record of this process */
 	size_t self_values;
 	uint64_t last_ns;
+	char journal[256]; /* messages */
+	uint64_t journal_total;
+	bool has_journal; /* the journal is open */
 };
 
 static int count_packet(void *ctx, const void *data, size_t size)
@@ -90,6 +98,14 @@ static int count_packet(void *ctx, const void *data, size_t size)
 		if (packet->process_stats->processes.items[i]->pid == getpid() &&
 		    packet->process_stats->processes.items[i]->vm_rss_kb > 0)
 			content->self_values++;
+	struct orma_pb_systemd_journald_event *event = packet->journald_event;
+	if (event && event->message.size > 0)
+		snprintf(content->journal + strlen(content->journal), 64, "%.*s@%llu ",
+			 (int)event->message.size, event->message.data,
+			 (unsigned long long)packet->timestamp);
+	if (event)
+		content->journal_total = event->num_total;
+	content->has_journal |= event != NULL;
 	CHECK_INT(packet->previous_packet_dropped, 0);
 	return 0;
 }
@@ -217,3 +233,132 @@ ORMA_TEST(probes_stop_before_a_daemon_was_ever_there)
 	probes_start(&probes, &daemon);
 	probes_stop(&probes);
 }
+
+/* ---- the journal ---- */
+
+#ifdef MADE_UP_SYSTEMD
+
+/* Makes a library the libsystemd of this process. */
+static void load_systemd(const char *kind)
+{
+	char path[512];
+	snprintf(path, sizeof(path), "%s%s.so", MADE_UP_SYSTEMD, kind);
+	CHECK(dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL);
+	snprintf(path, sizeof(path), "%s/journal", orma_test_tmpdir());
+	CHECK_INT(setenv("ORMA_TEST_JOURNAL", path, 1), 0);
+}
+
+static void append(const char *name, const char *text)
+{
+	char path[512];
+	snprintf(path, sizeof(path), "%s/%s", orma_test_tmpdir(), name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void rotate(void)
+{
+	char from[512], to[512];
+	snprintf(from, sizeof(from), "%s/next", orma_test_tmpdir());
+	snprintf(to, sizeof(to), "%s/journal", orma_test_tmpdir());
+	CHECK_INT(rename(from, to), 0);
+}
+
+static bool has_journal(const struct content *content)
+{
+	return content->has_journal;
+}
+
+static bool has_two_entries(const struct content *content)
+{
+	return content->journal_total == 2;
+}
+
+static bool has_four_entries(const struct content *content)
+{
+	return content->journal_total == 4;
+}
+
+static void record_journal(struct content *content)
+{
+	struct orma_test_daemon daemon;
+	struct probes_thread probes;
+	append("journal", "1\nMESSAGE=before the start\n\n");
+	orma_test_daemon_start(&daemon);
+	probes_start(&probes, &daemon);
+	struct orma_session *session = session_start(
+		&daemon, "buffers { size_kb: 4096 }"
+			 "data_sources { config { name: 'linux.systemd_journald' } }");
+	read_until(session, content, has_journal);
+	CHECK_INT(content->journal_total, 0);
+	append("journal", "5\nno field\nMESSAGE=a\n_PID=7\n\n6\n\n");
+	read_until(session, content, has_two_entries);
+	append("journal", "7\nMESSAGE=b\n\n");
+	append("next", "8\nMESSAGE=c\n\n");
+	rotate();
+	read_until(session, content, has_four_entries);
+	session_end(session, content);
+	probes_stop(&probes);
+	orma_test_daemon_stop(&daemon);
+}
+
+ORMA_TEST(entries_of_the_journal_are_recorded_from_the_start_and_over_a_rotation)
+{
+	struct content content = {0};
+	load_systemd("whole");
+	record_journal(&content);
+	CHECK_STR(content.journal, "a@5000 b@7000 c@8000 ");
+}
+
+ORMA_TEST(a_library_before_systemd_246_is_used_too)
+{
+	struct content content = {0};
+	load_systemd("old");
+	record_journal(&content);
+	CHECK_STR(content.journal, "a@5000 b@7000 c@8000 ");
+}
+
+ORMA_TEST(a_library_that_lacks_a_function_is_not_used)
+{
+	const char *missing;
+	load_systemd("partial");
+	CHECK(orma_journal_library_load(&missing) == NULL);
+	CHECK_STR(missing, "sd_journal_process");
+}
+
+static atomic_bool is_said;
+
+static void listen_to_log(void *ctx, enum orma_log_level level, const char *message)
+{
+	(void)ctx;
+	if (level == ORMA_LOG_ERROR && strstr(message, "the journal cannot be opened"))
+		is_said = true;
+}
+
+ORMA_TEST(a_journal_that_may_not_be_opened_holds_no_session_up)
+{
+	struct orma_test_daemon daemon;
+	struct probes_thread probes;
+	struct content content = {0};
+	load_systemd("whole");
+	CHECK_INT(setenv("ORMA_TEST_JOURNAL_ERROR", "13", 1), 0);
+	orma_test_daemon_start(&daemon);
+	orma_log_set_sink(listen_to_log, NULL);
+	probes_start(&probes, &daemon);
+	struct orma_session *session = session_start(
+		&daemon, "buffers { size_kb: 4096 }"
+			 "data_sources { config { name: 'linux.systemd_journald' } }");
+	while (!is_said) {
+		CHECK_INT(orma_session_flush(session, 0, 0), 0);
+		CHECK_INT(orma_session_read(session, count_packet, &content), 0);
+	}
+	CHECK(!content.has_journal);
+	session_end(session, &content);
+	probes_stop(&probes);
+	orma_log_set_sink(NULL, NULL);
+	orma_test_daemon_stop(&daemon);
+}
+
+#endif

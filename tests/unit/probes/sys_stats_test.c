@@ -242,6 +242,34 @@ ORMA_TEST(what_the_machine_does_not_have_is_said_once_and_left_out)
 	fake_close();
 }
 
+ORMA_TEST(a_kernel_without_pressure_gives_the_rest)
+{
+	fake_capture_log();
+	fake_open(orma_probe_sys_stats_new);
+	fake_put("proc/meminfo", "MemTotal: 1 kB\n");
+	fake_start(0, CONFIG("psi_period_ms: 10 meminfo_period_ms: 10"));
+	fake_run_until(2);
+	CHECK_STR(stats_text(1), "meminfo { key: MEMINFO_MEM_TOTAL value: 1 }");
+	CHECK(fake_log_has("nothing for psi_period_ms: pressure/cpu: No such file"));
+	CHECK(!fake_log_has("E: "));
+	fake_close();
+}
+
+ORMA_TEST(a_cpu_that_goes_offline_between_two_polls_is_left_out)
+{
+	fake_open(orma_probe_sys_stats_new);
+	fake_put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "800000\n");
+	fake_put("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "900000\n");
+	fake_start(0, CONFIG("cpufreq_period_ms: 10"));
+	fake_run_until(1);
+	CHECK_STR(stats_text(0), "cpufreq_khz: 800000 cpufreq_khz: 900000");
+	fake_remove("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq");
+	fake_run_until(2);
+	/* Values are placed by the number of their CPU. */
+	CHECK_STR(stats_text(1), "cpufreq_khz: 0 cpufreq_khz: 900000");
+	fake_close();
+}
+
 /* ---- devices ---- */
 
 ORMA_TEST(frequencies_of_cpus_are_placed_by_their_number)
