@@ -69,6 +69,11 @@ void orma_data_source_unregister(struct orma_data_source *source)
 	CHECK(source == &fake_source);
 }
 
+uint32_t orma_data_source_started(const struct orma_data_source *source)
+{
+	return source->started;
+}
+
 /* The last start, flush or stop that was completed later. */
 static uint64_t fake_completed;
 static const uint64_t fake_start_number = 1000;
