@@ -26,6 +26,7 @@
 #include "tool/doctor/event_names.h"
 #include "tool/doctor/system_files.h"
 #include "tool/record/record.h"
+#include "tool/record/record_categories.h"
 
 /* About what one context switch takes in a trace, with the waking that precedes it: in the compact
  * form (14 bytes in a trace of an idle machine, and packet headers), and as messages with names. */
@@ -139,6 +140,16 @@ static void report_category(void *ctx, const char *wanted, const char *closest)
 		orma_findings_advise(findings, "`orma status --long` lists the categories.");
 }
 
+static void report_categories(struct subject *subject,
+			      const struct orma_pb_track_event_config *config,
+			      struct orma_findings *findings)
+{
+	ORMA_AUTO(orma_record_categories_done) struct orma_record_categories names = {0};
+
+	orma_record_categories_add(&names, subject->daemon->state);
+	orma_record_find_unknown_categories(&names, config, report_category, findings);
+}
+
 static void report_not_offered(const char *name, struct orma_findings *findings)
 {
 	orma_findings_add(findings, "source_not_offered",
@@ -173,9 +184,7 @@ static void report_source(struct subject *subject, const struct orma_pb_data_sou
 	if (orma_base_str_is(source->name, "linux.ftrace"))
 		report_events(subject, source->ftrace_config, findings);
 	if (subject->daemon->state)
-		orma_record_find_unknown_categories(source->track_event_config,
-						    subject->daemon->state, report_category,
-						    findings);
+		report_categories(subject, source->track_event_config, findings);
 }
 
 /* --- buffers ---------------------------------------------------------------------------------- */

@@ -246,6 +246,16 @@ static int detach(struct orma_recorder *recorder)
 	return r;
 }
 
+static int observe(struct orma_recorder *recorder)
+{
+	const struct orma_record_config *config = recorder->options->config;
+	uint32_t events = recorder->makes_snapshots ? ORMA_OBSERVE_CLONE_TRIGGER : 0;
+
+	if (config && config->names_categories && !recorder->options->is_quiet)
+		events |= ORMA_OBSERVE_INSTANCES;
+	return events ? orma_session_observe(recorder->session, events) : 0;
+}
+
 static int run_session(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
@@ -256,8 +266,7 @@ static int run_session(struct orma_recorder *recorder)
 		return run_clone(recorder);
 	/* Before the session begins, because a trigger that comes at once would be missed
 	 * otherwise. */
-	r = recorder->makes_snapshots ? orma_session_observe(recorder->session, CLONE_TRIGGER_HIT)
-				      : 0;
+	r = observe(recorder);
 	if (r == 0)
 		r = begin_session(recorder);
 	if (r == 0 && options->detach_key)
@@ -376,6 +385,7 @@ int orma_record_run(const struct orma_record_options *options)
 	}
 	orma_session_free(recorder.session);
 	orma_snapshots_done(&recorder.snapshots);
+	orma_record_categories_done(&recorder.categories);
 	if (status == ORMA_EXIT_OK) /* the still empty file of a detached session stays */
 		recorder.output.is_new = false;
 	orma_trace_output_done(&recorder.output);

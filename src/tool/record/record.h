@@ -13,6 +13,7 @@
 #include "tool/trace/trace_file.h"
 
 struct orma_session;
+struct orma_record_categories;
 
 enum orma_config_format {
 	ORMA_CONFIG_GUESS, /* text when it looks like text */
@@ -38,7 +39,9 @@ struct orma_record_wish {
 	uint32_t file_count; /* with output_path and file_limit_kb: keep so many files */
 	bool is_endless;     /* no duration at all */
 	bool is_streaming;   /* write into the file while recording */
-	bool compresses, is_deferred;
+	bool compresses; /* with deflate */
+	bool uses_zstd;  /* compresses with zstd where the service has it */
+	bool is_deferred;
 };
 
 /* The facts about a config that the recorder needs. */
@@ -52,6 +55,7 @@ struct orma_record_config {
 	bool counts_suspend;     /* the duration is one of CLOCK_BOOTTIME */
 	bool has_buffers;
 	bool has_sources;
+	bool names_categories; /* of track events */
 	bool has_triggers;
 	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
 	/* its triggers are of mode CLONE_SNAPSHOT */
@@ -116,21 +120,8 @@ void orma_record_leave_out_ftrace(const struct orma_record_options *options);
 /* Warns at the end when programs' own events (track_event) are missing. */
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
-				const struct orma_tool_summary *summary, bool is_embedded);
-struct orma_pb_track_event_config;
-struct orma_pb_tracing_service_state;
-/* Calls `fn` for each category in the config that no connected program has declared, with the
- * declared one that was probably meant (NULL = none is similar). `config` may be NULL. Does nothing
- * when no category is declared. */
-typedef void orma_record_category_fn(void *ctx, const char *wanted, const char *closest);
-void orma_record_find_unknown_categories(const struct orma_pb_track_event_config *config,
-					 const struct orma_pb_tracing_service_state *state,
-					 orma_record_category_fn *fn, void *ctx);
-/* Warns of categories in the config that no connected program has declared. Returns true when there
- * was one. `config` may be NULL. */
-bool orma_record_warn_of_categories(const struct orma_pb_track_event_config *config,
-				    const struct orma_pb_tracing_service_state *state,
-				    bool has_events);
+				const struct orma_tool_summary *summary,
+				struct orma_record_categories *categories, bool is_embedded);
 /* Records one trace; returns the exit status. */
 int orma_record_run(const struct orma_record_options *options);
 /* Returns 0 when a session is detached under this key, 2 when there is none, 1 on errors. */

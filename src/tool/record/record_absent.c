@@ -21,6 +21,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "tool/control/offered_sources.h"
 #include "tool/record/record.h"
+#include "tool/record/record_categories.h"
 #include "tool/record/record_groups.h"
 #include "tool/tool.h"
 
@@ -132,12 +133,12 @@ static void warn_of_missing(const struct beginning *beginning, const char *name)
 
 /* Programs are connected, but may have emitted nothing. */
 static void warn_of_silence(const struct orma_pb_track_event_config *config,
-			    const struct orma_pb_tracing_service_state *state, bool has_events,
+			    struct orma_record_categories *categories, bool has_events,
 			    bool is_embedded)
 {
 	char hint[256] = "";
 
-	if (orma_record_warn_of_categories(config, state, has_events) || has_events)
+	if (orma_record_warn_of_categories(categories, config, has_events) || has_events)
 		return;
 	if (!is_embedded)
 		snprintf(hint, sizeof(hint), "; `%s status --long` lists the categories",
@@ -241,7 +242,8 @@ static void warn_of_absent(bool is_embedded)
 
 static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 			       const struct orma_pb_tracing_service_state *state,
-			       const struct orma_tool_summary *summary, bool is_embedded)
+			       const struct orma_tool_summary *summary,
+			       struct orma_record_categories *categories, bool is_embedded)
 {
 	struct orma_buf name = {0};
 
@@ -253,8 +255,8 @@ static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 		bool has_packets = is_recorded(summary, source->name);
 		if (!orma_base_str_is(source->name, TRACK_EVENT))
 			continue;
-		if (orma_tool_is_offered(state, source->name))
-			warn_of_silence(source->track_event_config, state, has_packets,
+		if (orma_tool_is_offered(state, source->name) || categories->has_seen)
+			warn_of_silence(source->track_event_config, categories, has_packets,
 					is_embedded);
 		else if (!has_packets)
 			warn_of_absent(is_embedded);
@@ -264,11 +266,14 @@ static void warn_of_all_absent(const struct orma_pb_trace_config *config,
 
 void orma_record_warn_of_absent(struct orma_session *session,
 				const struct orma_record_config *config,
-				const struct orma_tool_summary *summary, bool is_embedded)
+				const struct orma_tool_summary *summary,
+				struct orma_record_categories *categories, bool is_embedded)
 {
 	struct hints hints = {0};
 
-	if (load_hints(session, config, &hints))
-		warn_of_all_absent(hints.config, hints.state, summary, is_embedded);
+	if (load_hints(session, config, &hints)) {
+		orma_record_categories_add(categories, hints.state);
+		warn_of_all_absent(hints.config, hints.state, summary, categories, is_embedded);
+	}
 	free_hints(&hints);
 }

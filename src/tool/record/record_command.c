@@ -33,6 +33,7 @@ enum {
 	OPTION_UNTIL_STOPPED,
 	OPTION_RING,
 	OPTION_COMPRESS,
+	OPTION_ZSTD,
 	OPTION_ROTATE,
 	OPTION_CLONE,
 	OPTION_DETACH,
@@ -73,7 +74,12 @@ static const struct orma_tool_option option_table[] = {
 	 "The same, but go on in a new file when one has SIZE, and keep N files: 100mx5, or 100m x "
 	 "5. Older files are called FILE.1, FILE.2 and so on.",
 	 NULL},
-	{OPTION_COMPRESS, "compress", NULL, "Compress the trace with deflate.", NULL},
+	{OPTION_COMPRESS, "compress", NULL,
+	 "Compress the trace with deflate, which all readers know.", NULL},
+	{OPTION_ZSTD, "zstd", NULL,
+	 "Compress the trace with zstd, which is smaller and faster; Perfetto's readers know it "
+	 "since v58. A service without zstd uses deflate.",
+	 NULL},
 	{'c', "config", "FILE",
 	 "Record by the TraceConfig in FILE, in text or binary form; - is standard input. --time, "
 	 "--buffer, --size and --stream override it.",
@@ -164,6 +170,10 @@ static int take_own_option(struct command_line *line, int option, char *value)
 		return -1;
 	case OPTION_STREAM:
 		line->base.wish.is_streaming = true;
+		return -1;
+	case OPTION_ZSTD:
+		line->base.wish.uses_zstd = true;
+		line->base.wish.compresses = true;
 		return -1;
 	case OPTION_COMPRESS:
 		line->base.wish.compresses = true;

@@ -49,14 +49,20 @@ static int parse_config(const struct orma_record_wish *wish, const char *name,
 	return r;
 }
 
-static int compress(struct orma_pb_trace_config *config, struct orma_arena *arena)
+static int compress(struct orma_pb_trace_config *config, bool uses_zstd, struct orma_arena *arena)
 {
-	config->compression = orma_proto_new(&orma_pb_trace_config_compression_config_desc, arena);
-	if (!config->compression)
+	struct orma_pb_trace_config_compression_config *compression =
+		orma_proto_new(&orma_pb_trace_config_compression_config_desc, arena);
+
+	if (!compression)
 		return -ENOMEM;
-	config->compression->deflate =
+	config->compression = compression;
+	compression->deflate =
 		orma_proto_new(&orma_pb_trace_config_compression_config_deflate_desc, arena);
-	return config->compression->deflate ? 0 : -ENOMEM;
+	if (uses_zstd)
+		compression->zstd =
+			orma_proto_new(&orma_pb_trace_config_compression_config_zstd_desc, arena);
+	return compression->deflate && (compression->zstd || !uses_zstd) ? 0 : -ENOMEM;
 }
 
 /* Applies options that override a config file. */
@@ -77,7 +83,7 @@ static int apply_overrides(const struct orma_record_wish *wish, struct orma_aren
 		orma_pb_trace_config_set_max_file_count(config, wish->file_count);
 		orma_pb_trace_config_set_output_path(config, orma_base_str(wish->output_path));
 	}
-	if (wish->config_path && wish->compresses && compress(config, arena))
+	if (wish->config_path && wish->compresses && compress(config, wish->uses_zstd, arena))
 		return -ENOMEM;
 	if (wish->is_deferred)
 		orma_pb_trace_config_set_deferred_start(config, true);
@@ -167,6 +173,20 @@ static int take_triggers(const struct orma_pb_trace_config *config, struct orma_
 	return ret->triggers ? 0 : -ENOMEM;
 }
 
+static bool names_categories(const struct orma_pb_trace_config *config)
+{
+	for (size_t i = 0; i < config->data_sources.count; i++) {
+		const struct orma_pb_data_source_config *source =
+			config->data_sources.items[i]->config;
+
+		if (source && source->track_event_config &&
+		    source->track_event_config->enabled_categories.count > 0 &&
+		    !orma_base_str_is(source->track_event_config->enabled_categories.items[0], "*"))
+			return true;
+	}
+	return false;
+}
+
 static int make_config(const struct orma_record_wish *wish, struct orma_arena *arena,
 		       struct orma_buf *content, struct orma_record_config *ret,
 		       struct orma_error *reterr)
@@ -199,6 +219,7 @@ static int make_config(const struct orma_record_wish *wish, struct orma_arena *a
 	}
 	ret->has_buffers = config->buffers.count > 0;
 	ret->has_sources = config->data_sources.count > 0;
+	ret->names_categories = names_categories(config);
 	ret->has_triggers = config->trigger_config != NULL;
 	ret->makes_snapshots = makes_snapshots(config);
 	r = take_start_delay(config, ret, reterr);

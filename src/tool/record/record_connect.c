@@ -42,6 +42,15 @@ static void on_events(void *ctx, const void *events, size_t size)
 	orma_snapshots_take_events(&recorder->snapshots, events, size);
 }
 
+/* A program begins to record: its categories are known now. */
+static void on_instance(void *ctx, const struct orma_instance_event *event)
+{
+	struct orma_recorder *recorder = ctx;
+
+	if (event->is_started && strcmp(event->data_source_name, "track_event") == 0)
+		recorder->categories.has_seen = recorder->categories.must_ask = true;
+}
+
 bool orma_recorder_is_clone(const struct orma_recorder *recorder)
 {
 	return recorder->options->clone_id || recorder->options->clone_name;
@@ -56,6 +65,7 @@ static int connect_session(struct orma_recorder *recorder, const char *address,
 		.ctx = recorder,
 		.on_stopped = on_stopped,
 		.on_events = on_events,
+		.on_instance = on_instance,
 		.timeout_ms = orma_recorder_is_clone(recorder) ? ORMA_CLONE_TIMEOUT_MS : 0,
 	};
 	return orma_session_new(&options, &recorder->session, reterr);

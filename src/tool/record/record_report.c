@@ -200,7 +200,7 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 	}
 	if (config && report->has_packets)
 		orma_record_warn_of_absent(recorder->session, config, &report->summary,
-					   recorder->embedded != NULL);
+					   &recorder->categories, recorder->embedded != NULL);
 	if (has_data(&report->summary) && is_file && is_whole)
 		orma_tool_print_line(stderr,
 				     "Next: open it at https://ui.perfetto.dev, or try `%s dump %s "

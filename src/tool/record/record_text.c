@@ -390,7 +390,11 @@ static int append_output(const struct orma_record_wish *wish, struct orma_buf *t
 	if (r == 0 && wish->output_path)
 		r = append_field(text, "output_path", orma_base_str(wish->output_path));
 	if (r == 0 && wish->compresses)
-		r = orma_base_buf_append_str(text, "compression {\n  deflate {\n  }\n}\n");
+		r = orma_base_buf_append_str(text, "compression {\n  deflate {\n  }\n");
+	if (r == 0 && wish->uses_zstd)
+		r = orma_base_buf_append_str(text, "  zstd {\n  }\n");
+	if (r == 0 && wish->compresses)
+		r = orma_base_buf_append_str(text, "}\n");
 	return r;
 }
 

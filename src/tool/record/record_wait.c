@@ -112,6 +112,7 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		r = orma_session_dispatch(recorder->session);
+		orma_record_categories_step(&recorder->categories, recorder->session);
 		if (orma_snapshots_step(&recorder->snapshots, recorder->options->is_quiet))
 			continue;
 		if (r == 0 && fds[1].revents)

@@ -7,6 +7,7 @@
 #include "tool/record/last_resort.h"
 #include "tool/record/record.h"
 #include "tool/record/record_app.h"
+#include "tool/record/record_categories.h"
 #include "tool/record/record_progress.h"
 #include "tool/record/snapshot.h"
 #include "tool/record/trace_output.h"
@@ -31,6 +32,7 @@ struct orma_recorder {
 	int stop_error;       /* the result of asking for the stop */
 	bool makes_snapshots; /* the service reports triggers that want a snapshot */
 	struct orma_snapshots snapshots;
+	struct orma_record_categories categories;
 	struct orma_last_resort last_resort;
 	char error[512]; /* why the service ended or refused the session */
 	bool is_refused; /* the error is a refusal: the session never began */
