@@ -118,6 +118,7 @@ struct orma_trace_buffer_stats {
 	uint64_t readaheads_succeeded, readaheads_failed;
 	uint64_t abi_violations;
 	uint64_t trace_writer_packet_loss;
+	uint64_t packets_written; /* that begin in complete chunks */
 };
 
 /* Reserves address space; the kernel supplies memory as data is written. size_bytes is rounded up

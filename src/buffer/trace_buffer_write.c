@@ -30,6 +30,7 @@ struct staged_chunk {
 	uint32_t capacity;      /* room to keep: a scraped chunk may grow */
 	uint32_t consumed;      /* bytes of it that were already read from an earlier copy */
 	uint32_t last_fragment; /* as in struct orma_trace_buffer_record_entry */
+	uint32_t packet_count;  /* that begin in it */
 	uint16_t flags;
 };
 
@@ -86,10 +87,20 @@ static int stage_chunk(struct orma_trace_buffer *buffer,
 		ret->last_fragment = size_before ? end : 0;
 		size_before = fragment.size;
 		end = fragment.end;
+		ret->packet_count++;
 	}
+	if (ret->flags & ORMA_TRACE_BUFFER_CHUNK_CONTINUES_PREVIOUS && ret->packet_count > 0)
+		ret->packet_count--;
 	ret->payload = end;
 	ret->capacity = chunk->is_complete ? end : size;
 	return 0;
+}
+
+/* An incomplete chunk comes again. */
+static void count_packets(struct orma_trace_buffer *buffer, const struct staged_chunk *staged)
+{
+	if (staged->chunk->is_complete)
+		buffer->stats.packets_written += staged->packet_count;
 }
 
 /* Tells whether the sequence has already passed this chunk. A scraped chunk that was consumed may
@@ -108,6 +119,7 @@ static int check_not_consumed(struct orma_trace_buffer *buffer,
 		}
 		if (staged->chunk->is_complete && staged->payload == sequence->last_payload) {
 			/* The scrape had already copied all of it. */
+			count_packets(buffer, staged);
 			sequence->last_was_incomplete = false;
 			sequence->uncommitted_count += staged->chunk->is_scraped;
 			return 1;
@@ -166,6 +178,7 @@ static int recommit_chunk(struct orma_trace_buffer *buffer, uint32_t sequence_nu
 	buffer->stats.trace_writer_packet_loss += staged->flags & ORMA_TRACE_BUFFER_RECORD_ABORT &&
 						  !(record->flags & ORMA_TRACE_BUFFER_RECORD_ABORT);
 	record->flags = staged->flags | kept;
+	count_packets(buffer, staged);
 	if (grows) {
 		memcpy(orma_trace_buffer_record_payload(record), buffer->staging, staged->payload);
 		record->payload = (uint16_t)staged->payload;
@@ -297,6 +310,7 @@ static void write_record(struct orma_trace_buffer *buffer, uint32_t sequence_num
 	buffer->chunk_count++;
 	buffer->stats.chunks_written++;
 	buffer->stats.bytes_written += outer;
+	count_packets(buffer, staged);
 	buffer->stats.trace_writer_packet_loss +=
 		(staged->flags & ORMA_TRACE_BUFFER_RECORD_ABORT) != 0;
 	uint32_t offset = buffer->write;

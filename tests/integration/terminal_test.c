@@ -183,7 +183,7 @@ ORMA_TEST(a_recording_shows_its_numbers)
 	struct terminal terminal;
 
 	start_arguments(&terminal, arguments, NULL);
-	CHECK(await(&terminal, "KB/s  buffer "));
+	CHECK(await(&terminal, " packets/s  buffer "));
 	CHECK(await(&terminal, "%  lost: nothing  (Ctrl-C stops)"));
 	CHECK_INT(finish(&terminal), 0);
 	CHECK(strstr(terminal.text, "Next: "));

@@ -83,6 +83,7 @@ static const struct orma_proto_field_desc trace_stats_buffer_stats_fields[] = {
 	{18, 0, 319, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_discarded), 17, 0, ORMA_PROTO_KIND_UINT64, 0},
 	{19, 0, 336, offsetof(struct orma_pb_trace_stats_buffer_stats, trace_writer_packet_loss), 18, 0, ORMA_PROTO_KIND_UINT64, 0},
 	{20, 0, 361, offsetof(struct orma_pb_trace_stats_buffer_stats, chunks_relocated), 19, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{9900, 0, 378, offsetof(struct orma_pb_trace_stats_buffer_stats, packets_written), 20, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char trace_stats_buffer_stats_names[] = {
 	"TraceStats.BufferStats"
@@ -105,11 +106,12 @@ static const char trace_stats_buffer_stats_names[] = {
 	"\0chunks_read"
 	"\0chunks_discarded"
 	"\0trace_writer_packet_loss"
-	"\0chunks_relocated"};
+	"\0chunks_relocated"
+	"\0packets_written"};
 const struct orma_proto_desc orma_pb_trace_stats_buffer_stats_desc = {
 	trace_stats_buffer_stats_names,
 	trace_stats_buffer_stats_fields, NULL,
-	sizeof(struct orma_pb_trace_stats_buffer_stats), 20, 1,
+	sizeof(struct orma_pb_trace_stats_buffer_stats), 21, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_stats_buffer_stats) <= UINT16_MAX, "fits struct_size");
 

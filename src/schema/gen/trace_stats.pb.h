@@ -124,6 +124,7 @@ struct orma_pb_trace_stats_buffer_stats {
 	uint64_t chunks_discarded;
 	uint64_t trace_writer_packet_loss;
 	uint64_t chunks_relocated;
+	uint64_t packets_written;
 };
 enum {
 	ORMA_PB_TRACE_STATS_BUFFER_STATS_BYTES_WRITTEN = 1,
@@ -146,6 +147,7 @@ enum {
 	ORMA_PB_TRACE_STATS_BUFFER_STATS_CHUNKS_DISCARDED = 18,
 	ORMA_PB_TRACE_STATS_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS = 19,
 	ORMA_PB_TRACE_STATS_BUFFER_STATS_CHUNKS_RELOCATED = 20,
+	ORMA_PB_TRACE_STATS_BUFFER_STATS_PACKETS_WRITTEN = 9900,
 };
 static inline struct orma_pb_trace_stats_buffer_stats *orma_pb_trace_stats_buffer_stats_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_trace_stats_buffer_stats_desc, arena); }
 static inline int orma_pb_trace_stats_buffer_stats_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_trace_stats_buffer_stats **ret) { return orma_proto_decode(&orma_pb_trace_stats_buffer_stats_desc, data, size, arena, ret); }
@@ -189,6 +191,8 @@ static inline bool orma_pb_trace_stats_buffer_stats_has_trace_writer_packet_loss
 static inline void orma_pb_trace_stats_buffer_stats_set_trace_writer_packet_loss(struct orma_pb_trace_stats_buffer_stats *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 18; m->trace_writer_packet_loss = v; }
 static inline bool orma_pb_trace_stats_buffer_stats_has_chunks_relocated(const struct orma_pb_trace_stats_buffer_stats *m) { return m->has[0] >> 19 & 1; }
 static inline void orma_pb_trace_stats_buffer_stats_set_chunks_relocated(struct orma_pb_trace_stats_buffer_stats *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 19; m->chunks_relocated = v; }
+static inline bool orma_pb_trace_stats_buffer_stats_has_packets_written(const struct orma_pb_trace_stats_buffer_stats *m) { return m->has[0] >> 20 & 1; }
+static inline void orma_pb_trace_stats_buffer_stats_set_packets_written(struct orma_pb_trace_stats_buffer_stats *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 20; m->packets_written = v; }
 
 /* TraceStats.WriterStats */
 struct orma_pb_trace_stats_writer_stats {

@@ -49,6 +49,7 @@ static void write_buffer(struct orma_proto_writer *writer,
 		{BUFFER_FIELD(ABI_VIOLATIONS), stats->abi_violations},
 		{BUFFER_FIELD(TRACE_WRITER_PACKET_LOSS), stats->trace_writer_packet_loss},
 		{BUFFER_FIELD(CHUNKS_RELOCATED), stats->chunks_relocated},
+		{BUFFER_FIELD(PACKETS_WRITTEN), stats->packets_written},
 	};
 	struct orma_proto_nested nested;
 

@@ -39,8 +39,8 @@ struct orma_record_wish {
 	uint32_t file_count; /* with output_path and file_limit_kb: keep so many files */
 	bool is_endless;     /* no duration at all */
 	bool is_streaming;   /* write into the file while recording */
-	bool compresses; /* with deflate */
-	bool uses_zstd;  /* compresses with zstd where the service has it */
+	bool compresses;     /* with deflate */
+	bool uses_zstd;      /* compresses with zstd where the service has it */
 	bool is_deferred;
 };
 
@@ -55,7 +55,7 @@ struct orma_record_config {
 	bool counts_suspend;     /* the duration is one of CLOCK_BOOTTIME */
 	bool has_buffers;
 	bool has_sources;
-	bool names_categories; /* of track events */
+	bool names_categories; /* it enables track events by category */
 	bool has_triggers;
 	uint32_t start_delay_min_ms, start_delay_max_ms; /* cmd_trace_start_delay */
 	/* its triggers are of mode CLONE_SNAPSHOT */

@@ -4,7 +4,8 @@
  *   {"file":"trace.pftrace","files":1,"bytes":40832,"seconds":10.002,"packets":22,
  *    "sources":{"service":14,"linux.sys_stats":8},"is_full":true,"has_statistics":true,
  *    "lost":{"packets_without_room":0,"chunks_overwritten":0, ...},
- *    "buffers":[{"size_bytes":33554432,"written_bytes":40000,"overwritten_chunks":0,"covers_ns":0}]}
+ *    "buffers":[{"size_bytes":33554432,"written_bytes":40000,"written_packets":12,
+ *                "overwritten_chunks":0,"covers_ns":0}]}
  *
  * Members are added in later versions and never renamed. covers_ns is 0 when it is not known.
  * is_full is there when the file has reached its maximum size, so that later data is not in it.
@@ -51,6 +52,8 @@ static int append_buffer(const struct orma_tool_buffer *buffer, struct orma_buf 
 		r = orma_json_append_number(json, "size_bytes", buffer->size_bytes);
 	if (r == 0)
 		r = orma_json_append_number(json, "written_bytes", buffer->written_bytes);
+	if (r == 0)
+		r = orma_json_append_number(json, "written_packets", buffer->written_packets);
 	if (r == 0)
 		r = orma_json_append_number(json, "overwritten_chunks", buffer->overwritten_chunks);
 	if (r == 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_progress.c - time, bytes, rate, fill of the buffers and losses of a recording, on one line.
  *
- *   12.4 s of 30.0 s  3.1 MB  256 KB/s  buffers 9% 2%  lost: 3 chunks overwritten  (Ctrl-C stops)
+ * 12.4 s of 30.0 s  3.1 MB  256 KB/s  2140 packets/s  buffers 9% 2%  lost: 3 chunks overwritten  (Ctrl-C stops)
  *
  * The numbers are those of the service, which the recorder asks for at each step, and shows when they
  * come: a service that is slow to answer does not delay the recorder. They lag behind by what
- * producers have not yet handed over. Rates are in bytes, because the service does not look into
- * packets. The terminal cuts a line that is too long (autowrap is off meanwhile).
+ * producers have not yet handed over. An event of a program is a packet; a packet of the kernel's
+ * events has many. The terminal cuts a line that is too long (autowrap is off meanwhile).
  */
 #include "tool/record/record_progress.h"
 
@@ -22,27 +22,38 @@
 #define SHOWN_BUFFERS_MAX 8
 #define STEP_MS           200
 
-static uint64_t sum_written(const struct orma_tool_summary *stats)
+static struct orma_record_amount sum_written(const struct orma_tool_summary *stats)
 {
-	uint64_t bytes = 0;
+	struct orma_record_amount sum = {0};
 
-	for (size_t i = 0; i < stats->buffer_count; i++)
-		bytes += stats->buffers[i].written_bytes;
-	return bytes;
+	for (size_t i = 0; i < stats->buffer_count; i++) {
+		sum.bytes += stats->buffers[i].written_bytes;
+		sum.packets += stats->buffers[i].written_packets;
+	}
+	return sum;
+}
+
+static uint64_t per_second(uint64_t now, uint64_t before, uint64_t ns)
+{
+	return now < before
+		       ? 0
+		       : (uint64_t)((double)(now - before) * (double)ORMA_NS_PER_SEC / (double)ns);
 }
 
 static void measure_rate(struct orma_record_progress *progress, uint64_t now_ns)
 {
 	uint64_t ns = now_ns - progress->rate_begin_ns;
-	uint64_t bytes = progress->written_bytes - progress->rate_begin_bytes;
+	const struct orma_record_amount *now = &progress->written, *begin = &progress->rate_begin;
 
 	if (progress->rate_begin_ns && ns < ORMA_NS_PER_SEC)
 		return;
 	if (progress->rate_begin_ns)
-		progress->bytes_per_second =
-			(uint64_t)((double)bytes * (double)ORMA_NS_PER_SEC / (double)ns);
+		progress->rate = (struct orma_record_amount){
+			.bytes = per_second(now->bytes, begin->bytes, ns),
+			.packets = per_second(now->packets, begin->packets, ns),
+		};
 	progress->rate_begin_ns = now_ns;
-	progress->rate_begin_bytes = progress->written_bytes;
+	progress->rate_begin = progress->written;
 }
 
 static void on_stats(void *ctx, const struct orma_error *error, const void *data, size_t size)
@@ -57,7 +68,7 @@ static void on_stats(void *ctx, const struct orma_error *error, const void *data
 	progress->stats = counter.summary;
 	progress->stats.service_discarded -=
 		ORMA_MIN(progress->stats.service_discarded, progress->earlier_discarded);
-	progress->written_bytes = sum_written(&progress->stats);
+	progress->written = sum_written(&progress->stats);
 	measure_rate(progress, orma_base_clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -75,8 +86,11 @@ static void print_stats(const struct orma_record_progress *progress)
 {
 	const struct orma_tool_summary *stats = &progress->stats;
 
-	print_bytes(progress->written_bytes, "");
-	print_bytes(progress->bytes_per_second, "/s");
+	print_bytes(progress->written.bytes, "");
+	print_bytes(progress->rate.bytes, "/s");
+	/* A service that does not count them says 0. */
+	if (progress->written.packets)
+		orma_tool_print(stderr, "  %" PRIu64 " packets/s", progress->rate.packets);
 	orma_tool_print(stderr, "  %s", orma_base_noun(stats->buffer_count, "buffer", "buffers"));
 	for (size_t i = 0; i < ORMA_MIN(stats->buffer_count, (size_t)SHOWN_BUFFERS_MAX); i++) {
 		const struct orma_tool_buffer *buffer = &stats->buffers[i];

@@ -8,14 +8,19 @@
 
 #include "tool/trace/trace_file.h"
 
+struct orma_record_amount {
+	uint64_t bytes, packets;
+};
+
 struct orma_record_progress {
 	bool is_shown; /* there is a terminal, and the recording has not begun to end */
 	bool is_asked; /* the service is about to answer */
 	struct orma_tool_summary stats; /* its last answer; has_stats is false before the first */
 	uint64_t earlier_discarded;     /* losses from before the session */
 	uint64_t next_ns;               /* when the line is shown anew */
-	uint64_t rate_begin_ns, rate_begin_bytes; /* where the rate is measured from */
-	uint64_t written_bytes, bytes_per_second;
+	uint64_t rate_begin_ns;         /* where the rate is measured from */
+	struct orma_record_amount rate_begin, written;
+	struct orma_record_amount rate; /* per second */
 };
 
 /* Shows the line anew, and asks the service for its next numbers. `duration_ms` 0 = without end. */

@@ -96,6 +96,7 @@ static struct orma_tool_buffer describe_buffer(const struct orma_pb_trace_stats_
 	return (struct orma_tool_buffer){
 		.size_bytes = stats->buffer_size,
 		.written_bytes = stats->bytes_written,
+		.written_packets = stats->packets_written,
 		.padding_bytes = stats->padding_bytes_written,
 		.used_bytes = ORMA_MIN(held, stats->buffer_size),
 		.written_chunks = stats->chunks_written,

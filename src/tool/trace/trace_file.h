@@ -64,7 +64,8 @@ struct orma_tool_source_count {
 /* One buffer of the session, as described by the trace. */
 struct orma_tool_buffer {
 	uint64_t size_bytes, written_bytes, padding_bytes;
-	uint64_t used_bytes; /* at the time of the statistics */
+	uint64_t used_bytes;      /* at the time of the statistics */
+	uint64_t written_packets; /* 0 also when the service does not count them */
 	uint64_t written_chunks, overwritten_chunks, discarded_chunks;
 	uint64_t lost_packets; /* trace_writer_packet_loss */
 	/* The packets that are left lie in this period of CLOCK_BOOTTIME; 0 = not known. */
@@ -82,7 +83,7 @@ struct orma_tool_summary {
 	bool is_streamed; /* the config says write_into_file */
 	/* The statistics name a sequence of which the trace has no packet. */
 	bool lacks_sequences;
-	bool has_stats;   /* there are trace_stats; without them most losses are not known */
+	bool has_stats; /* there are trace_stats; without them most losses are not known */
 	/* There are events of the service, among them that at the end: the trace is not cut. */
 	bool has_service_events, has_end;
 	bool is_full; /* the file reached its maximum size; set by who knows that size */

@@ -298,6 +298,7 @@ static int model_write(struct model *model, unsigned writer,
 	struct model_sequence *sequence = &model->sequences[writer];
 	uint32_t payload = 0, begin, size = (uint32_t)chunk->payload_size_bytes,
 		 id = chunk->chunk_id;
+	uint64_t fragments = 0, packets;
 	memset(&made, 0, sizeof(made));
 	made.is_live = true;
 	made.writer = writer;
@@ -315,7 +316,11 @@ static int model_write(struct model *model, unsigned writer,
 			break;
 		}
 		payload = begin + (uint32_t)value;
+		fragments++;
 	}
+	packets = fragments - (fragments > 0 && chunk->flags & PREVIOUS);
+	if (!chunk->is_complete)
+		packets = 0;
 	made.payload = payload;
 	made.capacity = chunk->is_complete ? payload : size;
 	made.size = outer_size(made.capacity);
@@ -324,6 +329,7 @@ static int model_write(struct model *model, unsigned writer,
 		bool is_same = id == sequence->last_id && sequence->last_was_incomplete;
 		if (is_same && payload == sequence->last_payload && chunk->is_complete) {
 			sequence->last_was_incomplete = false;
+			model->stats.packets_written += packets;
 			return (int)payload;
 		}
 		if (!is_same || payload <= sequence->last_payload) {
@@ -353,6 +359,7 @@ static int model_write(struct model *model, unsigned writer,
 			model->stats.chunks_relocated++;
 		} else {
 			model->stats.trace_writer_packet_loss += made.abort && !old->abort;
+			model->stats.packets_written += packets;
 			old->flags = made.flags;
 			old->incomplete = made.incomplete;
 			old->abort = made.abort;
@@ -400,6 +407,7 @@ static int model_write(struct model *model, unsigned writer,
 	model->stats.chunks_written++;
 	model->stats.bytes_written += made.size;
 	model->stats.trace_writer_packet_loss += made.abort;
+	model->stats.packets_written += packets;
 	model_place(model, &made);
 	return (int)payload;
 }

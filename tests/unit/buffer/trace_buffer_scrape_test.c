@@ -158,3 +158,30 @@ ORMA_TEST(a_scraped_packet_given_up_later_is_counted_once)
 	CHECK_INT(stats(buffer)->trace_writer_packet_loss, 1);
 	orma_trace_buffer_free(buffer);
 }
+
+ORMA_TEST(packets_are_counted_once_where_they_begin_when_their_chunk_is_complete)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	put(buffer, 1, 0, NEXT, "a1b1");
+	CHECK_INT(stats(buffer)->packets_written, 2);
+	put(buffer, 1, 1, PREVIOUS | NEXT, "b1"); /* only the middle of one */
+	CHECK_INT(stats(buffer)->packets_written, 2);
+	put(buffer, 1, 2, PREVIOUS, "b1c1");
+	CHECK_INT(stats(buffer)->packets_written, 3);
+	/* A commit may replace what was scraped. */
+	put(buffer, 2, 0, SCRAPED, "a1b1");
+	CHECK_INT(stats(buffer)->packets_written, 3);
+	put(buffer, 2, 0, 0, "a1b1c1");
+	CHECK_INT(stats(buffer)->packets_written, 6);
+	/* Copied whole before its commit. */
+	put(buffer, 3, 0, UNCOMMITTED, "a1");
+	put(buffer, 3, 0, 0, "a1");
+	CHECK_INT(stats(buffer)->packets_written, 7);
+	/* Moved to another place. */
+	put(buffer, 4, 0, SCRAPED, "a1b1");
+	CHECK_READ(buffer, "a1 b3 c1 a1 b1 c1 a1 a1");
+	put(buffer, 4, 0, 0, "a1b1");
+	CHECK_INT(stats(buffer)->chunks_relocated, 1);
+	CHECK_INT(stats(buffer)->packets_written, 9);
+	orma_trace_buffer_free(buffer);
+}
