@@ -29,6 +29,7 @@ struct orma_record_wish {
 	uint32_t duration_ms;
 	uint64_t buffer_kb;
 	uint64_t file_limit_kb;        /* stream into the file, up to this size */
+	uint64_t rotation_kb;          /* go on in another file when one has this size */
 	const char *const *sources;    /* data sources, groups, and ftrace events "group/name" */
 	const char *const *categories; /* for track_event: no other is enabled */
 	const char *output_path;       /* the service creates the file */

@@ -40,10 +40,10 @@ static void add_categories(struct orma_record_categories *names,
 		struct orma_str name = descriptor->available_categories.items[i]->name;
 		if (has_name(names, name))
 			continue;
-		char *copy = names->count < ORMA_RECORD_CATEGORIES_MAX &&
-					     orma_tool_is_printable(name)
-				     ? orma_base_arena_strdup(&names->arena, name)
-				     : NULL;
+		char *copy =
+			names->count < ORMA_RECORD_CATEGORIES_MAX && orma_tool_is_printable(name)
+				? orma_base_arena_strdup(&names->arena, name)
+				: NULL;
 		if (copy)
 			names->items[names->count++] = copy;
 		else
@@ -83,8 +83,8 @@ void orma_record_find_unknown_categories(struct orma_record_categories *names,
 	for (size_t i = 0; names->count > 0 && !names->lacks_some && config &&
 			   i < config->enabled_categories.count;
 	     i++) {
-		char *wanted = orma_base_arena_strdup(&names->arena,
-						      config->enabled_categories.items[i]);
+		char *wanted =
+			orma_base_arena_strdup(&names->arena, config->enabled_categories.items[i]);
 		if (wanted && !is_declared(names, wanted))
 			fn(ctx, wanted, orma_tool_closest(wanted, names->items, names->count));
 	}
@@ -97,8 +97,8 @@ static void on_state(void *ctx, const struct orma_error *error, const void *data
 	struct orma_arena arena = {0};
 
 	names->is_asked = false;
-	if (!error && orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena,
-					&state) == 0)
+	if (!error &&
+	    orma_proto_decode(&orma_pb_tracing_service_state_desc, data, size, &arena, &state) == 0)
 		orma_record_categories_add(names, state);
 	orma_base_arena_done(&arena);
 }
@@ -108,8 +108,8 @@ void orma_record_categories_step(struct orma_record_categories *names, struct or
 	if (!names->must_ask || names->is_asked)
 		return;
 	names->must_ask = false;
-	names->is_asked = orma_session_query_async(session, ORMA_SESSION_QUERY_STATE, on_state,
-						   names) == 0;
+	names->is_asked =
+		orma_session_query_async(session, ORMA_SESSION_QUERY_STATE, on_state, names) == 0;
 }
 
 void orma_record_categories_done(struct orma_record_categories *names)

@@ -38,8 +38,8 @@ static int check_existing(const struct orma_record_line *line, bool has_program)
 	    (options->attach_key && (options->clone_id || options->clone_name)))
 		return orma_tool_usage_error("--clone, --attach and --detach exclude each other");
 	if (wish->config_path || wish->source_count || wish->duration_ms || wish->is_endless ||
-	    wish->buffer_kb || wish->file_limit_kb || wish->category_count || wish->is_streaming ||
-	    wish->compresses || has_program)
+	    wish->buffer_kb || wish->file_limit_kb || wish->rotation_kb || wish->category_count ||
+	    wish->is_streaming || wish->compresses || has_program)
 		return orma_tool_usage_error(
 			"--clone and --attach take a session as it is; they go with --quiet and "
 			"--background, --clone also with --out, and --attach with --stop");
@@ -59,7 +59,9 @@ int orma_record_check(const struct orma_record_line *line, bool has_program)
 	    ((options->out_path && strcmp(options->out_path, "-") == 0) || options->in_background))
 		return orma_tool_usage_error("--json goes with neither --out - nor --background");
 	if (options->stops_attached && !options->attach_key)
-		return orma_tool_usage_error("--stop goes with --attach");
+		return orma_tool_usage_error("--stop goes with --attach KEY, the session to end");
+	if (options->attach_key && !*options->attach_key)
+		return orma_tool_usage_error("--attach: the key is empty");
 	if (options->attach_key || options->clone_id || options->clone_name)
 		return check_existing(line, has_program);
 	if (options->detach_key && !*options->detach_key)
@@ -70,7 +72,11 @@ int orma_record_check(const struct orma_record_line *line, bool has_program)
 	if (wish->config_path && (wish->source_count || wish->category_count || wish->ring_ms))
 		return orma_tool_usage_error(
 			"name data sources either on the command line or in a config");
-	if (wish->ring_ms && (wish->is_streaming || wish->file_limit_kb))
+	if (wish->rotation_kb && wish->file_limit_kb)
+		return orma_tool_usage_error(
+			"--size and --rotate both limit a file: with --rotate, "
+			"leave --size out");
+	if (wish->ring_ms && (wish->is_streaming || wish->file_limit_kb || wish->rotation_kb))
 		return orma_tool_usage_error(
 			"--ring keeps the trace in memory; it does not go with "
 			"--stream, --size or --rotate");

@@ -327,9 +327,18 @@ static int report_lost_service(struct orma_recorder *recorder)
 /* The file that the service wrote until then is a trace, too. */
 static int report_ended(struct orma_recorder *recorder)
 {
-	int status = orma_tool_fail(
-		"the service %s: %s",
-		recorder->is_refused ? "refused the config" : "ended the session", recorder->error);
+	const struct orma_record_config *config = recorder->options->config;
+	const char *of_path = "output_path: ";
+	int status;
+
+	/* The command line calls it --out. */
+	if (recorder->is_refused && config && config->output_path &&
+	    strncmp(recorder->error, of_path, strlen(of_path)) == 0)
+		return orma_tool_fail("%s: %s; choose another file", config->output_path,
+				      recorder->error + strlen(of_path));
+	status = orma_tool_fail("the service %s: %s",
+				recorder->is_refused ? "refused the config" : "ended the session",
+				recorder->error);
 
 	if (!tell_rest(recorder) && !recorder->is_refused && recorder->options->config &&
 	    !recorder->options->config->writes_into_file)
@@ -345,7 +354,8 @@ static int report_failure(struct orma_recorder *recorder, int result)
 	if (result == -ECANCELED && options->app_argv) /* start_app() has reported it */
 		return ORMA_EXIT_FAILURE;
 	if (recorder->error[0] && orma_recorder_is_clone(recorder))
-		return orma_tool_fail("the clone failed: %s", recorder->error);
+		return orma_tool_fail("the clone failed: %s; `%s status` lists the sessions",
+				      recorder->error, orma_tool_path());
 	if (recorder->error[0])
 		return report_ended(recorder);
 	if (recorder->output.error == -ETIMEDOUT)
@@ -376,12 +386,15 @@ static int report_failure(struct orma_recorder *recorder, int result)
 		break;
 	case -EEXIST:
 		if (options->detach_key)
-			return orma_tool_fail("a session is detached under \"%s\" already",
-					      options->detach_key);
+			return orma_tool_fail(
+				"a session is detached under \"%s\" already; choose "
+				"another key, or end that one with --attach %s --stop",
+				options->detach_key, options->detach_key);
 		break;
 	case -ENOENT:
 		if (options->attach_key)
-			return orma_tool_fail("no session is detached under \"%s\"",
+			return orma_tool_fail("no session is detached under \"%s\"; it may have "
+					      "ended, and its file is complete then",
 					      options->attach_key);
 		break;
 	default:

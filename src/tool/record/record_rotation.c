@@ -11,6 +11,7 @@
 #include "tool/tool.h"
 
 #define ROTATION_FILES_MAX 100
+#define FILE_KB_MIN        66
 
 /* Takes "100mx5" or "100m x 5". */
 int orma_record_take_rotation(struct orma_record_wish *wish, char *value)
@@ -34,7 +35,13 @@ int orma_record_take_rotation(struct orma_record_wish *wish, char *value)
 			"--rotate takes a size and a number of files from 2 to "
 			"%d, like 100mx5",
 			ROTATION_FILES_MAX);
-	wish->file_limit_kb = kb;
+	/* The service knows the exact limit, to which the config adds. */
+	if (kb < FILE_KB_MIN)
+		return orma_tool_usage_error(
+			"--rotate: a file needs at least %dk, because each one "
+			"begins with the config and the state of its sources",
+			FILE_KB_MIN);
+	wish->rotation_kb = kb;
 	wish->file_count = (uint32_t)count;
 	return -1;
 }
@@ -70,6 +77,7 @@ int orma_record_name_rotation(struct orma_record_line *line, char absolute[PATH_
 	if (length < 0 || (size_t)length >= PATH_MAX)
 		return orma_tool_fail("%s: %s", path, strerror(ENAMETOOLONG));
 	line->wish.output_path = absolute;
+	line->wish.file_limit_kb = line->wish.rotation_kb;
 	options->out_path = NULL;
 	return -1;
 }
