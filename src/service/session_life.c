@@ -104,6 +104,17 @@ static void arm_duration(struct orma_service_session *session)
 			       orma_service_now_ns(service) + delay_ns, on_duration);
 }
 
+/* Somebody who records for three seconds wants three seconds of each data source, and some take half
+ * a second to start. One that starts after the timeout was perhaps stopped for hours, and changes
+ * nothing any more. */
+static void restart_duration(struct orma_service_session *session)
+{
+	if (!session->duration_timer.is_armed || !session->started_timer.is_armed)
+		return;
+	session->started_boot_ns = orma_service_boot_ns(session->service);
+	arm_duration(session);
+}
+
 static void on_flush_period(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
@@ -239,6 +250,7 @@ void orma_service_session_check_started(struct orma_service_session *session)
 		    session->instances.count)
 		return;
 	session->has_said_all_started = true;
+	restart_duration(session);
 	orma_service_timer_disarm(&session->started_timer);
 	orma_service_event_add(session, ORMA_PB_TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_STARTED,
 			       true);
