@@ -115,13 +115,16 @@ void orma_record_progress_show(struct orma_record_progress *progress, struct orm
 	if (!progress->is_asked)
 		progress->is_asked = orma_session_query_async(session, ORMA_SESSION_QUERY_STATS,
 							      on_stats, progress) == 0;
+	/* The data sources took time to start, or take time to hand over their last data. */
+	bool is_over = duration_ms && seconds > duration_ms / 1000.0;
 	fputs("\r\033[?7l", stderr);
-	orma_tool_print(stderr, "Recording: %.1f s", seconds);
+	orma_tool_print(stderr, "Recording: %.1f s", is_over ? duration_ms / 1000.0 : seconds);
 	if (duration_ms)
 		orma_tool_print(stderr, " of %.1f s", duration_ms / 1000.0);
 	if (progress->stats.has_stats)
 		print_stats(progress);
-	fputs("  (Ctrl-C stops)\033[K\033[?7h", stderr);
+	orma_tool_print(stderr, "  (%s)", is_over ? "waiting for the last data" : "Ctrl-C stops");
+	fputs("\033[K\033[?7h", stderr);
 }
 
 void orma_record_progress_clear(const struct orma_record_progress *progress)
