@@ -108,6 +108,11 @@ int orma_ftrace_losses_add_stats(struct orma_ftrace_losses *losses, struct orma_
 			losses->buffer_pages = stats->cpu_buffer_size_pages;
 		r = take_cpus(losses, stats);
 	}
+	if (r == 0 && stats->atrace_errors.size) {
+		losses->problem.size = 0; /* it repeats the earlier ones */
+		r = orma_base_buf_append(&losses->problem, stats->atrace_errors.data,
+					 stats->atrace_errors.size);
+	}
 	if (r == 0)
 		r = take_names(losses, stats->unknown_ftrace_events.items,
 			       stats->unknown_ftrace_events.count);
@@ -180,6 +185,10 @@ void orma_ftrace_losses_report(const struct orma_ftrace_losses *losses,
 	const char *name = (const char *)losses->refused_events.data;
 
 	report_cpus(losses, findings);
+	if (losses->problem.size)
+		orma_findings_add(findings, "ftrace_problem",
+				  "Events of the kernel are missing: %.*s.",
+				  (int)losses->problem.size, (const char *)losses->problem.data);
 	for (size_t at = 0; at < losses->refused_events.size; at += strlen(name + at) + 1) {
 		orma_findings_add(findings, "ftrace_event_refused",
 				  "The ftrace event \"%s\" of the config was not recorded: this "
@@ -204,4 +213,5 @@ void orma_ftrace_losses_done(struct orma_ftrace_losses *losses)
 		orma_base_free(slot->value);
 	orma_base_map_done(&losses->cpus);
 	orma_base_buf_done(&losses->refused_events);
+	orma_base_buf_done(&losses->problem);
 }

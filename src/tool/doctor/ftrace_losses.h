@@ -16,6 +16,7 @@ struct orma_ftrace_losses {
 	struct orma_map cpus; /* number -> struct cpu */
 	uint64_t parse_errors, buffer_pages;
 	struct orma_buf refused_events; /* names, each ending in a NUL */
+	struct orma_buf problem;        /* the probes report it in FtraceStats */
 };
 
 /* Both take the content of a field of TracePacket. 0, -EBADMSG or -ENOMEM. */

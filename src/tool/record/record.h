@@ -85,6 +85,7 @@ struct orma_record_options {
 	struct orma_record_config *config;
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
 				 output of their own) */
+	bool is_rotation;     /* the config's output_path is from the options --rotate and --out */
 	bool no_clobber;
 	bool may_serve;   /* without a daemon, run a service of its own */
 	bool is_quiet;    /* no progress, no summary */

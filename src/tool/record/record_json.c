@@ -8,7 +8,8 @@
  *                "overwritten_chunks":0,"covers_ns":0}]}
  *
  * Members are added in later versions and never renamed. covers_ns is 0 when it is not known.
- * is_full is there when the file has reached its maximum size, so that later data is not in it.
+ * is_full is there when the file has reached its maximum size, so that later data is not in it, and
+ * ftrace_problem when events of the kernel are missing.
  */
 #include "tool/record/record_json.h"
 
@@ -91,6 +92,9 @@ int orma_record_print_json(const struct orma_record_facts *facts)
 		r = append_sources(facts->summary, &json);
 	if (r == 0 && facts->summary->is_full)
 		r = orma_base_buf_append_str(&json, ",\"is_full\":true");
+	if (r == 0 && facts->summary->ftrace_problem[0])
+		r = orma_json_append_text(&json, "ftrace_problem",
+					  orma_base_str(facts->summary->ftrace_problem));
 	if (r == 0)
 		r = append_losses(facts->summary, &json);
 	if (r == 0)

@@ -263,6 +263,9 @@ static int report_recording(struct orma_recorder *recorder, double seconds)
 		print_json(&report, seconds);
 	else if (!recorder->options->is_quiet && strcmp(report.path, "-") != 0)
 		print_report(recorder, &report, seconds);
+	/* Probes in this process have logged it. */
+	if (report.summary.ftrace_problem[0] && !recorder->embedded)
+		orma_tool_warn("linux.ftrace: %s", report.summary.ftrace_problem);
 	if (recorder->options->must_record && recorder->options->config->has_sources &&
 	    report.has_packets && !has_data(&report.summary))
 		return orma_tool_fail("nothing was recorded: %s",
@@ -324,21 +327,36 @@ static int report_lost_service(struct orma_recorder *recorder)
 	return orma_tool_fail("the service has ended; the trace is lost");
 }
 
+/* The service names the field of the config, which is --out with --rotate. Returns NULL if the refusal
+ * is not about the files, else what is wrong with them. */
+static const char *find_wrong_file(const struct orma_recorder *recorder)
+{
+	static const char path_field[] = "output_path: ", count_field[] = "max_file_count: ";
+	const struct orma_record_config *config = recorder->options->config;
+	const char *error = recorder->error;
+
+	if (!recorder->is_refused || !config || !config->output_path)
+		return NULL;
+	if (strncmp(error, count_field, sizeof(count_field) - 1) == 0)
+		return "a file of that name with a number behind it exists already, and is not of "
+		       "an earlier rotation";
+	return strncmp(error, path_field, sizeof(path_field) - 1) == 0
+		       ? error + sizeof(path_field) - 1
+		       : NULL;
+}
+
 /* The file that the service wrote until then is a trace, too. */
 static int report_ended(struct orma_recorder *recorder)
 {
-	const struct orma_record_config *config = recorder->options->config;
-	const char *of_path = "output_path: ";
-	int status;
+	const char *wrong = find_wrong_file(recorder);
 
-	/* The command line calls it --out. */
-	if (recorder->is_refused && config && config->output_path &&
-	    strncmp(recorder->error, of_path, strlen(of_path)) == 0)
-		return orma_tool_fail("%s: %s; choose another file", config->output_path,
-				      recorder->error + strlen(of_path));
-	status = orma_tool_fail("the service %s: %s",
-				recorder->is_refused ? "refused the config" : "ended the session",
-				recorder->error);
+	if (wrong)
+		return orma_tool_fail("%s: %s; choose another file%s",
+				      recorder->options->config->output_path, wrong,
+				      recorder->options->is_rotation ? " (-o)" : "");
+	int status = orma_tool_fail(
+		"the service %s: %s",
+		recorder->is_refused ? "refused the config" : "ended the session", recorder->error);
 
 	if (!tell_rest(recorder) && !recorder->is_refused && recorder->options->config &&
 	    !recorder->options->config->writes_into_file)

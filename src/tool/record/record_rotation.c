@@ -78,6 +78,7 @@ int orma_record_name_rotation(struct orma_record_line *line, char absolute[PATH_
 		return orma_tool_fail("%s: %s", path, strerror(ENAMETOOLONG));
 	line->wish.output_path = absolute;
 	line->wish.file_limit_kb = line->wish.rotation_kb;
+	options->is_rotation = true;
 	options->out_path = NULL;
 	return -1;
 }

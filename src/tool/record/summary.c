@@ -15,7 +15,9 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "proto/codec.h"
 #include "proto/reader.h"
+#include "schema/gen/ftrace_stats.pb.h"
 #include "schema/gen/service_event.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -56,7 +58,8 @@ bool orma_tool_is_known_source(struct orma_str name)
 	return false;
 }
 
-#define SERVICE_SEQUENCE_ID 1
+#define SERVICE_SEQUENCE_ID  1
+#define FTRACE_PROBLEM_BYTES sizeof(((struct orma_tool_summary *)0)->ftrace_problem)
 
 static void count_source(struct orma_tool_summary *summary, const char *name, uint64_t packets)
 {
@@ -150,6 +153,42 @@ static int take_stats(struct orma_tool_counter *counter, struct orma_str bytes)
 		}
 		take_buffers(counter, stats);
 	}
+	orma_base_arena_done(&arena);
+	return r;
+}
+
+static void add_names(struct orma_buf *text, const char *what, const struct orma_str *names,
+		      size_t count)
+{
+	for (size_t i = 0; i < count && text->size < FTRACE_PROBLEM_BYTES; i++)
+		(void)orma_base_buf_printf(text, "%s%s%.*s",
+					   i            ? ", "
+					   : text->size ? "; "
+							: "",
+					   i ? "" : what, (int)names[i].size, names[i].data);
+}
+
+/* The probes have only this packet to say what they could not do. Each one repeats those before. */
+static int take_ftrace_stats(struct orma_tool_summary *summary, struct orma_str bytes)
+{
+	struct orma_arena arena = {0};
+	struct orma_buf text = {0};
+	struct orma_pb_ftrace_stats *stats;
+	int r = orma_proto_decode(&orma_pb_ftrace_stats_desc, bytes.data, bytes.size, &arena,
+				  &stats);
+	if (r == 0) {
+		add_names(&text, "", &stats->atrace_errors, stats->atrace_errors.size > 0);
+		add_names(&text, "", &stats->exclusive_feature_error,
+			  stats->exclusive_feature_error.size > 0);
+		add_names(&text, "this kernel has no event ", stats->unknown_ftrace_events.items,
+			  stats->unknown_ftrace_events.count);
+		add_names(&text, "the kernel refused ", stats->failed_ftrace_events.items,
+			  stats->failed_ftrace_events.count);
+		if (text.size && orma_base_buf_cstr(&text))
+			snprintf(summary->ftrace_problem, FTRACE_PROBLEM_BYTES, "%s",
+				 orma_base_buf_cstr(&text));
+	}
+	orma_base_buf_done(&text);
 	orma_base_arena_done(&arena);
 	return r;
 }
@@ -266,6 +305,8 @@ static int count_packet(void *ctx, const void *data, size_t size)
 	else if ((r = count_in_sequence(counter, &packet, &times)))
 		return r;
 	count_gap(summary, packet.dropped);
+	if (packet.kind == ORMA_PB_TRACE_PACKET_FTRACE_STATS)
+		return take_ftrace_stats(summary, packet.content);
 	return packet.kind == ORMA_PB_TRACE_PACKET_TRACE_STATS ? take_stats(counter, packet.content)
 							       : 0;
 }

@@ -97,6 +97,8 @@ struct orma_tool_summary {
 	uint64_t full_gaps; /* shared memory was full */
 	uint64_t invalid_packets;
 	uint64_t late_flushes; /* trace_stats: flushes that some data source did not answer */
+	/* FtraceStats: events of the kernel that are missing, and the reason; "" = none */
+	char ftrace_problem[512];
 };
 
 /* The meaning of TracePacket.previous_packet_dropped. */
