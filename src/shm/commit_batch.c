@@ -215,7 +215,8 @@ static void clear_batch(struct orma_shm_arbiter *arbiter)
 	arbiter->registered_count = arbiter->unregistered_count = arbiter->batch_bytes = 0;
 }
 
-static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
+/* False: it is empty, and nobody will call orma_shm_arbiter_commit_done(). */
+static bool describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
 			   struct orma_shm_batch *ret)
 {
 	*ret = (struct orma_shm_batch){
@@ -229,7 +230,10 @@ static void describe_batch(struct orma_shm_arbiter *arbiter, bool has_more,
 		.unregistered_count = arbiter->unregistered_count,
 		.has_more = has_more,
 	};
-	arbiter->is_commit_out = true;
+	arbiter->is_commit_out = arbiter->move_count + arbiter->patch_entry_count +
+					 arbiter->registered_count + arbiter->unregistered_count >
+				 0;
+	return arbiter->is_commit_out;
 }
 
 bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_shm_batch *ret)
@@ -252,10 +256,7 @@ bool orma_shm_arbiter_take_commit(struct orma_shm_arbiter *arbiter, struct orma_
 		if (!arbiter->options.is_emulated || event->kind != ORMA_SHM_EVENT_CHUNK)
 			release_event(arbiter, event);
 	}
-	describe_batch(arbiter, arbiter->ready_first != NULL, ret);
-	return arbiter->move_count + arbiter->patch_entry_count + arbiter->registered_count +
-		       arbiter->unregistered_count >
-	       0;
+	return describe_batch(arbiter, arbiter->ready_first != NULL, ret);
 }
 
 /* The producer's own move Complete -> Free. */
@@ -322,8 +323,7 @@ bool orma_shm_arbiter_take_incomplete(struct orma_shm_arbiter *arbiter,
 		};
 		arbiter->batch_bytes += ORMA_SHM_BATCH_ENTRY_BYTES + 8 + chunk.payload_bytes;
 	}
-	describe_batch(arbiter, position->page_idx < arbiter->view.page_count, ret);
-	return arbiter->move_count > 0;
+	return describe_batch(arbiter, position->page_idx < arbiter->view.page_count, ret);
 }
 
 void orma_shm_arbiter_drop_events(struct orma_shm_arbiter *arbiter)

@@ -535,6 +535,26 @@ ORMA_TEST(a_stalling_writer_on_the_loop_thread_commits_itself)
 	}
 }
 
+ORMA_TEST(a_stalling_writer_on_the_loop_thread_commits_itself_after_a_commit_of_nothing)
+{
+	struct orma_shm_writer *writer;
+	struct orma_shm_batch batch;
+
+	reader_init_with(&reader, 16 * KIB, 4096,
+			 (struct orma_shm_arbiter_options){.stall_timeout_ms = 1000,
+							   .commit_now = commit_now,
+							   .ctx = &reader});
+	commit_now_calls = 0;
+	CHECK(!orma_shm_arbiter_take_commit(reader.arbiter, &batch));
+	writer = new_writer(ORMA_SHM_STALL);
+	write_tree(orma_shm_writer_packet_begin(writer), 7, 20000);
+	orma_shm_writer_packet_end(writer);
+	CHECK(commit_now_calls > 0);
+	CHECK_INT(orma_shm_writer_lost_packets(writer), 0);
+	CHECK_INT(finish(writer)->packet_count, 1);
+	reader_done(&reader);
+}
+
 ORMA_TEST(a_stall_ends_after_its_timeout_and_the_packet_is_lost)
 {
 	struct orma_shm_writer *writer;
