@@ -303,6 +303,16 @@ static bool can_poll(void)
 	       (major > 6 || (major == 6 && minor >= 9));
 }
 
+/* With the option "block" an empty buffer can be read too, as far as poll() says. */
+static bool is_always_ready(const struct orma_ftrace_buffer *buffer)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_str value;
+
+	return orma_tracefs_value(&buffer->fs, "options/block", &buf, &value) == 0 &&
+	       orma_base_str_is(value, "1");
+}
+
 static void on_watermark(struct orma_watch *watch, unsigned ready)
 {
 	struct orma_ftrace_cpu *cpu = ORMA_CONTAINER_OF(watch, struct orma_ftrace_cpu, watch);
@@ -358,7 +368,7 @@ static void update_watermark(struct orma_ftrace_buffer *buffer)
 	char text[16];
 
 	/* During a pause the kernel would report its events in every turn of the loop. */
-	if (percent == 0 || drainer->is_paused || !can_poll()) {
+	if (percent == 0 || drainer->is_paused || !can_poll() || is_always_ready(buffer)) {
 		stop_watching(drainer);
 		return;
 	}

@@ -379,6 +379,34 @@ ORMA_TEST(a_watermark_is_not_watched_while_the_drain_is_paused)
 	}
 }
 
+ORMA_TEST(buffers_that_poll_always_reports_are_not_watched)
+{
+	int read_fds[2];
+
+	open_tree(2);
+	int cpu_fds[2] = {make_pipe(0, &read_fds[0]), make_pipe(1, &read_fds[1])};
+	fake_put("tracing/options/block", "0\n");
+	fake_start(0,
+		   CONFIG(PRINTS RARELY "drain_buffer_percent: 50 "
+					"tracefs_options { name: 'block' state: STATE_ENABLED }"));
+	write_page(cpu_fds[0]);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(orma_base_loop_turn(fake_loop, 0), 0);
+	CHECK_INT(count_reads(), 0);
+	fake_flush(0);
+	CHECK_INT(count_events(), 1);
+	fake_stop(0);
+	fake_forget_packets();
+	fake_start(0, CONFIG(PRINTS RARELY "drain_buffer_percent: 50"));
+	write_page(cpu_fds[0]);
+	fake_run_until(1);
+	fake_close();
+	for (int i = 0; i < 2; i++) {
+		close(cpu_fds[i]);
+		close(read_fds[i]);
+	}
+}
+
 /* ---- CPUs that cannot be read ---- */
 
 static struct orma_str problems_at(size_t packet)
