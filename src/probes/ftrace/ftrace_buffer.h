@@ -49,6 +49,8 @@ struct orma_ftrace_buffer {
 	uint32_t actual_pages; /* per CPU, as the kernel reports it */
 	bool is_exclusive;     /* its only session has exclusive features */
 	bool has_function_graph;
+	bool graphs_all_functions, graphs_all_roots; /* a session has no filters, or no roots */
+	uint32_t graph_depth;                        /* the largest of the sessions; 0 = any */
 	struct orma_ftrace_drainer drainer;
 };
 

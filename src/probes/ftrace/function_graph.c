@@ -3,7 +3,7 @@
  *
  * Owns nothing. The tracer cannot be changed while pages are read, so it is set before the readers open, stays for every
  * session until the buffer is given up, and a session that wants it cannot join others that record without it. Filters of
- * sessions add up; each session gets the calls of all.
+ * sessions add up, none means every function, and the largest depth counts. Each session gets the calls of all.
  *
  * Filters are words of a language: "function:command" would make the kernel act when the function is called. Such a filter
  * is refused, and so is "!", which removes somebody's filter. The kernel judges a word when the space after it arrives: an
@@ -47,16 +47,20 @@ static int add_filter(struct orma_ftrace_buffer *buffer, const char *file, struc
 	return orma_tracefs_append(&buffer->fs, file, orma_base_str(line));
 }
 
-/* Clears the list when the tracer begins, and adds the session's filters. */
+/* Clears the list when the tracer begins, or for a session without filters, and adds the session's filters. */
 static int add_filters(struct orma_ftrace_buffer *buffer, const char *file, const char *field,
-		       const struct orma_str *filters, size_t count,
+		       const struct orma_str *filters, size_t count, bool *has_all,
 		       struct orma_ftrace_report *report)
 {
 	size_t accepted = 0;
 	int r = 0;
 
-	if (!buffer->has_function_graph)
+	/* The first filter would take all other functions away from that session. */
+	if (buffer->has_function_graph && *has_all)
+		return 0;
+	if (!buffer->has_function_graph || count == 0)
 		r = orma_tracefs_journal_set(&buffer->journal, file, ORMA_STR(""));
+	*has_all = count == 0;
 	/* Roots are a file of the root folder only. */
 	if (r == -ENOENT && count == 0)
 		return 0;
@@ -82,8 +86,10 @@ static int set_depth(struct orma_ftrace_buffer *buffer, uint32_t depth,
 {
 	char text[16];
 
-	if (buffer->has_function_graph)
+	if (buffer->has_function_graph &&
+	    (buffer->graph_depth == 0 || (depth > 0 && depth <= buffer->graph_depth)))
 		return 0;
+	buffer->graph_depth = depth;
 	snprintf(text, sizeof(text), "%u", depth);
 	int r = orma_tracefs_journal_set(&buffer->journal, "max_graph_depth", orma_base_str(text));
 	return r < 0 && (depth > 0 || r != -ENOENT) ? fail(report, "max_graph_depth", r) : 0;
@@ -101,11 +107,13 @@ int orma_ftrace_function_graph_apply(struct orma_ftrace_buffer *buffer,
 		return -EBUSY;
 	}
 	int r = add_filters(buffer, "set_ftrace_filter", "function_filters",
-			    wanted->function_filters.items, wanted->function_filters.count, report);
+			    wanted->function_filters.items, wanted->function_filters.count,
+			    &buffer->graphs_all_functions, report);
 	if (r == 0)
 		r = add_filters(buffer, "set_graph_function", "function_graph_roots",
 				wanted->function_graph_roots.items,
-				wanted->function_graph_roots.count, report);
+				wanted->function_graph_roots.count, &buffer->graphs_all_roots,
+				report);
 	if (r == 0)
 		r = set_depth(buffer, wanted->function_graph_max_depth, report);
 	if (r < 0 || buffer->has_function_graph)

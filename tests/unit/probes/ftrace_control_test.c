@@ -591,6 +591,27 @@ ORMA_TEST(the_function_graph_has_filters_roots_and_a_depth)
 	close_tree();
 }
 
+ORMA_TEST(sessions_with_a_function_graph_get_the_functions_that_any_of_them_wants)
+{
+	open_tree();
+	fake_start(0, CONFIG("enable_function_graph: true function_filters: 'vfs_read' "
+			     "function_graph_max_depth: 3"));
+	fake_start(1, CONFIG("enable_function_graph: true function_filters: 'vfs_write' "
+			     "function_graph_roots: 'ksys_write' function_graph_max_depth: 5"));
+	CHECK_STR(value("set_ftrace_filter"), "vfs_read\nvfs_write");
+	CHECK_STR(value("set_graph_function"), "");
+	CHECK_STR(value("max_graph_depth"), "5");
+	fake_start(2, CONFIG("enable_function_graph: true function_graph_max_depth: 4"));
+	CHECK_STR(value("set_ftrace_filter"), "");
+	CHECK_STR(value("max_graph_depth"), "5");
+	fake_start(3, CONFIG("enable_function_graph: true function_filters: 'vfs_open'"));
+	CHECK_STR(value("set_ftrace_filter"), "");
+	CHECK_STR(value("max_graph_depth"), "0");
+	fake_start(4, CONFIG("enable_function_graph: true function_graph_max_depth: 9"));
+	CHECK_STR(value("max_graph_depth"), "0");
+	close_tree();
+}
+
 ORMA_TEST(rss_stat_is_throttled_by_a_histogram_that_is_removed)
 {
 	open_tree();
