@@ -115,24 +115,13 @@ static void run(struct orma_probe_instance *base)
 {
 	struct frozen_instance *instance = to_instance(base);
 
-	if (instance->is_done)
+	/* A stop that comes first leaves the rest to the next session, unerased. */
+	if (instance->is_done || base->is_stopping)
 		return;
 	if (read_round(instance))
 		finish(instance);
 	else
-		orma_probe_run_soon(base);
-}
-
-/* A trace that is complete has all of the buffer, which is bounded. */
-static void flush(struct orma_probe_instance *base)
-{
-	struct frozen_instance *instance = to_instance(base);
-
-	if (instance->is_done)
-		return;
-	while (!read_round(instance))
-		;
-	finish(instance);
+		base->is_unfinished = true;
 }
 
 /* --- setting up ------------------------------------------------------------------------------- */
@@ -337,7 +326,6 @@ static const struct orma_probe_ops ops = {
 	.setup = setup,
 	.start = start,
 	.run = run,
-	.flush = flush,
 	.destroy = destroy,
 };
 

@@ -88,6 +88,54 @@ ORMA_TEST(a_long_buffer_is_read_over_several_turns)
 	orma_base_buf_done(&pages.bytes);
 }
 
+static enum orma_completion flush_later(uint64_t completion)
+{
+	struct orma_instance instance = fake_instance(0);
+
+	instance.completion = completion;
+	return fake_source.options.on_flush(fake_source.options.ctx, &instance);
+}
+
+ORMA_TEST(a_flush_of_a_long_buffer_leaves_the_loop_to_others)
+{
+	struct test_pages pages = {0};
+
+	make_pages(&pages, 60);
+	open_old_instance(&pages);
+	fake_put("t/buffer_size_kb", "400\n");
+	fake_start(0, CONFIG("instance_name: 'old'"));
+	CHECK_INT(flush_later(5), ORMA_POSTPONE);
+	CHECK(count_switches() < 60);
+	while (fake_completed != 5)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	CHECK_INT(count_switches(), 60);
+	fake_close();
+	orma_base_buf_done(&pages.bytes);
+}
+
+ORMA_TEST(a_stop_without_a_flush_erases_nothing)
+{
+	struct test_pages pages = {0};
+
+	make_pages(&pages, 60);
+	open_old_instance(&pages);
+	fake_put("t/buffer_size_kb", "400\n");
+	fake_start(0, CONFIG("instance_name: 'old'"));
+	CHECK_INT(flush_later(5), ORMA_POSTPONE);
+	struct orma_instance instance = fake_instance(0);
+	instance.completion = 6;
+	CHECK_INT(fake_source.options.on_stop(fake_source.options.ctx, &instance), ORMA_POSTPONE);
+	while (fake_completed != 6)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	CHECK(count_switches() < 60);
+	fake_source.started = 0;
+	fake_source.options.on_destroy(fake_source.options.ctx, &instance);
+	orma_base_buf_done(&fake_source.config[0]);
+	CHECK_STR(fake_get("t/trace"), "old events");
+	fake_close();
+	orma_base_buf_done(&pages.bytes);
+}
+
 ORMA_TEST(an_instance_into_which_somebody_records_is_left_alone)
 {
 	struct test_pages pages = {0};
