@@ -11,7 +11,8 @@
  *
  * An entry of a list that something else still uses (another tracer has enabled the event of a probe) cannot be removed now.
  * Its undo stays in the state file, and is tried again when the instance is opened next. Files have no second try: by then
- * somebody else may have given them a value.
+ * somebody else may have given them a value. The exception is the tracer, which the kernel does not change while somebody
+ * reads trace_pipe: until it ends, its filters stay and the recording is off, or every function would be traced for nobody.
  *
  * The state file is text: a header "orma-ftrace 1 BOOT_ID PID", then one line per undo, oldest first: "w FILE VALUE" or
  * "a FILE VALUE", with \n and \\ escaped. Its owner holds a lock on it (flock) as long as the instance is in use. A
@@ -193,15 +194,28 @@ static int undo_change(const struct orma_tracefs_journal *journal,
 	return r;
 }
 
+/* True for a file that makes a tracer record, or record more, when it is restored. */
+static bool waits_for_tracer(const char *file)
+{
+	return strcmp(file, "tracing_on") == 0 || strcmp(file, "set_ftrace_filter") == 0 ||
+	       strcmp(file, "set_graph_function") == 0 || strcmp(file, "max_graph_depth") == 0;
+}
+
 /* Restores the newest change first. Returns the undos to try again later, the oldest first. */
 static struct orma_tracefs_undo *restore(struct orma_tracefs_journal *journal)
 {
 	struct orma_tracefs_undo *before, *kept = NULL;
+	bool has_tracer = false;
 
 	for (struct orma_tracefs_undo *undo = ORMA_TAKE(journal->last); undo; undo = before) {
 		before = undo->before;
-		int r = undo_change(journal, undo);
-		if (r == 0 || r == -EINVAL || !undo->must_append)
+		bool must_wait = has_tracer && waits_for_tracer(undo->file);
+		if (must_wait && strcmp(undo->file, "tracing_on") == 0)
+			(void)orma_tracefs_write(journal->fs, undo->file, ORMA_STR("0"));
+		int r = must_wait ? -EBUSY : undo_change(journal, undo);
+		bool is_tracer = r == -EBUSY && strcmp(undo->file, "current_tracer") == 0;
+		has_tracer |= is_tracer;
+		if (r == 0 || r == -EINVAL || !(undo->must_append || is_tracer || must_wait))
 			continue;
 		undo->before = kept;
 		kept = undo;
@@ -230,7 +244,7 @@ static int write_state_file(struct orma_tracefs_journal *journal, struct orma_tr
 		next = undo->before;
 		undo->before = journal->last;
 		journal->last = undo;
-		r = save_undo(journal, undo->file, undo->value, true);
+		r = save_undo(journal, undo->file, undo->value, undo->must_append);
 	}
 	return r;
 }

@@ -46,7 +46,7 @@ int orma_tracefs_journal_set_from(struct orma_tracefs_journal *journal, const ch
 int orma_tracefs_journal_append(struct orma_tracefs_journal *journal, const char *file,
 				struct orma_str line, struct orma_str undo);
 /* Restores everything, the newest change first, logs what cannot be restored, and gives the instance up. An entry of a list
- * that is in use stays in the state file for the next open. Does nothing for a zeroed journal. */
+ * that is in use, and a tracer that cannot be ended, stay in the state file for the next open. Does nothing for a zeroed journal. */
 void orma_tracefs_journal_close(struct orma_tracefs_journal *journal);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tracefs_journal_test.c - changes of tracefs and how they are restored: at the end, after errors, after a kill.
  */
+#include <sys/syscall.h>
+
 #include "fake_api.h"
 #include "fake_tracefs.h"
 #include "probes/ftrace/tracefs_journal.h"
@@ -9,6 +11,21 @@ static struct orma_tracefs fs = {.fd = -1};
 static struct orma_tracefs_journal journal;
 static int folder_fd = -1;
 static struct orma_error error;
+static bool is_trace_pipe_open; /* the kernel then refuses to change the tracer */
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	char link[64], path[512];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = is_trace_pipe_open ? readlink(link, path, sizeof(path) - 1) : 0;
+	path[length > 0 ? length : 0] = '\0';
+	if (length > 0 && strstr(path, "/current_tracer")) {
+		errno = EBUSY;
+		return -1;
+	}
+	return syscall(SYS_write, fd, data, size);
+}
 
 static void make_tree(void)
 {
@@ -219,6 +236,40 @@ ORMA_TEST(entries_of_lists_that_cannot_be_removed_are_tried_again)
 	CHECK_STR(fake_get("tracing/uprobe_events"), "-:g/u");
 	orma_tracefs_journal_close(&journal);
 	CHECK_STR(fake_get("state/root"), "");
+	free_tree();
+}
+
+ORMA_TEST(a_tracer_that_cannot_be_ended_records_nothing_and_is_tried_again)
+{
+	make_tree();
+	char *before = fake_tracefs_state(NULL);
+	CHECK_INT(open_journal(), 0);
+	CHECK_INT(set("tracing_on", "0"), 0);
+	CHECK_INT(set("trace_clock", "boot"), 0);
+	CHECK_INT(set("set_ftrace_filter", "do_exit"), 0);
+	CHECK_INT(set("current_tracer", "function_graph"), 0);
+	CHECK_INT(set("events/sched/sched_switch/enable", "1"), 0);
+	CHECK_INT(set("tracing_on", "1"), 0);
+	is_trace_pipe_open = true;
+	for (int i = 0; i < 2; i++) {
+		orma_tracefs_journal_close(&journal);
+		CHECK_STR(fake_get("tracing/tracing_on"), "0");
+		CHECK_STR(fake_get("tracing/set_ftrace_filter"), "do_exit");
+		CHECK_STR(fake_get("tracing/trace_clock"), "local");
+		CHECK_STR(fake_get("tracing/events/sched/sched_switch/enable"), "0");
+		CHECK(strstr(fake_get("state/root"), "w tracing_on 1\nw set_ftrace_filter \n"
+						     "w current_tracer nop") != NULL);
+		CHECK_INT(open_journal(), 0);
+	}
+	orma_tracefs_journal_close(&journal);
+	is_trace_pipe_open = false;
+	CHECK_INT(open_journal(), 0);
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("state/root"), "");
+	char *after = fake_tracefs_state(NULL);
+	CHECK_STR(after, before);
+	free(before);
+	free(after);
 	free_tree();
 }
 
