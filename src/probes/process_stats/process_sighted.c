@@ -135,6 +135,7 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 static void on_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
 {
 	struct orma_probes_process_instance *instance = ctx;
+	uint64_t begin_ns = instance->begin_ns; /* a scan or poll may be under way */
 
 	instance->begin_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
 	for (size_t i = 0; i < count; i++) {
@@ -145,6 +146,7 @@ static void on_fds(void *ctx, const struct orma_fd_sighting *fds, size_t count)
 			orma_probes_process_write_fd(instance, pid, process, fds[i].fd);
 	}
 	end_records(instance);
+	instance->begin_ns = begin_ns;
 }
 
 void orma_probes_process_listen(struct orma_probes_process_instance *instance)

@@ -1222,6 +1222,32 @@ ORMA_TEST(descriptors_that_ftrace_sees_are_resolved_at_once)
 	fake_close();
 }
 
+ORMA_TEST(descriptors_that_ftrace_sees_during_a_poll_leave_its_time_as_it_was)
+{
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_crowd();
+	put_person(&cat);
+	put_fd(3, "/tmp/first");
+	fake_start(0, SEEN_CONFIG("scan_all_processes_on_start: true resolve_process_fds: true "
+				  "proc_stats_poll_ms: 100000"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	uint64_t begin_ns = fake_packet(0)->timestamp;
+	CHECK_INT(orma_sightings_process_of(seen, 10), 10);
+	orma_sightings_note_fd(seen, 10, 3);
+	orma_sightings_deliver(seen);
+	CHECK(fake_packet(fake_packet_count - 1)->process_stats->processes.items[0]->fds.count > 0);
+	CHECK(fake_packet(fake_packet_count - 1)->timestamp > begin_ns);
+	fake_forget_packets();
+	CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	CHECK_INT(fake_packet(0)->timestamp, begin_ns);
+	while (fake_completed != 5)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	orma_sightings_put(seen);
+	fake_close();
+}
+
 ORMA_TEST(on_demand_records_are_left_out_when_the_quirk_says_so_and_in_other_sessions)
 {
 	fake_open(orma_probe_process_stats_new);
