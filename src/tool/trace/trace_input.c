@@ -25,7 +25,8 @@ int orma_trace_input_open(const char *path)
 
 	if (fd < 0 || fstat(fd, &info))
 		return -errno;
-	if (!S_ISDIR(info.st_mode))
+	/* A closed standard input is occupied by a folder that cannot be read; reading tells that best. */
+	if (!S_ISDIR(info.st_mode) || fcntl(fd, F_GETFL) & O_PATH)
 		return fd;
 	orma_trace_input_close(fd);
 	return -EISDIR;
