@@ -28,6 +28,10 @@
 #include "base/macros.h"
 #include "probes/self_trace/self_trace.h"
 
+/* How long a packet waits for room. All probes wait meanwhile, and so does the connection. A service that takes longer hangs;
+ * the packet is dropped then, and the trace says so. */
+#define STALL_MS_MAX 1000u
+
 /* --- the timer -------------------------------------------------------------------------------- */
 
 static void on_timer(struct orma_timer *timer);
@@ -205,6 +209,7 @@ static int register_source(struct orma_probe *probe)
 		.struct_size = sizeof(options),
 		.name = probe->ops->name,
 		.policy = ORMA_EXHAUSTED_STALL,
+		.stall_timeout_ms = STALL_MS_MAX,
 		.ctx = probe,
 		.on_setup = on_setup,
 		.on_start_postponable = on_start,

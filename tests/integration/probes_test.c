@@ -7,13 +7,16 @@
 #include <orma/log.h>
 #include <orma/session.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock_ns.h"
 #include "daemon.h"
 #include "harness.h"
 #include "probes/systemd_journald/journal_library.h"
+#include "process.h"
 #include "proto/codec.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/probes_run.h"
@@ -223,6 +226,36 @@ ORMA_TEST(probes_come_back_when_the_daemon_does)
 	}
 	probes_stop(&probes);
 	orma_test_daemon_stop(&daemon);
+}
+
+/* The probes fill their shared memory, and nobody reads it. */
+ORMA_TEST(a_daemon_that_hangs_holds_the_probes_up_for_a_second)
+{
+	struct orma_test_process process = {0};
+	struct orma_test_daemon paths;
+	struct probes_thread probes;
+
+	CHECK(orma_test_process_start(&process));
+	memcpy(paths.producers, process.producers, sizeof(paths.producers));
+	memcpy(paths.consumers, process.consumers, sizeof(paths.consumers));
+	probes_start(&probes, &paths);
+	struct orma_session *session = session_start(
+		&paths, "buffers { size_kb: 4096 }"
+			"producers { producer_name: 'perfetto.traced_probes' shm_size_kb: 32 "
+			"page_size_kb: 4 }"
+			"data_sources { config { name: 'linux.sys_stats' sys_stats_config {"
+			"  stat_period_ms: 10 vmstat_period_ms: 10 meminfo_period_ms: 10 } } }");
+	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
+	orma_test_process_signal(&process, SIGSTOP);
+	sleep(2);
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	probes_stop(&probes);
+	uint64_t took_ns = orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	orma_test_process_signal(&process, SIGCONT);
+	orma_session_free(session);
+	CHECK_INT(orma_test_process_stop(&process), 0);
+	/* It would be 30 s; a busy machine gets some of that. */
+	CHECK(took_ns < 10 * ORMA_NS_PER_SEC);
 }
 
 ORMA_TEST(probes_stop_before_a_daemon_was_ever_there)
