@@ -187,7 +187,9 @@ static int begin_connecting(struct orma_session *session, struct orma_error *ret
 	r = orma_ipc_client_new(&options, address, &session->ipc);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "cannot connect to %s: %s", address,
-					   orma_base_error_words(r));
+					   r == -EINVAL
+						   ? "it is not an address that a socket can have"
+						   : orma_base_error_words(r));
 	return 0;
 }
 

@@ -149,14 +149,34 @@ struct unit {
 	uint64_t factor;
 };
 
-/* Parses "12" or "12unit" into 12 * factor; `units` ends with a NULL suffix. */
+#define FRACTION_SCALE_MAX 1000000u
+
+/* Parses the digits behind a point: `*ret` of `*ret_scale` parts. Returns false when there are none. */
+static bool parse_fraction(char **at, uint64_t *ret, uint64_t *ret_scale)
+{
+	const char *begin = *at;
+
+	for (; **at >= '0' && **at <= '9'; ++*at) {
+		if (*ret_scale == FRACTION_SCALE_MAX)
+			continue;
+		*ret = *ret * 10 + (uint64_t)(**at - '0');
+		*ret_scale *= 10;
+	}
+	return *at > begin;
+}
+
+/* Parses "12", "1.5" or "12unit" into 12 * factor; `units` ends with a NULL suffix. A
+ * fraction that is too small is refused, because 0 means something else. */
 static int parse_with_unit(const char *text, const struct unit *units, uint64_t bare_factor,
 			   uint64_t *ret)
 {
+	uint64_t part = 0, scale = 1;
 	char *end;
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
 	if (end == text || *text == '-')
+		return -EINVAL;
+	if (*end == '.' && (end++, !parse_fraction(&end, &part, &scale)))
 		return -EINVAL;
 	uint64_t factor = *end ? 0 : bare_factor;
 	for (; *end && units->suffix; units++)
@@ -164,7 +184,11 @@ static int parse_with_unit(const char *text, const struct unit *units, uint64_t 
 			factor = units->factor;
 	if (factor == 0)
 		return -EINVAL;
-	return errno || __builtin_mul_overflow((uint64_t)number, factor, ret) ? -ERANGE : 0;
+	uint64_t part_of = part * factor / scale; /* factors are at most an hour of milliseconds */
+	if (errno || __builtin_mul_overflow((uint64_t)number, factor, &factor) ||
+	    __builtin_add_overflow(factor, part_of, ret))
+		return -ERANGE;
+	return part && *ret == 0 ? -EINVAL : 0;
 }
 
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)

@@ -182,10 +182,23 @@ ORMA_TEST(a_recording_shows_its_numbers)
 		"-t", "1s", "-o", in_folder(path, "numbers.pftrace"), "linux.process_stats", NULL};
 	struct terminal terminal;
 
+	setenv("TERM", "xterm", 1);
 	start_arguments(&terminal, arguments, NULL);
 	CHECK(await(&terminal, " packets/s  buffer "));
 	CHECK(await(&terminal, "%  lost: nothing  (Ctrl-C stops)"));
 	CHECK_INT(finish(&terminal), 0);
+	CHECK(strstr(terminal.text, "Next: "));
+}
+
+ORMA_TEST(a_dumb_terminal_gets_the_summary_alone)
+{
+	char path[256];
+	struct terminal terminal;
+
+	setenv("TERM", "dumb", 1);
+	start(&terminal, in_folder(path, "dumb.pftrace"), NULL);
+	CHECK_INT(finish(&terminal), 0);
+	CHECK(strncmp(terminal.text, "Recorded ", 9) == 0);
 	CHECK(strstr(terminal.text, "Next: "));
 }
 

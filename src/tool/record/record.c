@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <orma/session.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -347,6 +348,14 @@ static int go_into_background(struct orma_recorder *recorder)
 	return ORMA_EXIT_OK;
 }
 
+/* Returns true when a line of the terminal can be shown anew. Editors run programs with TERM=dumb. */
+static bool is_live_terminal(void)
+{
+	const char *kind = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 int orma_record_run(const struct orma_record_options *options)
 {
 	struct orma_recorder recorder = {
@@ -356,7 +365,7 @@ int orma_record_run(const struct orma_record_options *options)
 		.signal_fd = -1,
 		.app.child_fd = -1,
 		.progress.is_shown = !options->is_quiet && !options->is_json &&
-				     !options->app_argv && isatty(STDERR_FILENO),
+				     !options->app_argv && is_live_terminal(),
 	};
 	orma_snapshots_init(&recorder.snapshots, options->out_path, options->no_clobber);
 	/* Opening a pipe may wait for its reader, which signals can still interrupt here. */

@@ -21,6 +21,7 @@
 #include "schema/gen/trace_config.pb.h"
 #include "tool/control/offered_sources.h"
 #include "tool/record/record.h"
+#include "tool/record/record_app.h"
 #include "tool/record/record_categories.h"
 #include "tool/record/record_groups.h"
 #include "tool/tool.h"
@@ -103,6 +104,31 @@ struct beginning {
 	bool needs_program; /* only events of programs are recorded, and no program is about to start */
 };
 
+/* Explains words that are usual elsewhere: `perf record -e sched:sched_switch,block:*`, `strace ls`.
+ * Returns false when the word is something else. */
+static bool explain(const char *word, const char *meant)
+{
+	const char *colon = strchr(word, ':');
+
+	if (strchr(word, ','))
+		orma_tool_warn(
+			"no producer offers the data source \"%s\"; several are separated by "
+			"spaces",
+			word);
+	else if (colon)
+		orma_tool_warn(
+			"no producer offers the data source \"%s\"; an event of the kernel is "
+			"written %.*s/%s",
+			word, (int)(colon - word), word, colon + 1);
+	else if (!meant && orma_record_app_exists(word))
+		orma_tool_warn("no producer offers the data source \"%s\"; a program to record "
+			       "follows --, as in `record -- %s`",
+			       word, word);
+	else
+		return false;
+	return true;
+}
+
 static void warn_of_missing(const struct beginning *beginning, const char *name)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf list = {0};
@@ -123,6 +149,8 @@ static void warn_of_missing(const struct beginning *beginning, const char *name)
 	}
 	const char *meant = find_meant(name, beginning->state, &arena);
 	const char *offered = list_offered(beginning->state, &arena, &list);
+	if (explain(name, meant))
+		return;
 	if (meant)
 		orma_tool_warn("no producer offers the data source \"%s\"; did you mean \"%s\"?",
 			       name, meant);

@@ -63,9 +63,19 @@ static int search_path(const char *name)
 	return r;
 }
 
+static int find_program(const char *name)
+{
+	return strchr(name, '/') ? check_program(name) : search_path(name);
+}
+
+bool orma_record_app_exists(const char *name)
+{
+	return find_program(name) == 0;
+}
+
 int orma_record_app_find(const char *name)
 {
-	int error = strchr(name, '/') ? check_program(name) : search_path(name);
+	int error = find_program(name);
 
 	return error ? tell_not_started(name, error) : ORMA_EXIT_OK;
 }

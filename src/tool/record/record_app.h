@@ -21,6 +21,8 @@ struct orma_record_app {
 /* Returns ORMA_EXIT_OK, or reports why the program cannot be found and returns the exit status for
  * that. */
 int orma_record_app_find(const char *name);
+/* Returns true when that function finds it. */
+bool orma_record_app_exists(const char *name);
 /* Called before any thread starts, and before other signals are blocked. 0 or -errno. */
 int orma_record_app_prepare(struct orma_record_app *app, char *const *argv);
 /* Returns ORMA_EXIT_OK, or reports what is wrong and returns the exit status for it. */

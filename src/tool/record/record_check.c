@@ -50,6 +50,26 @@ static int check_existing(const struct orma_record_line *line, bool has_program)
 	return -1;
 }
 
+/* Refuses words that can be no source. Names of data sources are free, so the recorder warns of others
+ * when it knows that no producer offers them (record_absent.c). */
+static int check_source(const char *word)
+{
+	size_t size = strlen(word);
+
+	if (size == 0)
+		return orma_tool_usage_error("a source is empty");
+	if (*word == '/' || *word == '.')
+		return orma_tool_usage_error("%s is no source; a program to record follows --, as "
+					     "in `record -- %s`",
+					     word, word);
+	if (word[size - 1] == '/')
+		return orma_tool_usage_error("%s lacks an event; %s* records all of the group",
+					     word, word);
+	if (word[size - 1] == ':')
+		return orma_tool_usage_error("%s lacks a function", word);
+	return -1;
+}
+
 int orma_record_check(const struct orma_record_line *line, bool has_program)
 {
 	const struct orma_record_options *options = &line->options;
@@ -80,5 +100,13 @@ int orma_record_check(const struct orma_record_line *line, bool has_program)
 		return orma_tool_usage_error(
 			"--ring keeps the trace in memory; it does not go with "
 			"--stream, --size or --rotate");
+	for (int i = 0; i < wish->source_count; i++) {
+		int status = check_source(wish->sources[i]);
+
+		if (status >= 0)
+			return status;
+	}
+	if (options->out_path && !*options->out_path)
+		return orma_tool_usage_error("--out: the name is empty");
 	return -1;
 }

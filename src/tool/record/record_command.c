@@ -47,7 +47,7 @@ static const struct orma_tool_option option_table[] = {
 	 "Write the trace to FILE; - is standard output. Default: trace.pftrace.",
 	 ORMA_COMPLETE_FILE},
 	{'t', "time", "TIME",
-	 "Record for TIME: 500ms, 10s, 2m or 1h; a number without a unit means seconds. 0 is "
+	 "Record for TIME: 500ms, 1.5s, 2m or 1h; a number without a unit means seconds. 0 is "
 	 "without end, until Ctrl-C. Default: 10s, or what the config says; with a PROGRAM, until "
 	 "it ends.",
 	 NULL},

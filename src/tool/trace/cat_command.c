@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "proto/wire.h"
+#include "tool/daemon/file_series.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace/file_write.h"
@@ -66,8 +67,16 @@ static int open_output(struct cat *cat)
 {
 	if (cat->fd >= 0)
 		return 0;
-	cat->fd = open(cat->output_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (cat->fd < 0)
+	struct stat info;
+
+	cat->fd = open(cat->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (cat->fd < 0 || fstat(cat->fd, &info))
+		return cat->output_error = -errno;
+	if (!S_ISREG(info.st_mode))
+		return 0;
+	if (orma_file_series_lock(cat->fd))
+		return cat->output_error = -EBUSY;
+	if (ftruncate(cat->fd, 0))
 		cat->output_error = -errno;
 	return cat->output_error;
 }
@@ -119,7 +128,8 @@ static int close_output(struct cat *cat, int status)
 		return ORMA_EXIT_OK; /* the reader has seen enough */
 	if (cat->output_error)
 		return orma_tool_fail("cannot write to %s: %s", output_name(cat),
-				      strerror(-cat->output_error));
+				      cat->output_error == -EBUSY ? "a recording writes into it"
+								  : strerror(-cat->output_error));
 	return status;
 }
 

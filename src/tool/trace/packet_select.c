@@ -307,12 +307,22 @@ static int run_survey(struct survey *survey, int fd, const char *name)
 	return ORMA_EXIT_OK;
 }
 
+/* Times that have different references are compared in the trace only. */
+static bool is_backwards(const struct orma_time_limit *from, const struct orma_time_limit *to)
+{
+	if (from->base != to->base || from->base == ORMA_TIME_NONE)
+		return false;
+	return from->base == ORMA_TIME_BEFORE_END ? from->ns < to->ns : from->ns > to->ns;
+}
+
 int orma_packet_select_prepare(struct orma_packet_select *select, int fd, const char *name)
 {
 	struct survey survey = {.select = select};
 	int status = ORMA_EXIT_OK;
 	uint64_t pid;
 
+	if (is_backwards(&select->from, &select->to))
+		return orma_tool_usage_error("--from is behind --to");
 	orma_base_map_done(&select->pids); /* the processes of a trace before */
 	for (size_t i = 0; i < select->process_count && status == ORMA_EXIT_OK; i++)
 		if (is_pid(select->processes[i], &pid) && add_pid(select, (int32_t)pid) < 0)
