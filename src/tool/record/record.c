@@ -81,9 +81,14 @@ static void report_ready(struct orma_recorder *recorder, uint8_t status)
  * longer. */
 static double recorded_seconds(const struct orma_recorder *recorder)
 {
+	const struct orma_record_config *config = recorder->options->config;
 	uint64_t end_ns = recorder->end_ns ? recorder->end_ns : orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t ns = end_ns - recorder->begin_ns;
 
-	return (double)(end_ns - recorder->begin_ns) / 1e9;
+	/* The rest of the time, data sources started or ended. */
+	if (config && config->duration_ms && !recorder->is_ending && recorder->signal_count == 0)
+		ns = ORMA_MIN(ns, config->duration_ms * ORMA_NS_PER_MS);
+	return (double)ns / 1e9;
 }
 
 /* Tells a parent that waits only for the beginning of the session. A service that refuses the
