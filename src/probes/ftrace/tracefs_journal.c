@@ -17,7 +17,7 @@
  * The state file is text: a header "orma-ftrace 1 BOOT_ID PID", then one line per undo, oldest first: "w FILE VALUE" or
  * "a FILE VALUE", with \n and \\ escaped. Its owner holds a lock on it (flock) as long as the instance is in use. A
  * process that gets the lock and finds lines knows that their writer has died, and restores. The file stays afterwards,
- * empty: unlinking it would let two processes lock two files of one name.
+ * empty. Undos that are kept go to a new file, which replaces it when it is whole: at each moment one file has them.
  *
  * A state file is foreign text. tracefs_state.c checks whose it is; here every line is checked: known files only, no "..",
  * a bounded size. A line that does not pass is logged and skipped. A last line without its newline was never acted upon, and
@@ -100,6 +100,14 @@ static int append_escaped(struct orma_buf *buf, struct orma_str value)
 	return 0;
 }
 
+static int append_line(struct orma_buf *buf, const char *file, struct orma_str value,
+		       bool must_append)
+{
+	int r = orma_base_buf_printf(buf, "%c %s ", must_append ? 'a' : 'w', file);
+
+	return r < 0 ? r : append_escaped(buf, value);
+}
+
 /* Writes the undo to the state file. */
 static int save_undo(struct orma_tracefs_journal *journal, const char *file, struct orma_str value,
 		     bool must_append)
@@ -109,9 +117,7 @@ static int save_undo(struct orma_tracefs_journal *journal, const char *file, str
 	if (journal->state_fd < 0)
 		return 0;
 	line->size = 0;
-	int r = orma_base_buf_printf(line, "%c %s ", must_append ? 'a' : 'w', file);
-	if (r >= 0)
-		r = append_escaped(line, value);
+	int r = append_line(line, file, value, must_append);
 	if (r < 0)
 		return r;
 	off_t end = lseek(journal->state_fd, 0, SEEK_CUR);
@@ -227,26 +233,27 @@ static struct orma_tracefs_undo *restore(struct orma_tracefs_journal *journal)
 	return kept;
 }
 
-/* Begins the state file anew with what restore() has returned. */
+/* Begins a state file anew with what restore() has returned. After an error the old one has its lines still. */
 static int write_state_file(struct orma_tracefs_journal *journal, struct orma_tracefs_undo *kept)
 {
 	struct orma_tracefs_undo *undo, *next;
-	struct orma_buf *header = &journal->text;
+	struct orma_buf *text = &journal->text;
 
-	if (ftruncate(journal->state_fd, 0) < 0 || lseek(journal->state_fd, 0, SEEK_SET) < 0)
-		return -errno;
-	header->size = 0;
-	int r = orma_base_buf_printf(header, "orma-ftrace 1 %s %d\n", journal->boot_id,
+	text->size = 0;
+	int r = orma_base_buf_printf(text, "orma-ftrace 1 %s %d\n", journal->boot_id,
 				     (int)getpid());
-	if (r >= 0)
-		r = orma_base_fd_write_all(journal->state_fd, header->data, header->size);
 	for (undo = kept; undo && r >= 0; undo = next) {
 		next = undo->before;
 		undo->before = journal->last;
 		journal->last = undo;
-		r = save_undo(journal, undo->file, undo->value, undo->must_append);
+		r = append_line(text, undo->file, undo->value, undo->must_append);
 	}
-	return r;
+	if (r >= 0 && text->size > ORMA_TRACEFS_STATE_BYTES_MAX)
+		r = -EFBIG;
+	return r < 0 ? r
+		     : orma_tracefs_state_replace(journal->folder_fd, journal->state_name,
+						  (struct orma_str){(char *)text->data, text->size},
+						  &journal->state_fd);
 }
 
 /* --- left-overs of a killed process ------------------------------------------------------------ */
@@ -397,14 +404,19 @@ int orma_tracefs_journal_open(struct orma_tracefs_journal *journal, const struct
 {
 	struct orma_tracefs_undo *kept = NULL;
 
-	*journal = (struct orma_tracefs_journal){.fs = fs, .state_fd = -1};
+	*journal = (struct orma_tracefs_journal){.fs = fs, .folder_fd = -1, .state_fd = -1};
 	if (folder_fd < 0)
 		return 0;
 	int r = orma_tracefs_state_lock(folder_fd, state_name, fs->path, reterr);
 	if (r < 0)
 		return r;
 	journal->state_fd = r;
-	r = read_boot_id(proc_path, journal->boot_id);
+	snprintf(journal->state_name, sizeof(journal->state_name), "%s", state_name);
+	journal->folder_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 3);
+	if (journal->folder_fd < 0)
+		r = -errno;
+	else
+		r = read_boot_id(proc_path, journal->boot_id);
 	if (r == 0)
 		r = restore_leftovers(journal, &kept);
 	if (r == 0)
@@ -428,8 +440,9 @@ void orma_tracefs_journal_close(struct orma_tracefs_journal *journal)
 	    (kept ? write_state_file(journal, kept) : ftruncate(journal->state_fd, 0)) < 0)
 		orma_base_log(ORMA_LOG_WARNING, "linux.ftrace: cannot write the state file");
 	journal->state_fd = orma_base_fd_close(journal->state_fd);
+	journal->folder_fd = orma_base_fd_close(journal->folder_fd);
 	orma_base_map_done(&journal->by_file);
 	orma_base_arena_done(&journal->arena);
 	orma_base_buf_done(&journal->text);
-	*journal = (struct orma_tracefs_journal){.state_fd = -1};
+	*journal = (struct orma_tracefs_journal){.folder_fd = -1, .state_fd = -1};
 }

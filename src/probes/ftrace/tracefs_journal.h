@@ -16,7 +16,9 @@
 struct orma_tracefs_undo;
 
 struct orma_tracefs_journal {
-	const struct orma_tracefs *fs;  /* borrowed */
+	const struct orma_tracefs *fs; /* borrowed */
+	int folder_fd;                 /* that has the state file; -1 = none */
+	char state_name[ORMA_TRACEFS_FILE_BYTES];
 	int state_fd;                   /* locked; -1 = changes are not kept for the next start */
 	struct orma_tracefs_undo *last; /* newest first; in the arena */
 	struct orma_map by_file; /* hash of the file's name -> its struct orma_tracefs_undo */

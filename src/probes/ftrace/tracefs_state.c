@@ -89,23 +89,64 @@ static int fail_locked(int fd, const char *what, struct orma_error *reterr)
 		pid, what);
 }
 
-int orma_tracefs_state_lock(int folder_fd, const char *name, const char *what,
-			    struct orma_error *reterr)
+static int open_state(int folder_fd, const char *name)
 {
 	int fd = orma_base_fd_avoid_standard(
 		openat(folder_fd, name,
 		       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
 
+	return fd < 0 ? -errno : fd;
+}
+
+/* False when the file was replaced between its opening and its locking: the lock is worth nothing then. */
+static bool has_name(int fd, int folder_fd, const char *name)
+{
+	struct stat opened, named;
+
+	return fstat(fd, &opened) == 0 &&
+	       fstatat(folder_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+int orma_tracefs_state_lock(int folder_fd, const char *name, const char *what,
+			    struct orma_error *reterr)
+{
+	int fd = open_state(folder_fd, name);
+
 	if (fd < 0)
-		return orma_base_error_set(reterr, -errno, "cannot open the state file \"%s\": %s",
-					   name, orma_base_error_words(errno));
+		return orma_base_error_set(reterr, fd, "cannot open the state file \"%s\": %s",
+					   name, orma_base_error_words(fd));
 	int r = 0;
 	if (!is_own(fd, S_IFREG))
 		r = orma_base_error_set(reterr, -EPERM,
 					"the state file \"%s\" belongs to somebody else", name);
-	else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+	else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !has_name(fd, folder_fd, name))
 		r = fail_locked(fd, what, reterr);
 	if (r < 0)
 		orma_base_fd_close(fd);
 	return r < 0 ? r : fd;
+}
+
+int orma_tracefs_state_replace(int folder_fd, const char *name, struct orma_str text, int *fd)
+{
+	char new_name[ORMA_TRACEFS_FILE_BYTES + sizeof("new.")];
+
+	/* No state file begins like this. A killed process may have left one, which nobody needs. */
+	snprintf(new_name, sizeof(new_name), "new.%s", name);
+	(void)unlinkat(folder_fd, new_name, 0);
+	int new_fd = open_state(folder_fd, new_name);
+	if (new_fd < 0)
+		return new_fd;
+	int r = orma_base_fd_write_all(new_fd, text.data, text.size);
+	if (r >= 0 && (flock(new_fd, LOCK_EX | LOCK_NB) < 0 ||
+		       renameat(folder_fd, new_name, folder_fd, name) < 0))
+		r = -errno;
+	if (r < 0) {
+		(void)unlinkat(folder_fd, new_name, 0);
+		orma_base_fd_close(new_fd);
+		return r;
+	}
+	orma_base_fd_close(*fd);
+	*fd = new_fd;
+	return 0;
 }

@@ -21,5 +21,8 @@ const char *orma_tracefs_state_name(char name[ORMA_TRACEFS_FILE_BYTES], struct o
  * lock, and so records from `what`; the message names it), -EPERM (somebody else's file), or another -errno. */
 int orma_tracefs_state_lock(int folder_fd, const char *name, const char *what,
 			    struct orma_error *reterr);
+/* Replaces a state file that this process has locked. `fd` becomes the new one's, locked too, and at its end. 0 or -errno; then
+ * the old file is as it was. */
+int orma_tracefs_state_replace(int folder_fd, const char *name, struct orma_str text, int *fd);
 
 #endif

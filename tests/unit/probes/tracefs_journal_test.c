@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tracefs_journal_test.c - changes of tracefs and how they are restored: at the end, after errors, after a kill.
  */
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "fake_api.h"
 #include "fake_tracefs.h"
@@ -12,11 +15,22 @@ static struct orma_tracefs_journal journal;
 static int folder_fd = -1;
 static struct orma_error error;
 static bool is_trace_pipe_open; /* the kernel then refuses to change the tracer */
+static enum {
+	STATE_FITS,
+	STATE_IS_FULL,
+	STATE_KILLS
+} new_state; /* at the first write of a state file */
 
 ssize_t write(int fd, const void *data, size_t size)
 {
 	char link[64], path[512];
 
+	if (new_state != STATE_FITS && size > 4 && memcmp(data, "orma", 4) == 0) {
+		if (new_state == STATE_KILLS)
+			raise(SIGKILL);
+		errno = ENOSPC;
+		return -1;
+	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t length = is_trace_pipe_open ? readlink(link, path, sizeof(path) - 1) : 0;
 	path[length > 0 ? length : 0] = '\0';
@@ -25,6 +39,16 @@ ssize_t write(int fd, const void *data, size_t size)
 		return -1;
 	}
 	return syscall(SYS_write, fd, data, size);
+}
+
+static bool must_replace;
+
+/* Another process replaces the file before it is locked. */
+int flock(int fd, int operation)
+{
+	if (must_replace)
+		CHECK_INT(unlinkat(folder_fd, "root", 0), 0);
+	return (int)syscall(SYS_flock, fd, operation);
 }
 
 static void make_tree(void)
@@ -236,6 +260,68 @@ ORMA_TEST(entries_of_lists_that_cannot_be_removed_are_tried_again)
 	CHECK_STR(fake_get("tracing/uprobe_events"), "-:g/u");
 	orma_tracefs_journal_close(&journal);
 	CHECK_STR(fake_get("state/root"), "");
+	free_tree();
+}
+
+/* Leaves a state file with a probe that cannot be removed, and opens the journal as a child would that is then killed or
+ * has no room: the next one still removes the probe. */
+static void expect_kept_undo(bool is_killed)
+{
+	int status;
+
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	CHECK_INT(orma_tracefs_journal_append(&journal, "kprobe_events", ORMA_STR("p:g/f f"),
+					      ORMA_STR("-:g/f")),
+		  0);
+	int sealed = fake_seal("tracing/kprobe_events");
+	new_state = is_killed ? STATE_KILLS : STATE_IS_FULL;
+	fflush(NULL);
+	pid_t pid = is_killed ? fork() : -1;
+	if (pid <= 0)
+		orma_tracefs_journal_close(&journal);
+	new_state = STATE_FITS;
+	if (is_killed) {
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		/* Only the lock of this copy is left. */
+		close(journal.state_fd);
+		journal.state_fd = -1;
+		journal.last = NULL;
+		orma_tracefs_journal_close(&journal);
+	} else {
+		CHECK(fake_log_has("cannot write the state file"));
+	}
+	CHECK(strstr(fake_get("state/root"), "a kprobe_events -:g/f") != NULL);
+	unseal("kprobe_events", sealed);
+	CHECK_INT(open_journal(), 0);
+	CHECK_STR(fake_get("tracing/kprobe_events"), "-:g/f");
+	orma_tracefs_journal_close(&journal);
+	CHECK_STR(fake_get("state/root"), "");
+	CHECK(faccessat(folder_fd, "new.root", F_OK, 0) < 0);
+	free_tree();
+}
+
+ORMA_TEST(kept_undos_survive_a_kill_while_the_state_file_is_written)
+{
+	expect_kept_undo(true);
+}
+
+ORMA_TEST(kept_undos_survive_a_full_file_system)
+{
+	expect_kept_undo(false);
+}
+
+ORMA_TEST(a_state_file_that_was_replaced_while_it_was_opened_is_not_taken)
+{
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	orma_tracefs_journal_close(&journal);
+	must_replace = true;
+	CHECK_INT(open_journal(), -EBUSY);
+	must_replace = false;
+	CHECK_INT(open_journal(), 0);
+	orma_tracefs_journal_close(&journal);
 	free_tree();
 }
 
