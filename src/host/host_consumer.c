@@ -69,8 +69,8 @@ int orma_host_consumer_accepted(void *ctx, struct orma_ipc_peer *ipc)
 		orma_base_free(consumer);
 		return r;
 	}
-	consumer->peer =
-		(struct orma_host_peer){.host = host, .ipc = ipc, .forget = forget_consumer, .is_consumer = true};
+	consumer->peer = (struct orma_host_peer){
+		.host = host, .ipc = ipc, .forget = forget_consumer, .is_consumer = true};
 	orma_base_list_init(&consumer->flushes);
 	orma_base_list_init(&consumer->clones);
 	orma_base_list_init(&consumer->stream);

@@ -62,8 +62,9 @@ static const char *unpack(const char *pairs, const char *packed, char *buffer)
 				continue;
 			}
 			ORMA_ASSERT(count + 2 <= sizeof(open));
-			open[count++] = (uint8_t)pairs[2 * (byte - 128) + 1];
-			open[count++] = (uint8_t)pairs[2 * (byte - 128)];
+			const char *pair = pairs + 2 * ((size_t)byte - 128);
+			open[count++] = (uint8_t)pair[1];
+			open[count++] = (uint8_t)pair[0];
 		}
 	} while (buffer[size - 1] != '\0');
 	return packed;

@@ -29,7 +29,7 @@ struct gate {
 /* Returns false when tracefs is not mounted. */
 static bool find_gate(const char *root, struct gate *ret)
 {
-	char path[2 * PATH_MAX + sizeof("/tracing_on")];
+	char path[(size_t)2 * PATH_MAX + sizeof("/tracing_on")];
 
 	if (!orma_system_find_tracefs(root, ret->tracefs))
 		return false;
