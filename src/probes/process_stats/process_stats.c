@@ -122,8 +122,8 @@ static bool do_step(struct orma_probes_process_instance *instance, uint32_t pid)
 	}
 	if (process && process->generation == instance->generation &&
 	    (instance->step == ORMA_PROCESS_SCAN_FDS || process->changed ||
-	     !process->is_without_memory))
-		orma_probes_process_write_values(instance, pid, process);
+	     !process->is_without_memory || instance->next_fd > 0))
+		return orma_probes_process_write_values(instance, pid, process);
 	return true;
 }
 
@@ -141,6 +141,7 @@ static void work(struct orma_probes_process_instance *instance)
 		}
 		if (!do_step(instance, instance->pids.items[instance->next_pid]))
 			return;
+		instance->next_fd = instance->kept_fds = 0;
 		if (++instance->next_pid % ORMA_PROBES_PROCESS_CLOCK_STEP == 0 &&
 		    orma_probe_is_turn_over(&instance->base))
 			return;
@@ -174,6 +175,8 @@ static void clear(struct orma_probe_instance *base)
 	struct orma_probes_process_instance *instance = to_instance(base);
 
 	orma_probes_process_forget(instance);
+	/* The process that is being written begins again with its first descriptor. */
+	instance->next_fd = instance->kept_fds = 0;
 	if (!instance->config.scan_on_start)
 		return;
 	instance->is_scan_due = true;
@@ -190,6 +193,7 @@ static void destroy(struct orma_probe_instance *base)
 	orma_probes_process_forget_all(instance);
 	orma_probes_numbers_done(&instance->pids);
 	orma_probes_numbers_done(&instance->tids);
+	orma_probes_numbers_done(&instance->fds);
 }
 
 /* Half of the descriptors that this process may have. The other half is for everything else. */
@@ -235,7 +239,6 @@ static void close_probe(struct orma_probe *base)
 	orma_base_fd_close(probe->proc_fd);
 	orma_base_buf_done(&probe->status_text);
 	orma_base_buf_done(&probe->other_text);
-	orma_probes_numbers_done(&probe->fds);
 }
 
 static const struct orma_probe_ops ops = {

@@ -71,7 +71,6 @@ struct orma_probes_process_probe {
 	bool has_last_pid; /* the kernel tells the last id that it gave, and /proc shows the same ids */
 	/* Reused by all instances; nothing in them outlives a call into the probe. */
 	struct orma_buf status_text, other_text;
-	struct orma_probes_numbers fds;
 };
 
 struct orma_probes_process_instance {
@@ -91,7 +90,9 @@ struct orma_probes_process_instance {
 	size_t next_pid;                 /* index */
 	struct orma_probes_numbers tids; /* threads of the process that a scan writes */
 	size_t next_tid;
-	bool is_namespaced; /* that process is in a namespace of ids */
+	struct orma_probes_numbers fds; /* descriptors of the process whose values are written */
+	size_t next_fd, kept_fds;       /* the first `kept_fds` are the next list */
+	bool is_namespaced;             /* that process is in a namespace of ids */
 	bool has_reclaimed; /* the kernel has taken pages since the last poll, as far as known */
 	uint64_t reclaim_hash;
 	/* New processes (process_find.c): the last id as of this poll and the one before. */
@@ -215,9 +216,9 @@ bool orma_probes_process_write_thread(struct orma_probes_process_instance *insta
 				      uint32_t tgid,
 				      const struct orma_probes_process_status *status,
 				      struct orma_str comm);
-/* Writes the changed values of a process, and those of its descriptors that were not written
- * yet. */
-void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
+/* Writes the changed values of a process, and those of its descriptors that were not written yet. Returns false when the turn
+ * of the loop is over before the last descriptor. */
+bool orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process);
 /* Writes a descriptor that the process has opened just now, unless it is closed again. */
 void orma_probes_process_write_fd(struct orma_probes_process_instance *instance, uint32_t pid,

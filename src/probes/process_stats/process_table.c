@@ -93,8 +93,8 @@ static void keep_known(struct orma_probes_process_instance *instance)
 
 void orma_probes_process_drop_gone(struct orma_probes_process_instance *instance)
 {
-	struct orma_probes_numbers *gone = &instance->probe->fds;
-	gone->count = 0; /* this buffer is free between reading and the next poll */
+	struct orma_probes_numbers *gone = &instance->fds;
+	gone->count = 0; /* no process is being written at the end of a poll */
 	struct orma_map_slot *slot;
 	size_t position = 0;
 	while ((slot = orma_base_map_next(&instance->processes, &position))) {

@@ -211,26 +211,32 @@ static bool write_fd(struct values_ctx *ctx, int fd_dir, uint32_t fd)
 }
 
 /* Writes the descriptors that the last poll did not find, and keeps the list of this poll. So a
- * number that was closed and is used again counts as new. */
-static void write_fds(struct values_ctx *ctx, struct orma_probes_process *process)
+ * number that was closed and is used again counts as new. Returns false when the turn of the loop is over. */
+static bool write_fds(struct values_ctx *ctx, struct orma_probes_process *process)
 {
-	struct orma_probes_process_probe *probe = ctx->instance->probe;
+	struct orma_probes_process_instance *instance = ctx->instance;
+	struct orma_probes_numbers *fds = &instance->fds, swap;
 	char path[ORMA_PROBES_PATH_BYTES];
 	ORMA_AUTO(orma_base_fd_closep)
-	int fd_dir =
-		orma_probes_dir_open(probe->proc_fd, orma_probes_path(path, "", ctx->pid, "/fd"));
-	if (fd_dir < 0 || orma_probes_dir_numbers(fd_dir, ".", "", &probe->fds) < 0)
-		return;
-	struct orma_probes_numbers *fds = &probe->fds, swap;
-	size_t kept = 0;
-	for (size_t i = 0; i < fds->count; i++)
-		if (orma_probes_numbers_has(&process->fds, fds->items[i]) ||
-		    write_fd(ctx, fd_dir, fds->items[i]))
-			fds->items[kept++] = fds->items[i];
-	fds->count = kept;
+	int fd_dir = orma_probes_dir_open(instance->probe->proc_fd,
+					  orma_probes_path(path, "", ctx->pid, "/fd"));
+
+	if (fd_dir < 0 ||
+	    (instance->next_fd == 0 && orma_probes_dir_numbers(fd_dir, ".", "", fds) < 0))
+		return true;
+	while (instance->next_fd < fds->count) {
+		uint32_t fd = fds->items[instance->next_fd++];
+		if (orma_probes_numbers_has(&process->fds, fd) || write_fd(ctx, fd_dir, fd))
+			fds->items[instance->kept_fds++] = fd;
+		if (instance->next_fd % ORMA_PROBES_PROCESS_CLOCK_STEP == 0 &&
+		    instance->next_fd < fds->count && orma_probe_is_turn_over(&instance->base))
+			return false;
+	}
+	fds->count = instance->kept_fds;
 	swap = process->fds;
 	process->fds = *fds;
 	*fds = swap;
+	return true;
 }
 
 /* The number may have been written before: it was closed since then, and has another file. */
@@ -255,12 +261,12 @@ void orma_probes_process_write_fd(struct orma_probes_process_instance *instance,
 	}
 }
 
-void orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
+bool orma_probes_process_write_values(struct orma_probes_process_instance *instance, uint32_t pid,
 				      struct orma_probes_process *process)
 {
 	struct values_ctx ctx = {.instance = instance, .pid = pid};
 	if (process->changed && !values_open(&ctx))
-		return;
+		return true;
 	uint32_t bits = process->changed;
 	process->cached |= bits;
 	process->changed = 0;
@@ -270,8 +276,8 @@ void orma_probes_process_write_values(struct orma_probes_process_instance *insta
 				   process->sample.values[value]);
 		instance->packet_bytes += VALUE_BYTES;
 	}
-	if (instance->config.fds)
-		write_fds(&ctx, process);
+	bool is_done = !instance->config.fds || write_fds(&ctx, process);
 	if (ctx.is_open)
 		orma_packet_nested_end(instance->packet, &ctx.nested);
+	return is_done;
 }

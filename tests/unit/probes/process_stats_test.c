@@ -394,16 +394,22 @@ ORMA_TEST(descriptors_are_resolved_once_until_the_cache_expires)
 	fake_close();
 }
 
-ORMA_TEST(many_descriptors_are_cut_into_packets)
+static void put_many_fds(int count)
 {
 	char path[600];
-	fake_open(orma_probe_process_stats_new);
-	put_person(&cat);
+
 	fake_put("proc/10/fd/keep", "");
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s/proc/10/fd/%d", fake_root, i);
 		CHECK_INT(symlink("/a/path/that/is/about/as/long/as/they/are", path), 0);
 	}
+}
+
+ORMA_TEST(many_descriptors_are_cut_into_packets)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_many_fds(3000);
 	fake_start(0, CONFIG("proc_stats_poll_ms: 1000 resolve_process_fds: true"));
 	fake_flush(0);
 	size_t fds = 0;
@@ -655,7 +661,6 @@ ORMA_TEST(every_allocation_may_fail)
 		/* The state is as after the start. */
 		orma_base_buf_done(&probe->status_text);
 		orma_base_buf_done(&probe->other_text);
-		orma_probes_numbers_done(&probe->fds);
 		probe->status_text = probe->other_text = (struct orma_buf){0};
 	}
 	orma_base_buf_done(&config);
@@ -1083,6 +1088,87 @@ ORMA_TEST(a_stop_in_the_middle_of_a_poll_waits_for_its_end)
 	CHECK_INT(records, 50);
 	CHECK_INT(values, 50);
 	CHECK(!instance(0)->base.timer.is_armed);
+	fake_close();
+}
+
+static size_t count_fds(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fake_packet_count; i++) {
+		struct orma_pb_process_stats *stats = fake_packet(i)->process_stats;
+		for (size_t k = 0; stats && k < stats->processes.count; k++)
+			count += stats->processes.items[k]->fds.count;
+	}
+	return count;
+}
+
+/* Returns the number of turns. */
+static unsigned turn_until_flushed(uint64_t completion)
+{
+	unsigned turns = 0;
+
+	for (; fake_completed != completion; turns++)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	return turns;
+}
+
+ORMA_TEST(many_descriptors_of_a_process_are_resolved_over_turns_of_the_loop)
+{
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_many_fds(1000);
+	fake_start(0, CONFIG("proc_stats_poll_ms: 100000 proc_stats_cache_ttl_ms: 900000 "
+			     "resolve_process_fds: true"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	CHECK(count_fds() <= 2 * ORMA_PROBES_PROCESS_CLOCK_STEP);
+	CHECK(turn_until_flushed(5) >= 1000 / ORMA_PROBES_PROCESS_CLOCK_STEP - 1);
+	CHECK_INT(count_fds(), 1000);
+	/* All of them are remembered. */
+	fake_forget_packets();
+	poll(0);
+	CHECK_INT(count_fds(), 0);
+	fake_close();
+}
+
+ORMA_TEST(a_clearing_in_the_middle_of_a_process_repeats_its_descriptors)
+{
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_many_fds(1000);
+	fake_start(0, CONFIG("proc_stats_poll_ms: 100000 resolve_process_fds: true"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	fake_forget_packets();
+	fake_clear(0);
+	(void)turn_until_flushed(5);
+	CHECK_INT(count_fds(), 1000);
+	fake_close();
+}
+
+ORMA_TEST(a_process_that_ends_in_the_middle_of_its_descriptors_affects_no_other)
+{
+	fake_env.turn_ns = 1;
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	put_crowd();
+	put_many_fds(1000);
+	fake_put("proc/101/fd/keep", "");
+	char path[600];
+	snprintf(path, sizeof(path), "%s/proc/101/fd/3", fake_root);
+	CHECK_INT(symlink("/a/file", path), 0);
+	fake_start(0, CONFIG("proc_stats_poll_ms: 100000 resolve_process_fds: true"));
+	CHECK_INT(flush(5), ORMA_POSTPONE);
+	while (count_fds() == 0)
+		CHECK(orma_base_loop_turn(fake_loop, -1) >= 0);
+	size_t before = count_fds();
+	char gone[600];
+	snprintf(path, sizeof(path), "%s/proc/10/fd", fake_root);
+	snprintf(gone, sizeof(gone), "%s/proc/10/gone", fake_root);
+	CHECK_INT(rename(path, gone), 0);
+	(void)turn_until_flushed(5);
+	CHECK_INT(count_fds(), before + 1);
 	fake_close();
 }
 
