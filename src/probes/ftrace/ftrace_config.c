@@ -55,6 +55,31 @@ static void refuse_android(const struct orma_pb_ftrace_config *wanted,
 				fields[i].field);
 }
 
+/* Cuts lists that would take too long to set up. */
+static void limit_lists(struct orma_pb_ftrace_config *wanted, struct orma_ftrace_report *report)
+{
+	const struct {
+		const char *field;
+		size_t *count, max;
+	} lists[] = {
+		{"ftrace_events", &wanted->ftrace_events.count, ORMA_FTRACE_EVENTS_MAX},
+		{"kprobe_events", &wanted->kprobe_events.count, ORMA_FTRACE_PROBES_MAX},
+		{"function_filters", &wanted->function_filters.count, ORMA_FTRACE_FILTERS_MAX},
+		{"function_graph_roots", &wanted->function_graph_roots.count,
+		 ORMA_FTRACE_FILTERS_MAX},
+		{"tracefs_options", &wanted->tracefs_options.count, ORMA_FTRACE_OPTIONS_MAX},
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(lists); i++) {
+		if (*lists[i].count <= lists[i].max)
+			continue;
+		orma_ftrace_report_problem(report, "%s: one config may have %zu; ignored: %zu",
+					   lists[i].field, lists[i].max,
+					   *lists[i].count - lists[i].max);
+		*lists[i].count = lists[i].max;
+	}
+}
+
 static uint32_t check_period(const struct orma_pb_ftrace_config *wanted,
 			     struct orma_ftrace_report *report)
 {
@@ -106,11 +131,13 @@ int orma_ftrace_config_parse(const void *config, size_t size, struct orma_ftrace
 	if (r < 0)
 		return r;
 	ret->session_id = source->tracing_session_id;
-	ret->wanted = source->ftrace_config ? source->ftrace_config
-					    : orma_pb_ftrace_config_new(&ret->arena);
-	if (!ret->wanted)
+	struct orma_pb_ftrace_config *wanted = source->ftrace_config
+						       ? source->ftrace_config
+						       : orma_pb_ftrace_config_new(&ret->arena);
+	if (!wanted)
 		return -ENOMEM;
-	const struct orma_pb_ftrace_config *wanted = ret->wanted;
+	ret->wanted = wanted;
+	limit_lists(wanted, report);
 	const struct orma_pb_ftrace_config_compact_sched_config *compact = wanted->compact_sched;
 	if (compact && orma_pb_ftrace_config_compact_sched_config_has_enabled(compact))
 		ret->compact_sched = compact->enabled;

@@ -14,6 +14,13 @@
 #define ORMA_FTRACE_PERIOD_MS_DEFAULT 100
 #define ORMA_FTRACE_PERIOD_MS_MAX     60000
 
+/* Limits of one config, so that its set-up holds the probes up for a second or two and not for minutes. The kernel compares each
+ * filter and root with all of its functions, and makes each probe while the rest of tracefs waits. */
+#define ORMA_FTRACE_FILTERS_MAX 100 /* function_filters, and as many function_graph_roots */
+#define ORMA_FTRACE_PROBES_MAX  256
+#define ORMA_FTRACE_EVENTS_MAX  4096 /* names and patterns */
+#define ORMA_FTRACE_OPTIONS_MAX 256
+
 struct orma_ftrace_config {
 	struct orma_arena arena;
 	const struct orma_pb_ftrace_config *wanted; /* in the arena; all its names are checked */

@@ -207,6 +207,43 @@ ORMA_TEST(fields_of_android_are_refused_by_name)
 	close_tree();
 }
 
+/* Adds the text `count` times, each with its number in front of `end`. */
+static void repeat(struct orma_buf *config, size_t count, const char *text, const char *end)
+{
+	for (size_t i = 0; i < count; i++)
+		CHECK(orma_base_buf_printf(config, "%s%zu%s", text, i, end) >= 0);
+}
+
+ORMA_TEST(lists_that_would_take_long_to_set_up_are_cut_and_the_rest_is_reported)
+{
+	struct orma_buf config = {0};
+
+	open_tree();
+	CHECK(orma_base_buf_printf(&config, "name: 'linux.ftrace' ftrace_config { "
+					    "enable_function_graph: true ") >= 0);
+	repeat(&config, ORMA_FTRACE_FILTERS_MAX + 1, "function_filters: 'filter", "' ");
+	repeat(&config, ORMA_FTRACE_FILTERS_MAX + 2, "function_graph_roots: 'root", "' ");
+	repeat(&config, ORMA_FTRACE_PROBES_MAX + 3, "kprobe_events { probe: 'f",
+	       "' type: KPROBE_TYPE_KPROBE } ");
+	repeat(&config, ORMA_FTRACE_EVENTS_MAX + 4, "ftrace_events: 'sched/none", "' ");
+	CHECK(orma_base_buf_printf(&config, "ftrace_events: 'sched/sched_switch' }") >= 0);
+	CHECK_INT(orma_base_buf_append(&config, "", 1), 0);
+	fake_start(0, (const char *)config.data);
+	CHECK(has_problem(0, "function_filters: one config may have 100; ignored: 1"));
+	CHECK(has_problem(0, "function_graph_roots: one config may have 100; ignored: 2"));
+	CHECK(has_problem(0, "kprobe_events: one config may have 256; ignored: 3"));
+	CHECK(has_problem(0, "ftrace_events: one config may have 4096; ignored: 5"));
+	CHECK(strstr(value("kprobe_events"), "f255") != NULL);
+	CHECK(strstr(value("kprobe_events"), "f256") == NULL);
+	CHECK(strstr(value("set_ftrace_filter"), "filter99") != NULL);
+	CHECK(strstr(value("set_ftrace_filter"), "filter100") == NULL);
+	CHECK(strstr(value("set_graph_function"), "root99") != NULL);
+	CHECK(strstr(value("set_graph_function"), "root100") == NULL);
+	CHECK_STR(value("events/sched/sched_switch/enable"), "0");
+	orma_base_buf_done(&config);
+	close_tree();
+}
+
 ORMA_TEST(raw_pages_need_the_consent_of_the_user_that_starts_the_probes)
 {
 	struct orma_ftrace_config config;
