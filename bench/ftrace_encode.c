@@ -12,17 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "ftrace_pages.h"
 #include "probes/ftrace/ftrace_cpu_reader.h"
 #include "proto/writer.h"
 
-enum { PAGE_BYTES = 4096, PAGES = 1024, DEFAULT_ROUNDS = 40 };
+enum { PAGES = 1024, DEFAULT_ROUNDS = 40 };
+
+static char root[] = "/tmp/orma-bench-XXXXXX";
 
 /* --- packets that nobody reads ---------------------------------------------------------------- */
 
@@ -83,190 +85,55 @@ void orma_packet_nested_end(struct orma_packet *packet, struct orma_nested *nest
 	orma_proto_nested_end(&packet->heap.writer, (struct orma_proto_nested *)(void *)nested);
 }
 
-/* --- tracefs ---------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
-#define FIELD(declaration, offset, size, is_signed)                                                \
-	"\tfield:" declaration ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";\n"
-#define FORMAT(name, id, fields)                                                                   \
-	"name: " name "\nID: " #id "\nformat:\n" FIELD("unsigned short common_type", 0, 2, 0)      \
-		FIELD("unsigned char common_flags", 2, 1, 0)                                       \
-			FIELD("unsigned char common_preempt_count", 3, 1, 0)                       \
-				FIELD("int common_pid", 4, 4, 1) "\n" fields
-
-static const struct {
-	const char *path, *text;
-} files[] = {
-	{"events/header_page", "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-			       "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-			       "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"},
-	{"events/sched/sched_switch/format",
-	 FORMAT("sched_switch", 314,
-		FIELD("char prev_comm[16]", 8, 16, 0) FIELD("pid_t prev_pid", 24, 4, 1)
-			FIELD("int prev_prio", 28, 4, 1) FIELD("long prev_state", 32, 8, 1) FIELD(
-				"char next_comm[16]", 40, 16, 0) FIELD("pid_t next_pid", 56, 4, 1)
-				FIELD("int next_prio", 60, 4, 1))},
-	{"events/sched/sched_waking/format",
-	 FORMAT("sched_waking", 317,
-		FIELD("char comm[16]", 8, 16, 0) FIELD("pid_t pid", 24, 4, 1)
-			FIELD("int prio", 28, 4, 1) FIELD("int target_cpu", 32, 4, 1))},
-	{"events/raw_syscalls/sys_enter/format",
-	 FORMAT("sys_enter", 22,
-		FIELD("long id", 8, 8, 1) FIELD("unsigned long args[6]", 16, 48, 0))},
-	{"events/ftrace/print/format",
-	 FORMAT("print", 5, FIELD("unsigned long ip", 8, 8, 0) FIELD("char buf[]", 16, 0, 0))},
-	{"events/vendor/made_up/format",
-	 FORMAT("made_up", 1300,
-		FIELD("u32 count", 8, 4, 0) FIELD("s32 level", 12, 4, 1)
-			FIELD("u64 bytes", 16, 8, 0) FIELD("char name[16]", 24, 16, 0))},
-};
-
-static char root[] = "/tmp/orma-bench-XXXXXX";
-
-static void put_file(const char *name, const void *data, size_t size)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(path, 0755);
-		*at = '/';
-	}
-	FILE *file = fopen(path, "we");
-	if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
-		abort();
-}
-
-/* --- pages ------------------------------------------------------------------------------------ */
-
-struct maker {
-	uint8_t *page;
-	size_t used;
-	uint32_t random;
-	uint32_t events;
-};
-
-static uint32_t next_random(struct maker *maker)
-{
-	maker->random = maker->random * 1664525 + 1013904223;
-	return maker->random >> 8;
-}
-
-/* Returns false when the page is full. */
-static bool put_event(struct maker *maker, void *data, size_t size, uint16_t id)
-{
-	size_t words = (size + 3) / 4;
-	uint32_t header = (uint32_t)words | (200 + next_random(maker) % 20000) << 5;
-	uint8_t *at = maker->page + 16 + maker->used;
-
-	if (maker->used + 4 + 4 * words > PAGE_BYTES - 16)
-		return false;
-	memcpy(data, &id, sizeof(id));
-	memcpy(at, &header, 4);
-	memcpy(at + 4, data, 4 * words);
-	maker->used += 4 + 4 * words;
-	maker->events++;
-	return true;
-}
-
-static void put_i32(uint8_t *data, size_t offset, int32_t value)
-{
-	memcpy(data + offset, &value, sizeof(value));
-}
-
-static int32_t put_task(struct maker *maker, uint8_t *data, size_t comm_offset, size_t pid_offset)
-{
-	uint32_t task = next_random(maker) % 24;
-	int32_t pid = task < 6 ? 0 : (int32_t)(800 + 37 * task);
-
-	snprintf((char *)data + comm_offset, 16, pid ? "worker-%u" : "swapper/0", task);
-	put_i32(data, pid_offset, pid);
-	return pid;
-}
-
-static bool put_switch(struct maker *maker)
+static bool put_sys_enter(struct bench_page *at)
 {
 	uint8_t data[64] = {0};
 
-	put_i32(data, 4, put_task(maker, data, 8, 24));
-	put_task(maker, data, 40, 56);
-	put_i32(data, 28, 120);
-	put_i32(data, 32, (int32_t)(next_random(maker) % 3));
-	put_i32(data, 60, 120);
-	return put_event(maker, data, sizeof(data), 314);
-}
-
-static bool put_waking(struct maker *maker)
-{
-	uint8_t data[36] = {0};
-
-	put_i32(data, 4, 1500);
-	put_task(maker, data, 8, 24);
-	put_i32(data, 28, 120);
-	put_i32(data, 32, (int32_t)(next_random(maker) % 8));
-	return put_event(maker, data, sizeof(data), 317);
-}
-
-static bool put_both(struct maker *maker)
-{
-	return put_waking(maker) && put_switch(maker);
-}
-
-static bool put_sys_enter(struct maker *maker)
-{
-	uint8_t data[64] = {0};
-
-	put_i32(data, 4, 1500);
-	put_i32(data, 8, (int32_t)(next_random(maker) % 300));
-	put_i32(data, 16, 5);
+	bench_put_i32(data, 4, 1500);
+	bench_put_i32(data, 8, (int32_t)(bench_random(at) % 300));
+	bench_put_i32(data, 16, 5);
 	for (size_t i = 0; i < 3; i++) {
-		uint64_t address = UINT64_C(0x7fff00000000) + next_random(maker);
+		uint64_t address = UINT64_C(0x7fff00000000) + bench_random(at);
 		memcpy(data + 24 + 8 * i, &address, 8);
 	}
-	return put_event(maker, data, sizeof(data), 22);
+	return bench_put_event(at, data, sizeof(data), 22);
 }
 
-static bool put_print(struct maker *maker)
+static bool put_print(struct bench_page *at)
 {
 	uint8_t data[60] = {0};
 
-	put_i32(data, 4, 1500);
+	bench_put_i32(data, 4, 1500);
 	snprintf((char *)data + 16, 44, "B|1500|a slice of some length %u\n",
-		 next_random(maker) % 1000);
-	return put_event(maker, data, sizeof(data), 5);
+		 bench_random(at) % 1000);
+	return bench_put_event(at, data, sizeof(data), 5);
 }
 
-static bool put_generic(struct maker *maker)
+static bool put_generic(struct bench_page *at)
 {
 	uint8_t data[40] = {0};
 
-	put_i32(data, 4, 1500);
-	put_i32(data, 8, (int32_t)next_random(maker));
-	put_i32(data, 12, -5);
-	put_i32(data, 16, (int32_t)next_random(maker));
-	snprintf((char *)data + 24, 16, "name %u", next_random(maker) % 10);
-	return put_event(maker, data, sizeof(data), 1300);
+	bench_put_i32(data, 4, 1500);
+	bench_put_i32(data, 8, (int32_t)bench_random(at));
+	bench_put_i32(data, 12, -5);
+	bench_put_i32(data, 16, (int32_t)bench_random(at));
+	snprintf((char *)data + 24, 16, "name %u", bench_random(at) % 10);
+	return bench_put_event(at, data, sizeof(data), 1300);
 }
 
 /* Returns the number of events. */
-static uint32_t put_pages(bool (*put)(struct maker *maker))
+static uint32_t put_pages(bool (*put)(struct bench_page *at))
 {
-	static uint8_t pages[PAGES][PAGE_BYTES];
-	struct maker maker = {.random = 1};
+	static uint8_t pages[PAGES][BENCH_PAGE_BYTES];
+	struct bench_page at = {.random = 1, .gap_ns = 10000};
 
 	memset(pages, 0, sizeof(pages));
-	for (size_t i = 0; i < PAGES; i++) {
-		uint64_t timestamp = UINT64_C(123456789000000) + i * 1000000, commit;
-		maker.page = pages[i];
-		maker.used = 0;
-		while (put(&maker))
-			continue;
-		commit = maker.used;
-		memcpy(maker.page, &timestamp, 8);
-		memcpy(maker.page + 8, &commit, 8);
-	}
-	put_file("per_cpu/cpu0/trace_pipe_raw", pages, sizeof(pages));
-	return maker.events;
+	for (size_t i = 0; i < PAGES; i++)
+		bench_fill_page(&at, pages[i], UINT64_C(123456789000000) + i * 1000000, put);
+	bench_put_file(root, "per_cpu/cpu0/trace_pipe_raw", pages, sizeof(pages));
+	return (uint32_t)at.events;
 }
 
 /* --- cases ------------------------------------------------------------------------------------ */
@@ -274,14 +141,14 @@ static uint32_t put_pages(bool (*put)(struct maker *maker))
 static const struct bench_case {
 	const char *name, *group, *event, *second_event;
 	bool is_compact;
-	bool (*put)(struct maker *maker);
+	bool (*put)(struct bench_page *at);
 } cases[] = {
-	{"sched, columns", "sched", "sched_switch", "sched_waking", true, put_both},
-	{"sched, messages", "sched", "sched_switch", "sched_waking", false, put_both},
+	{"sched, columns", "sched", "sched_switch", "sched_waking", true, bench_put_sched},
+	{"sched, messages", "sched", "sched_switch", "sched_waking", false, bench_put_sched},
 	{"sys_enter", "raw_syscalls", "sys_enter", NULL, false, put_sys_enter},
 	{"print", "ftrace", "print", NULL, false, put_print},
 	{"generic", "vendor", "made_up", NULL, false, put_generic},
-	{"unwanted", "raw_syscalls", "sys_enter", NULL, false, put_both},
+	{"unwanted", "raw_syscalls", "sys_enter", NULL, false, bench_put_sched},
 };
 
 static void want(struct orma_ftrace_events *events, struct orma_ftrace_sink *sink,
@@ -351,8 +218,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!mkdtemp(root))
 		return 1;
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(files); i++)
-		put_file(files[i].path, files[i].text, strlen(files[i].text));
+	bench_put_formats(root);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
 		if (argc < 2 || strcmp(argv[1], "all") == 0 || strstr(cases[i].name, argv[1]))
 			run_case(&cases[i], rounds);
