@@ -62,7 +62,7 @@ struct event {
 
 static struct event events[ORMA_ARRAY_SIZE(formats) + 1];
 static struct orma_compact_format compact_format;
-static struct orma_compact_sched compact;
+static struct orma_compact_sched compact, added;
 static struct orma_met met;
 
 static void require(bool condition)
@@ -100,6 +100,7 @@ static void make_plans(void)
 	}
 	require(orma_compact_format_is_whole(&compact_format));
 	require(orma_compact_sched_init(&compact) == 0);
+	require(orma_compact_sched_init(&added) == 0);
 	orma_base_buf_done(&descriptor);
 }
 
@@ -139,19 +140,55 @@ static void encode_legacy(const struct orma_legacy_event *event,
 	free(at);
 }
 
-static void add_to_columns(const struct orma_ftrace_record *records, size_t count)
+/* Adds all events of a page; with `take`, those that are known straight from the page. */
+static void add_page(struct orma_compact_sched *sched, struct orma_ftrace_page page, bool take)
 {
-	size_t taken;
+	struct orma_ftrace_record record;
 
-	for (size_t i = 0; i < count; i += taken) {
-		taken = orma_compact_sched_add(&compact, &compact_format, true, records + i,
-					       count - i, &met);
-		require(taken <= count - i);
-		if (taken == 0) {
-			orma_compact_sched_clear(&compact);
-			taken = 1;
-		}
+	for (;;) {
+		while (take && orma_compact_sched_take(sched, &page))
+			continue;
+		if (!orma_ftrace_page_next(&page, &record))
+			return;
+		bool is_switch = record.id == compact_format.switch_id;
+		if ((!is_switch && record.id != compact_format.waking_id) ||
+		    record.size <
+			    (is_switch ? compact_format.switch_bytes : compact_format.waking_bytes))
+			continue;
+		if (orma_compact_sched_add(sched, &compact_format, &record, &met))
+			continue;
+		orma_compact_sched_clear(sched);
+		require(orma_compact_sched_add(sched, &compact_format, &record, &met));
 	}
+}
+
+static void require_equal(const struct orma_compact_ends *a, const uint8_t *a_columns,
+			  const struct orma_compact_ends *b, const uint8_t *b_columns, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t offset = i * ORMA_COMPACT_COLUMN_BYTES;
+		size_t size = (size_t)(a->at[i] - a_columns) - offset;
+		require(size == (size_t)(b->at[i] - b_columns) - offset);
+		require(size <= ORMA_COMPACT_COLUMN_BYTES);
+		require(memcmp(a->at[i] - size, b->at[i] - size, size) == 0);
+	}
+}
+
+/* Events that are taken from the page are the same as if each was added. */
+static void compare_columns(const struct orma_ftrace_page *page)
+{
+	size_t switch_bytes = ORMA_SWITCH_COLUMNS * ORMA_COMPACT_COLUMN_BYTES;
+
+	add_page(&compact, *page, true);
+	add_page(&added, *page, false);
+	require(compact.switch_count == added.switch_count);
+	require(compact.waking_count == added.waking_count);
+	require_equal(&compact.switches, compact.columns, &added.switches, added.columns,
+		      ORMA_SWITCH_COLUMNS);
+	require_equal(&compact.wakings, compact.columns + switch_bytes, &added.wakings,
+		      added.columns + switch_bytes, ORMA_WAKING_COLUMNS);
+	orma_compact_sched_clear(&compact);
+	orma_compact_sched_clear(&added);
 }
 
 static void encode(const struct orma_ftrace_record *record)
@@ -167,9 +204,8 @@ static void encode(const struct orma_ftrace_record *record)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct orma_ftrace_record records[64];
+	struct orma_ftrace_record record;
 	struct orma_ftrace_page page;
-	size_t count = ORMA_ARRAY_SIZE(records);
 
 	if (size < 1 + 16)
 		return 0;
@@ -184,16 +220,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	uint8_t *copy = malloc(layout.page_bytes);
 	memcpy(copy, data + 1, layout.page_bytes);
-	int status = orma_ftrace_page_begin(&layout, copy, &page);
-	while (status == ORMA_FTRACE_STATUS(OK) && count == ORMA_ARRAY_SIZE(records)) {
-		status = orma_ftrace_page_records(&page, records, ORMA_ARRAY_SIZE(records), &count);
-		for (size_t i = 0; i < count; i++)
-			encode(&records[i]);
-		add_to_columns(records, count);
-	}
+	orma_ftrace_page_begin(&layout, copy, &page);
+	compare_columns(&page);
+	while (orma_ftrace_page_next(&page, &record))
+		encode(&record);
 	orma_met_deliver(&met);
 	orma_symbol_index_clear(&met.symbols);
-	orma_compact_sched_clear(&compact);
 	free(copy);
 	return 0;
 }

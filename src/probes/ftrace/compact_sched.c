@@ -14,13 +14,9 @@
  * adding checks the counts only. A task in `tasks` has been reported to struct orma_met, which forgets its tasks only after
  * the columns were cleared.
  *
- * Most events are about a task that the bundle has met, so `tasks` remembers the index of each task's name by the low bits
- * of its pid. The name is compared, too, because a task may be renamed. Other names are compared as two words with the
- * bytes behind the NUL cleared; kernels before 5.4 leave old bytes there. Rejected: a search through all names, as
- * upstream does (up to 64 comparisons of strings for each event).
- *
- * A call adds as many events as follow each other, because entering a function that holds so many values in registers
- * costs a third of what an event costs.
+ * Names are compared as two words with the bytes behind the NUL cleared; kernels before 5.4 leave old bytes there. Rejected:
+ * a search through all names, as upstream does (up to 64 comparisons of strings for each event). Most events do not come
+ * here, because compact_known.c takes them straight from the page.
  */
 #include "probes/ftrace/compact_sched.h"
 
@@ -34,9 +30,9 @@
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
 
-#define COLUMN_BYTES (ORMA_COMPACT_EVENTS_MAX * ORMA_PROTO_VARINT_MAX + 8)
-#define COMM_BYTES   16
-#define INLINE       __attribute__((always_inline))
+#define TASKS_BYTES (ORMA_COMPACT_TASKS * sizeof(struct orma_compact_task))
+#define COMM_BYTES  16
+#define INLINE      __attribute__((always_inline))
 
 /* --- the kernel's format -------------------------------------------------------------------- */
 
@@ -69,6 +65,7 @@ static void learn_switch(struct orma_compact_format *compact,
 	    find(format, "next_comm", ORMA_FTRACE_TEXT, COMM_BYTES, &compact->next_comm_offset)) {
 		compact->switch_id = format->id;
 		compact->switch_bytes = format->record_bytes;
+		compact->is_usual_switch = orma_compact_is_usual_switch(compact);
 	}
 }
 
@@ -83,6 +80,7 @@ static void learn_waking(struct orma_compact_format *compact,
 	    find(format, "common_flags", ORMA_FTRACE_INTEGER, 1, &compact->flags_offset)) {
 		compact->waking_id = format->id;
 		compact->waking_bytes = format->record_bytes;
+		compact->is_usual_waking = orma_compact_is_usual_waking(compact);
 	}
 }
 
@@ -154,12 +152,14 @@ static uint32_t find_slot(const struct orma_compact_sched *sched, struct orma_co
 	}
 }
 
-/* Returns the index of a name that is not in the table as it stands in the record; -1 = no room. */
-static int add_comm(struct orma_compact_sched *sched, struct orma_compact_comm raw)
+/* Returns the index of a name; -1 = no room. */
+static int add_comm(struct orma_compact_sched *sched, const uint8_t *at)
 {
-	struct orma_compact_comm comm = clean_comm(raw);
-	uint32_t slot = find_slot(sched, comm);
+	struct orma_compact_comm comm;
 
+	memcpy(&comm, at, sizeof(comm));
+	comm = clean_comm(comm);
+	uint32_t slot = find_slot(sched, comm);
 	if (sched->comm_slots[slot] != 0)
 		return sched->comm_slots[slot] - 1;
 	if (sched->comm_count == ORMA_COMPACT_COMMS_MAX)
@@ -169,166 +169,85 @@ static int add_comm(struct orma_compact_sched *sched, struct orma_compact_comm r
 	return (int)sched->comm_count - 1;
 }
 
-/* The index of the name of a task that `tasks` does not have; -1 when there is no room. */
-static int meet_task(struct orma_compact_sched *sched, int32_t pid, const uint8_t *at,
-		     struct orma_met *met)
-{
-	struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
-	struct orma_compact_comm comm;
-
-	memcpy(&comm, at, sizeof(comm));
-	int index = add_comm(sched, comm);
-	if (index < 0)
-		return -1;
-	*task = (struct orma_compact_task){comm, pid, (uint32_t)index + 1};
-	orma_met_task(met, pid, at);
-	return index;
-}
-
-static inline int task_comm(struct orma_compact_sched *sched, int32_t pid, const uint8_t *at,
-			    struct orma_met *met)
-{
-	const struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
-	struct orma_compact_comm comm;
-
-	memcpy(&comm, at, sizeof(comm));
-	if (ORMA_LIKELY(task->pid == pid && task->comm.words[0] == comm.words[0] &&
-			task->comm.words[1] == comm.words[1] && task->comm_index_plus_1 > 0))
-		return (int)task->comm_index_plus_1 - 1;
-	return meet_task(sched, pid, at, met);
-}
-
 /* --- columns -------------------------------------------------------------------------------- */
 
-static inline int32_t load_i32(const uint8_t *at)
+static void append(uint8_t **end, int64_t value)
 {
-	int32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
+	*end = orma_put_varint(*end, (uint64_t)value);
 }
 
-static void append_long(struct orma_compact_column *column, uint64_t value)
-{
-	column->end = orma_put_varint(column->end, value);
-}
-
-/* A value that usually has one byte. Negative numbers have ten. */
-static inline void append(struct orma_compact_column *column, int64_t value)
-{
-	if (ORMA_LIKELY((uint64_t)value < 0x80))
-		*column->end++ = (uint8_t)value;
-	else
-		append_long(column, (uint64_t)value);
-}
-
-/* A value that usually has up to three bytes. */
-static inline INLINE void append_wide(struct orma_compact_column *column, uint64_t value)
-{
-	uint8_t *at = column->end;
-
-	if (value < 0x80) {
-		*at = (uint8_t)value;
-		column->end = at + 1;
-	} else if (value < 0x4000) {
-		at[0] = (uint8_t)(value | 0x80);
-		at[1] = (uint8_t)(value >> 7);
-		column->end = at + 2;
-	} else if (value < 0x200000) {
-		at[0] = (uint8_t)(value | 0x80);
-		at[1] = (uint8_t)(value >> 7 | 0x80);
-		at[2] = (uint8_t)(value >> 14);
-		column->end = at + 3;
-	} else {
-		append_long(column, value);
-	}
-}
-
-/* Returns false and does nothing when there is no room. The record has format->switch_bytes. */
-static inline bool add_switch(struct orma_compact_sched *sched,
-			      const struct orma_compact_format *format,
-			      const struct orma_ftrace_record *record, struct orma_met *met)
+static bool add_switch(struct orma_compact_sched *sched, const struct orma_compact_format *format,
+		       const struct orma_ftrace_record *record, struct orma_met *met)
 {
 	const uint8_t *data = record->data, *state = data + format->prev_state_offset;
-	struct orma_compact_column *columns = sched->switches;
-	int32_t pid = load_i32(data + format->next_pid_offset);
-	int64_t prev_state = load_i32(state);
+	const uint8_t *comm = data + format->next_comm_offset;
+	uint8_t **ends = sched->switches.at;
+	int32_t pid = orma_ftrace_load_i32(data + format->next_pid_offset);
+	int32_t prio = orma_ftrace_load_i32(data + format->next_prio_offset);
+	int index = sched->switch_count < ORMA_COMPACT_EVENTS_MAX ? add_comm(sched, comm) : -1;
 
 	ORMA_ASSERT(record->size >= format->switch_bytes);
-	if (ORMA_UNLIKELY(sched->switch_count == ORMA_COMPACT_EVENTS_MAX))
+	if (index < 0)
 		return false;
-	int index = task_comm(sched, pid, data + format->next_comm_offset, met);
-	if (ORMA_UNLIKELY(index < 0))
-		return false;
-	if (format->prev_state_bytes == 8)
-		memcpy(&prev_state, state, sizeof(prev_state));
-	append_wide(&columns[ORMA_SWITCH_TIMESTAMP], record->timestamp_ns - sched->last_switch_ns);
-	append(&columns[ORMA_SWITCH_PREV_STATE], prev_state);
-	append_wide(&columns[ORMA_SWITCH_NEXT_PID], (uint64_t)(int64_t)pid);
-	append(&columns[ORMA_SWITCH_NEXT_PRIO], load_i32(data + format->next_prio_offset));
-	*columns[ORMA_SWITCH_NEXT_COMM].end++ = (uint8_t)index;
+	orma_met_task(met, pid, comm);
+	append(&ends[ORMA_SWITCH_TIMESTAMP],
+	       (int64_t)(record->timestamp_ns - sched->last_switch_ns));
+	append(&ends[ORMA_SWITCH_PREV_STATE], format->prev_state_bytes == 8
+						      ? (int64_t)orma_ftrace_load_u64(state)
+						      : orma_ftrace_load_i32(state));
+	append(&ends[ORMA_SWITCH_NEXT_PID], pid);
+	append(&ends[ORMA_SWITCH_NEXT_PRIO], prio);
+	append(&ends[ORMA_SWITCH_NEXT_COMM], index);
 	sched->last_switch_ns = record->timestamp_ns;
 	sched->switch_count++;
+	if (format->is_usual_switch)
+		orma_compact_know_switch(sched, record, (uint8_t)index);
 	return true;
 }
 
-static inline bool add_waking(struct orma_compact_sched *sched,
-			      const struct orma_compact_format *format,
-			      const struct orma_ftrace_record *record, struct orma_met *met)
+static bool add_waking(struct orma_compact_sched *sched, const struct orma_compact_format *format,
+		       const struct orma_ftrace_record *record, struct orma_met *met)
 {
-	const uint8_t *data = record->data;
-	struct orma_compact_column *columns = sched->wakings;
-	int32_t pid = load_i32(data + format->pid_offset);
+	const uint8_t *data = record->data, *comm = data + format->comm_offset;
+	uint8_t **ends = sched->wakings.at;
+	int32_t pid = orma_ftrace_load_i32(data + format->pid_offset);
+	int32_t prio = orma_ftrace_load_i32(data + format->prio_offset);
+	int index = sched->waking_count < ORMA_COMPACT_EVENTS_MAX ? add_comm(sched, comm) : -1;
 
 	ORMA_ASSERT(record->size >= format->waking_bytes);
-	if (ORMA_UNLIKELY(sched->waking_count == ORMA_COMPACT_EVENTS_MAX))
+	if (index < 0)
 		return false;
-	int index = task_comm(sched, pid, data + format->comm_offset, met);
-	if (ORMA_UNLIKELY(index < 0))
-		return false;
-	append_wide(&columns[ORMA_WAKING_TIMESTAMP], record->timestamp_ns - sched->last_waking_ns);
-	append_wide(&columns[ORMA_WAKING_PID], (uint64_t)(int64_t)pid);
-	append(&columns[ORMA_WAKING_TARGET_CPU], load_i32(data + format->target_cpu_offset));
-	append(&columns[ORMA_WAKING_PRIO], load_i32(data + format->prio_offset));
-	*columns[ORMA_WAKING_COMM].end++ = (uint8_t)index;
-	append(&columns[ORMA_WAKING_FLAGS], data[format->flags_offset]);
+	orma_met_task(met, pid, comm);
+	append(&ends[ORMA_WAKING_TIMESTAMP],
+	       (int64_t)(record->timestamp_ns - sched->last_waking_ns));
+	append(&ends[ORMA_WAKING_PID], pid);
+	append(&ends[ORMA_WAKING_TARGET_CPU],
+	       orma_ftrace_load_i32(data + format->target_cpu_offset));
+	append(&ends[ORMA_WAKING_PRIO], prio);
+	append(&ends[ORMA_WAKING_COMM], index);
+	append(&ends[ORMA_WAKING_FLAGS], data[format->flags_offset]);
 	sched->last_waking_ns = record->timestamp_ns;
 	sched->waking_count++;
+	if (format->is_usual_waking)
+		orma_compact_know_waking(sched, format, record, (uint8_t)index);
 	return true;
 }
 
-size_t orma_compact_sched_add(struct orma_compact_sched *sched,
-			      const struct orma_compact_format *format, bool wants_wakings,
-			      const struct orma_ftrace_record *records, size_t count,
-			      struct orma_met *met)
+bool orma_compact_sched_add(struct orma_compact_sched *sched,
+			    const struct orma_compact_format *format,
+			    const struct orma_ftrace_record *record, struct orma_met *met)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		const struct orma_ftrace_record *record = &records[i];
-		if (record->id == format->switch_id) {
-			if (record->size < format->switch_bytes ||
-			    !add_switch(sched, format, record, met))
-				break;
-		} else if (record->id == format->waking_id && wants_wakings) {
-			if (record->size < format->waking_bytes ||
-			    !add_waking(sched, format, record, met))
-				break;
-		} else {
-			break;
-		}
-	}
-	return i;
+	return record->id == format->switch_id ? add_switch(sched, format, record, met)
+					       : add_waking(sched, format, record, met);
 }
 
 /* --- the bundle ----------------------------------------------------------------------------- */
 
-static void write_column(struct orma_packet *packet, uint32_t field_id,
-			 const struct orma_compact_column *column)
+static void write_column(struct orma_packet *packet, uint32_t field_id, const uint8_t *begin,
+			 const uint8_t *end)
 {
-	if (column->end > column->data)
-		orma_packet_bytes(packet, field_id, column->data,
-				  (size_t)(column->end - column->data));
+	if (end > begin)
+		orma_packet_bytes(packet, field_id, begin, (size_t)(end - begin));
 }
 
 #define FIELD(name) ORMA_PB_FTRACE_EVENT_BUNDLE_COMPACT_SCHED_##name
@@ -352,9 +271,12 @@ static void write_columns(const struct orma_compact_sched *sched, struct orma_pa
 	};
 
 	for (uint32_t i = 0; i < ORMA_SWITCH_COLUMNS; i++)
-		write_column(packet, switch_fields[i], &sched->switches[i]);
+		write_column(packet, switch_fields[i], orma_compact_column(sched, i),
+			     sched->switches.at[i]);
 	for (uint32_t i = 0; i < ORMA_WAKING_COLUMNS; i++)
-		write_column(packet, waking_fields[i], &sched->wakings[i]);
+		write_column(packet, waking_fields[i],
+			     orma_compact_column(sched, ORMA_SWITCH_COLUMNS + i),
+			     sched->wakings.at[i]);
 }
 
 void orma_compact_sched_write(const struct orma_compact_sched *sched, struct orma_packet *packet)
@@ -372,34 +294,37 @@ void orma_compact_sched_write(const struct orma_compact_sched *sched, struct orm
 	orma_packet_nested_end(packet, &nested);
 }
 
-void orma_compact_sched_clear(struct orma_compact_sched *sched)
+static void clear(struct orma_compact_sched *sched)
 {
-	if (sched->switch_count + sched->waking_count == 0)
-		return;
 	for (uint32_t i = 0; i < ORMA_SWITCH_COLUMNS; i++)
-		sched->switches[i].end = sched->switches[i].data;
+		sched->switches.at[i] = orma_compact_column(sched, i);
 	for (uint32_t i = 0; i < ORMA_WAKING_COLUMNS; i++)
-		sched->wakings[i].end = sched->wakings[i].data;
+		sched->wakings.at[i] = orma_compact_column(sched, ORMA_SWITCH_COLUMNS + i);
 	sched->switch_count = sched->waking_count = 0;
 	sched->last_switch_ns = sched->last_waking_ns = 0;
 	sched->comm_count = 0;
 	memset(sched->comm_slots, 0, sizeof(sched->comm_slots));
-	memset(sched->tasks, 0, sizeof(sched->tasks));
+	orma_compact_forget(sched);
+}
+
+void orma_compact_sched_clear(struct orma_compact_sched *sched)
+{
+	if (sched->switch_count + sched->waking_count > 0)
+		clear(sched);
 }
 
 int orma_compact_sched_init(struct orma_compact_sched *sched)
 {
-	*sched = (struct orma_compact_sched){
-		.memory = orma_base_alloc((size_t)(ORMA_SWITCH_COLUMNS + ORMA_WAKING_COLUMNS) *
-					  COLUMN_BYTES),
-	};
-	if (!sched->memory)
+	void *memory =
+		orma_base_alloc(TASKS_BYTES + (size_t)(ORMA_SWITCH_COLUMNS + ORMA_WAKING_COLUMNS) *
+						      ORMA_COMPACT_COLUMN_BYTES);
+
+	*sched = (struct orma_compact_sched){.memory = memory};
+	if (!memory)
 		return -ENOMEM;
-	uint8_t *at = sched->memory;
-	for (uint32_t i = 0; i < ORMA_SWITCH_COLUMNS; i++, at += COLUMN_BYTES)
-		sched->switches[i] = (struct orma_compact_column){at, at};
-	for (uint32_t i = 0; i < ORMA_WAKING_COLUMNS; i++, at += COLUMN_BYTES)
-		sched->wakings[i] = (struct orma_compact_column){at, at};
+	sched->tasks = memory;
+	sched->columns = (uint8_t *)memory + TASKS_BYTES;
+	clear(sched);
 	return 0;
 }
 

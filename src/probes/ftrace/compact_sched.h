@@ -12,6 +12,7 @@
 #include "probes/ftrace/ftrace_format.h"
 #include "probes/ftrace/met.h"
 #include "probes/ftrace/page_parse.h"
+#include "proto/wire.h"
 
 /* Where the kernel has the fields that the columns hold. */
 struct orma_compact_format {
@@ -20,6 +21,8 @@ struct orma_compact_format {
 	uint16_t prev_state_offset, next_pid_offset, next_prio_offset, next_comm_offset;
 	uint8_t prev_state_bytes; /* 4 or 8 */
 	uint16_t pid_offset, target_cpu_offset, prio_offset, comm_offset, flags_offset;
+	/* The fields lie as orma_compact_sched_take() expects them. */
+	bool is_usual_switch, is_usual_waking;
 };
 
 /* Takes what it needs of an event that was loaded. */
@@ -33,13 +36,10 @@ static inline bool orma_compact_format_is_whole(const struct orma_compact_format
 	return compact->switch_id != 0 && compact->waking_id != 0;
 }
 
-#define ORMA_COMPACT_EVENTS_MAX 2048 /* a bundle has at most so many of each kind */
-#define ORMA_COMPACT_COMMS_MAX  64
-#define ORMA_COMPACT_SLOTS      256 /* a power of two, several times COMMS_MAX */
-
-struct orma_compact_column {
-	uint8_t *data, *end; /* varints */
-};
+#define ORMA_COMPACT_EVENTS_MAX   2048 /* a bundle has at most so many of each kind */
+#define ORMA_COMPACT_COMMS_MAX    64
+#define ORMA_COMPACT_COLUMN_BYTES ((size_t)ORMA_COMPACT_EVENTS_MAX * ORMA_PROTO_VARINT_MAX + 8)
+#define ORMA_COMPACT_SLOTS        256 /* a power of two, several times COMMS_MAX */
 
 enum orma_compact_switch_column {
 	ORMA_SWITCH_TIMESTAMP,
@@ -66,37 +66,80 @@ struct orma_compact_comm {
 
 #define ORMA_COMPACT_TASKS 256 /* a power of two */
 
-/* A task that has its name in the table. */
+/* A task with its name in the table. A task with long numbers is not here. */
 struct orma_compact_task {
-	struct orma_compact_comm comm; /* as it stands in the record */
-	int32_t pid;
-	uint32_t comm_index_plus_1; /* 0 = no task */
+	uint64_t key[3]; /* its name, number and priority as they stand in a record */
+	uint8_t pid[4];  /* a varint */
+	uint8_t prio[2]; /* another */
+	uint8_t pid_bytes, prio_bytes;
+	uint8_t comm_index;
+};
+
+/* The begin of the records of an event of the usual format. */
+struct orma_compact_known {
+	uint64_t head;  /* type and id; 0 = none was seen since the bundle began */
+	uint32_t bytes; /* header and record */
+};
+
+struct orma_compact_ends {
+	uint8_t *at[ORMA_WAKING_COLUMNS]; /* where each column ends */
 };
 
 struct orma_compact_sched {
-	struct orma_compact_column switches[ORMA_SWITCH_COLUMNS];
-	struct orma_compact_column wakings[ORMA_WAKING_COLUMNS];
+	struct orma_compact_ends switches, wakings;
 	uint32_t switch_count, waking_count;
 	uint64_t last_switch_ns, last_waking_ns;
 	struct orma_compact_comm comms[ORMA_COMPACT_COMMS_MAX];
 	uint32_t comm_count;
 	uint8_t comm_slots[ORMA_COMPACT_SLOTS]; /* index into comms plus 1; 0 = empty */
-	struct orma_compact_task
-		tasks[ORMA_COMPACT_TASKS]; /* the last one with these low bits of its pid */
-	uint8_t *memory;                   /* holds all columns; owned */
+	struct orma_compact_known known_switch, known_waking;
+	uint16_t target_cpu_offset;      /* in records of known_waking */
+	struct orma_compact_task *tasks; /* the last one with these low bits of its number */
+	uint8_t *columns;                /* the columns of switches, and then those of wakings */
+	void *memory;                    /* holds tasks and columns; owned */
 };
 
 int orma_compact_sched_init(struct orma_compact_sched *sched); /* 0 or -ENOMEM */
 void orma_compact_sched_done(struct orma_compact_sched *sched);
 
+/* Adds an event of at least format->switch_bytes or waking_bytes. False = no room; the bundle must end first. */
+bool orma_compact_sched_add(struct orma_compact_sched *sched,
+			    const struct orma_compact_format *format,
+			    const struct orma_ftrace_record *record, struct orma_met *met);
+
+/* The slow path of the function below. Do not call it. */
+bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma_ftrace_page *page);
+
 /*
- * Adds the events at the beginning of `records`, up to the first that is not for the columns, is shorter than
- * format->switch_bytes or waking_bytes, or has no room; then the bundle must end first. Returns how many it has added.
+ * Takes the events that are next in a page and like earlier ones of the bundle: of a format and about a task that it knows.
+ * Returns whether there is one.
  */
-size_t orma_compact_sched_add(struct orma_compact_sched *sched,
-			      const struct orma_compact_format *format, bool wants_wakings,
-			      const struct orma_ftrace_record *records, size_t count,
-			      struct orma_met *met);
+static inline bool orma_compact_sched_take(struct orma_compact_sched *sched,
+					   struct orma_ftrace_page *page)
+{
+	return (sched->known_switch.head | sched->known_waking.head) != 0 &&
+	       orma_compact_sched_take_known(sched, page);
+}
+
+/* ---- compact_known.c ---- */
+
+bool orma_compact_is_usual_switch(const struct orma_compact_format *format);
+bool orma_compact_is_usual_waking(const struct orma_compact_format *format);
+/* An event of a usual format was added. Knows such events and its task from now on. */
+void orma_compact_know_switch(struct orma_compact_sched *sched,
+			      const struct orma_ftrace_record *record, uint8_t comm_index);
+void orma_compact_know_waking(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format,
+			      const struct orma_ftrace_record *record, uint8_t comm_index);
+void orma_compact_forget(struct orma_compact_sched *sched);
+
+/* The begin of a column of switches, or, behind those, of wakings. */
+static inline uint8_t *orma_compact_column(const struct orma_compact_sched *sched, size_t number)
+{
+	return sched->columns + number * ORMA_COMPACT_COLUMN_BYTES;
+}
+
+/* ---- the bundle ---- */
 
 /* Writes the field compact_sched of an open FtraceEventBundle, if there is an event. */
 void orma_compact_sched_write(const struct orma_compact_sched *sched, struct orma_packet *packet);

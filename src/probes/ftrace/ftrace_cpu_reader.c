@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ftrace_cpu_reader.c - reads one CPU's ring buffer.
  *
- *	trace_pipe_raw --read()--> pages[0 .. 32) --page_parse.c--> records --> each sink
+ *	trace_pipe_raw --read()--> pages[0 .. 32) --page_parse.c--> each sink takes records
  *
  * Each read() takes one page. A page that the kernel has filled is taken whole; of the one that it is writing, read()
  * gives what is complete so far. Pages are read in batches and only then parsed, so that neither the kernel's code nor
@@ -38,7 +38,6 @@
 #include "probes/probe_files.h"
 
 #define BATCH_PAGES      32
-#define RECORDS_MAX      512
 #define HEADER_BYTES_MAX 65536
 
 struct orma_ftrace_cpu_reader {
@@ -103,31 +102,20 @@ void orma_ftrace_drain_done(struct orma_ftrace_drain *drain)
 
 /* --- parsing -------------------------------------------------------------------------------- */
 
-static void error_to_sinks(const struct orma_ftrace_drain *drain, int status,
-			   const struct orma_ftrace_page *page, const uint8_t *data)
-{
-	for (uint32_t i = 0; i < drain->sink_count; i++)
-		orma_sink_error(drain->sinks[i], status, page->begin_ns, data,
-				drain->layout.page_bytes);
-}
-
 static void parse_page(struct orma_ftrace_cpu_reader *reader, const struct orma_ftrace_drain *drain,
 		       const uint8_t *data)
 {
-	struct orma_ftrace_record records[RECORDS_MAX];
 	struct orma_ftrace_page page;
-	int status = orma_ftrace_page_begin(&drain->layout, data, &page);
-	size_t count = RECORDS_MAX;
 
-	for (uint32_t i = 0; i < drain->sink_count; i++)
-		orma_sink_page(drain->sinks[i], reader->cpu, &drain->clock, page.has_lost_events);
-	while (status == ORMA_FTRACE_STATUS(OK) && count == RECORDS_MAX) {
-		status = orma_ftrace_page_records(&page, records, RECORDS_MAX, &count);
-		for (uint32_t i = 0; i < drain->sink_count; i++)
-			orma_sink_records(drain->sinks[i], records, count);
+	orma_ftrace_page_begin(&drain->layout, data, &page);
+	for (uint32_t i = 0; i < drain->sink_count; i++) {
+		struct orma_ftrace_page rest = page;
+
+		orma_sink_page(drain->sinks[i], reader->cpu, &drain->clock, &rest);
+		if (rest.status != ORMA_FTRACE_STATUS(OK))
+			orma_sink_error(drain->sinks[i], rest.status, page.begin_ns, data,
+					drain->layout.page_bytes);
 	}
-	if (status != ORMA_FTRACE_STATUS(OK))
-		error_to_sinks(drain, status, &page, data);
 }
 
 static void parse_batch(struct orma_ftrace_cpu_reader *reader,

@@ -4,6 +4,7 @@
  *	record --> actions[id] --> IGNORE
  *	                           ENCODE: plan --> bundle.fields --+
  *	                           SWITCH, WAKING --> columns ------+--> one packet per batch of pages of a CPU
+ *	                           (nearly all of these go there from the page: orma_compact_sched_take())
  *
  * `actions` has a byte for each id: what a session wants of the kernel's two thousand events, and all its options, are
  * one load and one jump per record. Invariant: an action other than IGNORE is of an event that is loaded, and the
@@ -194,45 +195,22 @@ static enum outcome print(struct orma_ftrace_sink *sink, const struct orma_event
 	return encode(sink, plan, record);
 }
 
-/* Adds the first record that had no room, or finds out why it cannot. */
-static size_t add_to_new_columns(struct orma_ftrace_sink *sink, bool wants_wakings,
-				 const struct orma_ftrace_record *records, size_t count,
-				 enum outcome *ret_outcome)
+/* Columns without room get a new bundle. */
+static enum outcome add_to_columns(struct orma_ftrace_sink *sink, uint16_t least_bytes,
+				   const struct orma_ftrace_record *record)
 {
 	const struct orma_compact_format *format = &sink->events->compact;
-	uint16_t bytes =
-		records->id == format->switch_id ? format->switch_bytes : format->waking_bytes;
+	struct orma_compact_sched *sched = &sink->bundle.sched;
 
-	*ret_outcome = TOO_SHORT;
-	if (records->size < bytes)
-		return 1;
+	if (record->size < least_bytes)
+		return TOO_SHORT;
+	if (sink->bundle.is_open && orma_compact_sched_add(sched, format, record, &sink->met))
+		return WRITTEN;
 	orma_bundle_end(sink);
 	orma_bundle_begin(sink, false);
-	*ret_outcome = NO_MEMORY;
 	if (!sink->bundle.is_open)
-		return 1;
-	size_t taken = orma_compact_sched_add(&sink->bundle.sched, format, wants_wakings, records,
-					      count, &sink->met);
-	*ret_outcome = taken > 0 ? WRITTEN : LEFT_OUT;
-	return ORMA_MAX(taken, (size_t)1);
-}
-
-/* Takes a record for the columns, and those that follow it there. Returns how many. */
-static size_t add_to_columns(struct orma_ftrace_sink *sink,
-			     const struct orma_ftrace_record *records, size_t count,
-			     enum outcome *ret_outcome)
-{
-	const struct orma_compact_format *format = &sink->events->compact;
-	bool wants_wakings = action_of(sink, format->waking_id) == ORMA_SINK_WAKING;
-	size_t taken = 0;
-
-	if (ORMA_LIKELY(sink->bundle.is_open))
-		taken = orma_compact_sched_add(&sink->bundle.sched, format, wants_wakings, records,
-					       count, &sink->met);
-	*ret_outcome = WRITTEN;
-	return ORMA_LIKELY(taken > 0)
-		       ? taken
-		       : add_to_new_columns(sink, wants_wakings, records, count, ret_outcome);
+		return NO_MEMORY;
+	return orma_compact_sched_add(sched, format, record, &sink->met) ? WRITTEN : LEFT_OUT;
 }
 
 static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_action action,
@@ -251,6 +229,10 @@ static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_a
 		return encode_kprobe(sink, entry->event.plan, record);
 	case ORMA_SINK_PRINT:
 		return print(sink, entry->event.plan, record);
+	case ORMA_SINK_SWITCH:
+		return add_to_columns(sink, sink->events->compact.switch_bytes, record);
+	case ORMA_SINK_WAKING:
+		return add_to_columns(sink, sink->events->compact.waking_bytes, record);
 	default:
 		return LEFT_OUT;
 	}
@@ -258,43 +240,44 @@ static enum outcome write_record(struct orma_ftrace_sink *sink, enum orma_sink_a
 
 /* --- a page --------------------------------------------------------------------------------- */
 
-void orma_sink_page(struct orma_ftrace_sink *sink, uint32_t cpu,
-		    const struct orma_ftrace_clock_pair *clock, bool has_lost_events)
+static void take_record(struct orma_ftrace_sink *sink, enum orma_sink_action action,
+			const struct orma_ftrace_record *record)
 {
+	enum outcome outcome = write_record(sink, action, record);
+
+	if (ORMA_LIKELY(outcome == WRITTEN))
+		sink->bundle.end_ns = record->timestamp_ns;
+	else if (outcome == TOO_SHORT)
+		orma_sink_error(sink,
+				action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING
+					? ORMA_FTRACE_STATUS(SHORT_COMPACT_EVENT)
+					: ORMA_FTRACE_STATUS(INVALID_EVENT),
+				record->timestamp_ns, NULL, 0);
+	else if (outcome == NO_MEMORY)
+		sink->has_dropped = true;
+	orma_bundle_end_if_large(sink);
+}
+
+void orma_sink_page(struct orma_ftrace_sink *sink, uint32_t cpu,
+		    const struct orma_ftrace_clock_pair *clock, struct orma_ftrace_page *page)
+{
+	struct orma_ftrace_record record;
+
 	sink->bundle.cpu = cpu;
 	sink->bundle.clock = *clock;
-	if (has_lost_events) {
+	if (page->has_lost_events) {
 		orma_bundle_end(sink);
 		orma_bundle_begin(sink, true);
 	}
-}
-
-void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_record *records,
-		       size_t count)
-{
-	for (size_t i = 0, taken; i < count; i += taken) {
-		const struct orma_ftrace_record *record = &records[i];
-		enum orma_sink_action action = action_of(sink, record->id);
-		enum outcome outcome;
-
-		taken = 1;
-		if (action == ORMA_SINK_IGNORE)
-			continue;
-		if (action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING)
-			taken = add_to_columns(sink, record, count - i, &outcome);
-		else
-			outcome = write_record(sink, action, record);
-		if (ORMA_LIKELY(outcome == WRITTEN))
-			sink->bundle.end_ns = record[taken - 1].timestamp_ns;
-		else if (outcome == TOO_SHORT)
-			orma_sink_error(sink,
-					action == ORMA_SINK_SWITCH || action == ORMA_SINK_WAKING
-						? ORMA_FTRACE_STATUS(SHORT_COMPACT_EVENT)
-						: ORMA_FTRACE_STATUS(INVALID_EVENT),
-					record->timestamp_ns, NULL, 0);
-		else if (outcome == NO_MEMORY)
-			sink->has_dropped = true;
-		orma_bundle_end_if_large(sink);
+	for (;;) {
+		/* Nothing is known while no bundle is open. */
+		if (orma_compact_sched_take(&sink->bundle.sched, page))
+			sink->bundle.end_ns = page->now_ns;
+		if (!orma_ftrace_page_next(page, &record))
+			break;
+		enum orma_sink_action action = action_of(sink, record.id);
+		if (action != ORMA_SINK_IGNORE)
+			take_record(sink, action, &record);
 	}
 }
 

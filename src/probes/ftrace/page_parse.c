@@ -22,24 +22,21 @@
  * Owns nothing. Invariant: begin <= at <= end, and `end` is within the page, so no record reaches past the bytes that the
  * kernel has committed. An event is at least the two bytes of its id; what else it must have is known to its plan.
  *
- * The records of a page are put into an array before any of them is encoded. This costs 24 bytes of writing per event,
- * and lets a page that several sessions want be split once; each session then works through the array in a loop of its
- * own. Rejected: a callback per event, which costs more than the array; and splitting again for each session, as
- * upstream does.
+ * Each session takes the records one by one, from a copy of struct orma_ftrace_page of its own. Rejected: an array of all
+ * records, which several sessions could share, because making it costs more than taking each record; and a callback for
+ * each event.
  */
 #include "probes/ftrace/page_parse.h"
 
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/macros.h"
 
-enum { TYPE_LENGTH_MAX = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
+enum { TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 
 #define COMMIT_SIZE_MASK ((UINT32_C(1) << 27) - 1)
 #define COMMIT_LOST      (UINT32_C(1) << 31)
 
-#define DELTA_BITS 27
 /* An absolute timestamp has no room for these bits. */
 #define TIME_HIGH_BITS (UINT64_C(0xf8) << 56)
 
@@ -51,20 +48,12 @@ static uint32_t load_u32(const uint8_t *at)
 	return value;
 }
 
-static uint64_t load_u64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
 /* The kernel's `local_t commit`, of which only the low 32 bits are used. */
 static uint32_t load_commit(const struct orma_ftrace_page_layout *layout, const uint8_t *data)
 {
 	const uint8_t *at = data + layout->commit_offset;
 
-	return layout->commit_bytes == 8 ? (uint32_t)load_u64(at) : load_u32(at);
+	return layout->commit_bytes == 8 ? (uint32_t)orma_ftrace_load_u64(at) : load_u32(at);
 }
 
 uint32_t orma_ftrace_page_used_bytes(const struct orma_ftrace_page_layout *layout,
@@ -75,39 +64,18 @@ uint32_t orma_ftrace_page_used_bytes(const struct orma_ftrace_page_layout *layou
 	return size <= layout->page_bytes - layout->data_offset ? size : 0;
 }
 
-int orma_ftrace_page_begin(const struct orma_ftrace_page_layout *layout, const uint8_t *data,
-			   struct orma_ftrace_page *ret)
+void orma_ftrace_page_begin(const struct orma_ftrace_page_layout *layout, const uint8_t *data,
+			    struct orma_ftrace_page *ret)
 {
-	uint32_t commit = load_commit(layout, data);
 	uint32_t size = orma_ftrace_page_used_bytes(layout, data);
-	const uint8_t *begin = data + layout->data_offset;
 
-	ret->begin_ns = load_u64(data + layout->timestamp_offset);
+	ret->begin_ns = orma_ftrace_load_u64(data + layout->timestamp_offset);
 	ret->now_ns = ret->begin_ns;
-	ret->at = begin;
-	ret->end = begin + size;
-	ret->has_lost_events = (commit & COMMIT_LOST) != 0;
-	if (size == 0)
-		return ORMA_FTRACE_STATUS(ABI_INVALID_PAGE_HEADER);
-	return ORMA_FTRACE_STATUS(OK);
-}
-
-static uint32_t header_type(uint32_t header)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return header & 31;
-#else
-	return header >> DELTA_BITS;
-#endif
-}
-
-static uint32_t header_delta(uint32_t header)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return header >> 5;
-#else
-	return header & ((UINT32_C(1) << DELTA_BITS) - 1);
-#endif
+	ret->at = data + layout->data_offset;
+	ret->end = ret->at + size;
+	ret->has_lost_events = (load_commit(layout, data) & COMMIT_LOST) != 0;
+	ret->status =
+		size == 0 ? ORMA_FTRACE_STATUS(ABI_INVALID_PAGE_HEADER) : ORMA_FTRACE_STATUS(OK);
 }
 
 /* The word that follows the header of a record at `page->at`; false when the page ends before it. */
@@ -143,7 +111,7 @@ static int take_time(struct orma_ftrace_page *page, uint32_t type, uint32_t delt
 	if (!take_word(page, &high))
 		return type == TYPE_TIME_EXTEND ? ORMA_FTRACE_STATUS(ABI_SHORT_TIME_EXTEND)
 						: ORMA_FTRACE_STATUS(ABI_SHORT_TIME_STAMP);
-	uint64_t time = ((uint64_t)high << DELTA_BITS) + delta;
+	uint64_t time = ((uint64_t)high << ORMA_FTRACE_DELTA_BITS) + delta;
 	if (type == TYPE_TIME_EXTEND)
 		page->now_ns += time;
 	else
@@ -167,7 +135,8 @@ static int take_long_length(struct orma_ftrace_page *page, uint32_t *ret)
 static int take_record(struct orma_ftrace_page *page, uint32_t header,
 		       struct orma_ftrace_record *ret)
 {
-	uint32_t type = header_type(header), delta = header_delta(header), size;
+	uint32_t type = orma_ftrace_header_type(header), delta = orma_ftrace_header_delta(header),
+		 size;
 
 	ret->size = 0;
 	if (type == TYPE_PADDING)
@@ -193,48 +162,21 @@ static int take_record(struct orma_ftrace_page *page, uint32_t header,
 	return ORMA_FTRACE_STATUS(OK);
 }
 
-/* Takes events of types 1 to 28, which nearly all are, up to the first record that is something else. Returns how many. */
-static size_t take_short_events(struct orma_ftrace_page *page, struct orma_ftrace_record *records,
-				size_t max)
+bool orma_ftrace_page_take(struct orma_ftrace_page *page, struct orma_ftrace_record *ret)
 {
-	const uint8_t *at = page->at, *end = page->end;
-	uint64_t now_ns = page->now_ns;
-	struct orma_ftrace_record *ret = records;
-
-	for (; ret < records + max && end - at >= 4; ret++) {
-		uint32_t header = load_u32(at), type = header_type(header);
-		if (type - 1 >= TYPE_LENGTH_MAX || end - at < 4 + 4 * (ptrdiff_t)type)
-			break;
-		now_ns += header_delta(header);
-		ret->timestamp_ns = now_ns;
-		ret->data = at + 4;
-		ret->size = 4 * type;
-		memcpy(&ret->id, at + 4, sizeof(ret->id));
-		at += 4 + 4 * type;
-	}
-	page->at = at;
-	page->now_ns = now_ns;
-	return (size_t)(ret - records);
-}
-
-int orma_ftrace_page_records(struct orma_ftrace_page *page, struct orma_ftrace_record *records,
-			     size_t max, size_t *ret_count)
-{
-	size_t count = take_short_events(page, records, max);
-	int status = ORMA_FTRACE_STATUS(OK);
 	uint32_t header;
 
-	while (count < max && page->at < page->end) {
-		status = take_word(page, &header) ? take_record(page, header, &records[count])
-						  : ORMA_FTRACE_STATUS(ABI_SHORT_EVENT_HEADER);
+	while (page->at < page->end) {
+		int status = take_word(page, &header) ? take_record(page, header, ret)
+						      : ORMA_FTRACE_STATUS(ABI_SHORT_EVENT_HEADER);
+		ORMA_ASSERT(page->at <= page->end);
 		if (ORMA_UNLIKELY(status != ORMA_FTRACE_STATUS(OK))) {
+			page->status = status;
 			page->at = page->end;
-			break;
+			return false;
 		}
-		count += records[count].size > 0;
-		count += take_short_events(page, records + count, max - count);
+		if (ret->size > 0)
+			return true;
 	}
-	ORMA_ASSERT(page->at <= page->end);
-	*ret_count = count;
-	return status;
+	return false;
 }

@@ -61,11 +61,10 @@ struct orma_ftrace_sink {
 	struct orma_sink_bundle bundle;
 };
 
-/* A reader calls, for each batch: page() and then records() and error() for each page; end(). */
+/* A reader calls, for each batch: page() and perhaps error() for each page; end(). */
+/* Takes all records of a page. */
 void orma_sink_page(struct orma_ftrace_sink *sink, uint32_t cpu,
-		    const struct orma_ftrace_clock_pair *clock, bool has_lost_events);
-void orma_sink_records(struct orma_ftrace_sink *sink, const struct orma_ftrace_record *records,
-		       size_t count);
+		    const struct orma_ftrace_clock_pair *clock, struct orma_ftrace_page *page);
 /* `page` is the page with the error. */
 void orma_sink_error(struct orma_ftrace_sink *sink, int status, uint64_t timestamp_ns,
 		     const uint8_t *page, size_t page_bytes);

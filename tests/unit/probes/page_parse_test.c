@@ -20,10 +20,11 @@ static int split(struct test_pages *pages, const struct orma_ftrace_page_layout 
 	orma_base_buf_done(&pages->bytes);
 	pages->bytes = (struct orma_buf){0};
 	record_count = 0;
-	int status = orma_ftrace_page_begin(layout, copy, &page);
-	if (status != ORMA_FTRACE_STATUS(OK))
-		return status;
-	return orma_ftrace_page_records(&page, records, 1024, &record_count);
+	orma_ftrace_page_begin(layout, copy, &page);
+	while (orma_ftrace_page_next(&page, &records[record_count]))
+		record_count++;
+	CHECK(!orma_ftrace_page_next(&page, &records[record_count]));
+	return page.status;
 }
 
 static void put_small(struct test_pages *pages, uint32_t delta, uint16_t id)
@@ -111,25 +112,6 @@ ORMA_TEST(the_flag_of_lost_events_is_not_part_of_the_size)
 	set_commit(&pages, UINT64_C(1) << 30);
 	CHECK_INT(split(&pages, &layout64), ORMA_FTRACE_STATUS(OK));
 	CHECK(!page.has_lost_events);
-}
-
-ORMA_TEST(a_page_is_split_in_several_calls)
-{
-	struct test_pages pages = {0};
-	struct orma_ftrace_record some[7];
-	size_t count, total = 0;
-	new_page(&pages, 0);
-	for (uint16_t i = 0; i < 100; i++)
-		put_small(&pages, 1, (uint16_t)(i + 1));
-	CHECK_INT(orma_ftrace_page_begin(&layout64, pages.bytes.data, &page),
-		  ORMA_FTRACE_STATUS(OK));
-	do {
-		CHECK_INT(orma_ftrace_page_records(&page, some, 7, &count), ORMA_FTRACE_STATUS(OK));
-		for (size_t i = 0; i < count; i++)
-			CHECK_INT(some[i].id, ++total);
-	} while (count == 7);
-	CHECK_INT(total, 100);
-	orma_base_buf_done(&pages.bytes);
 }
 
 /* ---- broken pages ---- */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compact_known.c - scheduling events of a known kind, about a known task, go straight from the page into the columns.
+ *
+ * Nearly all events are such, and most of what else an event costs is left out: the record is not described by a struct, the
+ * format's offsets and sizes are constants or values that the first event of a bundle had, and the varints of a task's
+ * number and priority were made when the bundle met it.
+ *
+ * Invariants: an event is known if its header has the length of an event of the same id that
+ * orma_compact_sched_add() has taken for this bundle, so its fields are within it. A task is known if its name, number and
+ * priority are those of `tasks`, which has one task for each value of the low bits of the number. It has been reported to
+ * struct orma_met, which forgets its tasks only after the columns were cleared. An event that is not known stays in the page, for
+ * orma_compact_sched_add().
+ */
+#include <string.h>
+
+#include "base/macros.h"
+#include "probes/ftrace/compact_sched.h"
+#include "probes/ftrace/put.h"
+
+#define INLINE __attribute__((always_inline))
+
+/*
+ * Where the fields lie in the records of all 64-bit kernels so far. The task of an event is its name, number and priority,
+ * one behind the other.
+ */
+enum {
+	FLAGS_OFFSET = 2,
+	SWITCH_STATE_OFFSET = 32,
+	SWITCH_TASK_OFFSET = 40,
+	WAKING_TASK_OFFSET = 8,
+	PID_OFFSET = 16,
+	PRIO_OFFSET = 20,
+	RECORD_BYTES_MIN = 40, /* with its header */
+};
+#define HEAD_MASK        (UINT64_C(0xffff) << 32 | 31)
+#define IS_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+/* --- known events and tasks ------------------------------------------------------------------ */
+
+bool orma_compact_is_usual_switch(const struct orma_compact_format *format)
+{
+	return IS_LITTLE_ENDIAN && format->prev_state_bytes == 8 &&
+	       format->prev_state_offset == SWITCH_STATE_OFFSET &&
+	       format->next_comm_offset == SWITCH_TASK_OFFSET &&
+	       format->next_pid_offset == SWITCH_TASK_OFFSET + PID_OFFSET &&
+	       format->next_prio_offset == SWITCH_TASK_OFFSET + PRIO_OFFSET;
+}
+
+bool orma_compact_is_usual_waking(const struct orma_compact_format *format)
+{
+	return IS_LITTLE_ENDIAN && format->comm_offset == WAKING_TASK_OFFSET &&
+	       format->pid_offset == WAKING_TASK_OFFSET + PID_OFFSET &&
+	       format->prio_offset == WAKING_TASK_OFFSET + PRIO_OFFSET &&
+	       format->flags_offset == FLAGS_OFFSET;
+}
+
+/*
+ * Remembers what a record begins with, and its task, so that orma_compact_sched_take() understands the next one. Nothing is
+ * remembered of a task with numbers that have no room.
+ */
+static void know(struct orma_compact_sched *sched, struct orma_compact_known *known,
+		 const struct orma_ftrace_record *record, uint32_t task_offset, uint8_t comm_index)
+{
+	const uint8_t *at = record->data + task_offset;
+	int32_t pid = orma_ftrace_load_i32(at + PID_OFFSET),
+		prio = orma_ftrace_load_i32(at + PRIO_OFFSET);
+	struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
+	uint8_t varint[ORMA_PROTO_VARINT_MAX + 8] = {0};
+
+	if (record->size <= 4 * ORMA_FTRACE_SHORT_LENGTH_MAX) {
+		known->head = record->size / 4 | (uint64_t)record->id << 32;
+		known->bytes = 4 + record->size;
+	}
+	if (pid < 0 || pid >> 28 != 0 || prio < 0 || prio >> 14 != 0)
+		return;
+	memcpy(task->key, at, sizeof(task->key));
+	task->pid_bytes = (uint8_t)(orma_put_varint(varint, (uint64_t)pid) - varint);
+	memcpy(task->pid, varint, sizeof(task->pid));
+	task->prio_bytes = (uint8_t)(orma_put_varint(varint, (uint64_t)prio) - varint);
+	memcpy(task->prio, varint, sizeof(task->prio));
+	task->comm_index = comm_index;
+}
+
+void orma_compact_know_switch(struct orma_compact_sched *sched,
+			      const struct orma_ftrace_record *record, uint8_t comm_index)
+{
+	know(sched, &sched->known_switch, record, SWITCH_TASK_OFFSET, comm_index);
+}
+
+void orma_compact_know_waking(struct orma_compact_sched *sched,
+			      const struct orma_compact_format *format,
+			      const struct orma_ftrace_record *record, uint8_t comm_index)
+{
+	sched->target_cpu_offset = format->target_cpu_offset;
+	know(sched, &sched->known_waking, record, WAKING_TASK_OFFSET, comm_index);
+}
+
+void orma_compact_forget(struct orma_compact_sched *sched)
+{
+	sched->known_switch = sched->known_waking = (struct orma_compact_known){0};
+	memset(sched->tasks, 0, ORMA_COMPACT_TASKS * sizeof(*sched->tasks));
+	/* The only place where zeros could be taken for a task. */
+	sched->tasks[0].key[2] = UINT64_MAX;
+}
+
+/* --- columns -------------------------------------------------------------------------------- */
+
+/* Returns NULL when a number has more than 14 bits. */
+static inline INLINE uint8_t *put_small(uint8_t *at, uint64_t value)
+{
+	at[0] = (uint8_t)value;
+	if (ORMA_LIKELY(value < 0x80))
+		return at + 1;
+	if (value >= 0x4000)
+		return NULL;
+	at[0] = (uint8_t)(value | 0x80);
+	at[1] = (uint8_t)(value >> 7);
+	return at + 2;
+}
+
+/* Returns NULL when a difference of times has more than 28 bits. */
+static inline INLINE uint8_t *put_time(uint8_t *at, uint64_t value)
+{
+	if (value < 0x4000)
+		return put_small(at, value);
+	at[0] = (uint8_t)(value | 0x80);
+	at[1] = (uint8_t)(value >> 7 | 0x80);
+	at[2] = (uint8_t)(value >> 14);
+	if (ORMA_LIKELY(value < 0x200000))
+		return at + 3;
+	if (value >> 28 != 0)
+		return NULL;
+	at[2] = (uint8_t)(value >> 14 | 0x80);
+	at[3] = (uint8_t)(value >> 21);
+	return at + 4;
+}
+
+/* Returns NULL when the task is not known. */
+static inline INLINE const struct orma_compact_task *
+find_task(const struct orma_compact_task *tasks, const uint8_t *at)
+{
+	const struct orma_compact_task *task = &tasks[at[PID_OFFSET] % ORMA_COMPACT_TASKS];
+	uint64_t difference = (orma_ftrace_load_u64(at) ^ task->key[0]) |
+			      (orma_ftrace_load_u64(at + 8) ^ task->key[1]) |
+			      (orma_ftrace_load_u64(at + 16) ^ task->key[2]);
+
+	return ORMA_LIKELY(difference == 0) ? task : NULL;
+}
+
+/* Nothing has changed when these return false: what is behind the end of a column has no meaning. */
+static inline INLINE bool take_switch(const struct orma_compact_task *tasks, const uint8_t *data,
+				      uint64_t delta_ns, struct orma_compact_ends *ends)
+{
+	const struct orma_compact_task *task = find_task(tasks, data + SWITCH_TASK_OFFSET);
+	uint8_t *state_end, *time_end;
+
+	if (!task)
+		return false;
+	state_end = put_small(ends->at[ORMA_SWITCH_PREV_STATE],
+			      orma_ftrace_load_u64(data + SWITCH_STATE_OFFSET));
+	if (!state_end)
+		return false;
+	time_end = put_time(ends->at[ORMA_SWITCH_TIMESTAMP], delta_ns);
+	if (!time_end)
+		return false;
+	ends->at[ORMA_SWITCH_PREV_STATE] = state_end;
+	ends->at[ORMA_SWITCH_TIMESTAMP] = time_end;
+	memcpy(ends->at[ORMA_SWITCH_NEXT_PID], task->pid, sizeof(task->pid));
+	ends->at[ORMA_SWITCH_NEXT_PID] += task->pid_bytes;
+	memcpy(ends->at[ORMA_SWITCH_NEXT_PRIO], task->prio, sizeof(task->prio));
+	ends->at[ORMA_SWITCH_NEXT_PRIO] += task->prio_bytes;
+	*ends->at[ORMA_SWITCH_NEXT_COMM]++ = task->comm_index;
+	return true;
+}
+
+static inline INLINE bool take_waking(const struct orma_compact_task *tasks, const uint8_t *data,
+				      uint32_t target_cpu, uint64_t delta_ns,
+				      struct orma_compact_ends *ends)
+{
+	const struct orma_compact_task *task = find_task(tasks, data + WAKING_TASK_OFFSET);
+	uint8_t *cpu_end, *time_end;
+
+	if (!task)
+		return false;
+	cpu_end = put_small(ends->at[ORMA_WAKING_TARGET_CPU], target_cpu);
+	if (!cpu_end)
+		return false;
+	time_end = put_time(ends->at[ORMA_WAKING_TIMESTAMP], delta_ns);
+	if (!time_end)
+		return false;
+	ends->at[ORMA_WAKING_TARGET_CPU] = cpu_end;
+	ends->at[ORMA_WAKING_TIMESTAMP] = time_end;
+	memcpy(ends->at[ORMA_WAKING_PID], task->pid, sizeof(task->pid));
+	ends->at[ORMA_WAKING_PID] += task->pid_bytes;
+	memcpy(ends->at[ORMA_WAKING_PRIO], task->prio, sizeof(task->prio));
+	ends->at[ORMA_WAKING_PRIO] += task->prio_bytes;
+	*ends->at[ORMA_WAKING_COMM]++ = task->comm_index;
+	ends->at[ORMA_WAKING_FLAGS] = put_small(ends->at[ORMA_WAKING_FLAGS], data[FLAGS_OFFSET]);
+	return true;
+}
+
+/* The last place in the page where a record can be taken without looking at the page's end and at the columns' room. */
+static const uint8_t *last_place(const struct orma_compact_sched *sched,
+				 const struct orma_ftrace_page *page)
+{
+	size_t longest = ORMA_MAX(sched->known_switch.bytes, sched->known_waking.bytes);
+	size_t left = (size_t)(page->end - page->at);
+	size_t room = ORMA_COMPACT_EVENTS_MAX - ORMA_MAX(sched->switch_count, sched->waking_count);
+
+	if (left < longest || room == 0)
+		return NULL;
+	return page->at + ORMA_MIN(left - longest, room * RECORD_BYTES_MIN - 1);
+}
+
+/* No record has the head of an event that is not known. */
+static struct orma_compact_known known_or_none(const struct orma_compact_known *known)
+{
+	return known->head != 0 ? *known : (struct orma_compact_known){.head = UINT64_MAX};
+}
+
+bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma_ftrace_page *page)
+{
+	const struct orma_compact_known known_switch = known_or_none(&sched->known_switch);
+	const struct orma_compact_known known_waking = known_or_none(&sched->known_waking);
+	const struct orma_compact_task *tasks = sched->tasks;
+	const uint8_t *at = page->at, *last = last_place(sched, page);
+	const uint16_t target_cpu_offset = sched->target_cpu_offset;
+	uint64_t now_ns = page->now_ns;
+	uint64_t last_switch_ns = sched->last_switch_ns, last_waking_ns = sched->last_waking_ns;
+	struct orma_compact_ends switches = sched->switches, wakings = sched->wakings;
+
+	if (!last)
+		return false;
+	while (at <= last) {
+		uint64_t head = orma_ftrace_load_u64(at), time_ns = now_ns + ((uint32_t)head >> 5);
+		const uint8_t *data = at + 4;
+
+		head &= HEAD_MASK;
+		if (head == known_switch.head) {
+			if (!take_switch(tasks, data, time_ns - last_switch_ns, &switches))
+				break;
+			last_switch_ns = time_ns;
+			at += known_switch.bytes;
+		} else if (head == known_waking.head) {
+			uint32_t target_cpu =
+				(uint32_t)orma_ftrace_load_i32(data + target_cpu_offset);
+			if (!take_waking(tasks, data, target_cpu, time_ns - last_waking_ns,
+					 &wakings))
+				break;
+			last_waking_ns = time_ns;
+			at += known_waking.bytes;
+		} else {
+			break;
+		}
+		now_ns = time_ns;
+	}
+	if (at == page->at)
+		return false;
+	page->at = at;
+	page->now_ns = now_ns;
+	sched->last_switch_ns = last_switch_ns;
+	sched->last_waking_ns = last_waking_ns;
+	sched->switches = switches;
+	sched->wakings = wakings;
+	/* The index of a name has one byte. */
+	sched->switch_count = (uint32_t)(switches.at[ORMA_SWITCH_NEXT_COMM] -
+					 orma_compact_column(sched, ORMA_SWITCH_NEXT_COMM));
+	sched->waking_count =
+		(uint32_t)(wakings.at[ORMA_WAKING_COMM] -
+			   orma_compact_column(sched, ORMA_SWITCH_COLUMNS + ORMA_WAKING_COMM));
+	return true;
+}
