@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * column.c - full blocks are packed as they age; a cell of a packed block is changed through a list of patches.
+ *
+ * A slice's row is written when it begins and gets its duration when it ends, mostly soon. So the last `raw_blocks` full
+ * blocks stay arrays, where a change is a store. A change of an older row becomes a patch. Patches are applied
+ * when there are many, and when the column is sealed: sorted by row, so that each block is unpacked and packed once.
+ * Invariant: blocks below `packed` are in extents, those from `packed` on are raw; a patch refers to a packed block.
+ *
+ * Rejected: blocks that stay raw until all their slices have ended, because one endless slice in each block, which a
+ * trace may have, keeps the whole column raw. Also rejected: holding a row back until its slice ends, because rows would
+ * no longer be in the order of their timestamps.
+ */
+#include "store/column.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/macros.h"
+
+enum { PATCHES_MAX = 1 << 16 };
+
+struct orma_column_patch {
+	uint64_t row;
+	int64_t cell;
+	uint64_t order; /* the latest change of a row wins */
+};
+
+void orma_store_column_init(struct orma_column *column, enum orma_column_type type,
+			    struct orma_extents *extents, uint32_t raw_blocks)
+{
+	*column = (struct orma_column){.extents = extents, .type = type, .raw_blocks = raw_blocks};
+}
+
+void orma_store_column_done(struct orma_column *column)
+{
+	for (size_t i = column->packed; i < column->block_count; i++)
+		orma_base_free((void *)(uintptr_t)column->blocks[i].data);
+	orma_base_free(column->blocks);
+	orma_base_free(column->tail);
+	orma_base_free(column->patches);
+	*column = (struct orma_column){0};
+}
+
+/* Doubles without a fraction pack well as integers. -0.0 is one that would come back as another. */
+static bool as_integers(const int64_t *cells, size_t count, int64_t *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		double value = orma_store_double_of_cell(cells[i]);
+		if (cells[i] == ORMA_DOUBLE_NULL) {
+			ret[i] = ORMA_CELL_NULL;
+			continue;
+		}
+		if (!(fabs(value) <= 0x1p53) || value != (double)(int64_t)value ||
+		    (value == 0 && cells[i] != 0))
+			return false;
+		ret[i] = (int64_t)value;
+	}
+	return true;
+}
+
+static void as_doubles(int64_t *cells, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		cells[i] = cells[i] == ORMA_CELL_NULL ? ORMA_DOUBLE_NULL
+						      : orma_store_cell_of_double((double)cells[i]);
+}
+
+static int pack_block(struct orma_column *column, const int64_t *cells, struct orma_block *ret)
+{
+	uint8_t bytes[ORMA_PACK_MAX_BYTES];
+	int64_t integers[ORMA_BLOCK_ROWS];
+	bool is_integral =
+		column->type == ORMA_COLUMN_DOUBLE && as_integers(cells, ORMA_BLOCK_ROWS, integers);
+	struct orma_block block;
+	size_t size =
+		orma_store_pack(is_integral ? integers : cells, ORMA_BLOCK_ROWS, &block, bytes);
+	if (is_integral)
+		block.flags |= ORMA_BLOCK_IS_INTEGRAL;
+	if (size > 0) {
+		const void *data;
+		int r = orma_store_extents_add(column->extents, bytes, size, &data);
+		if (r < 0)
+			return r;
+		block.data = data;
+	}
+	*ret = block;
+	return 0;
+}
+
+/* Packs the oldest raw blocks until `left` of them are left. */
+static int pack_oldest(struct orma_column *column, size_t left)
+{
+	while (column->block_count - column->packed > left) {
+		struct orma_block *block = &column->blocks[column->packed];
+		int64_t *cells = (int64_t *)(uintptr_t)block->data;
+		int r = pack_block(column, cells, block);
+		if (r < 0)
+			return r;
+		column->packed++;
+		/* The array becomes the next tail. */
+		if (column->tail)
+			orma_base_free(cells);
+		else
+			column->tail = cells;
+	}
+	return 0;
+}
+
+static int add_block(struct orma_column *column)
+{
+	if (column->block_count == column->block_capacity) {
+		size_t capacity = ORMA_MAX(column->block_capacity * 2, (size_t)8);
+		struct orma_block *blocks =
+			orma_base_realloc_array(column->blocks, capacity, sizeof(*blocks));
+		if (!blocks)
+			return -ENOMEM;
+		column->blocks = blocks;
+		column->block_capacity = capacity;
+	}
+	column->blocks[column->block_count++] = (struct orma_block){
+		.data = (const uint8_t *)column->tail, .flags = ORMA_BLOCK_IS_RAW};
+	column->tail = NULL;
+	column->tail_count = 0;
+	return 0;
+}
+
+int orma_store_column_end_block(struct orma_column *column)
+{
+	ORMA_ASSERT(column->tail_count == ORMA_BLOCK_ROWS || !column->tail);
+	if (column->tail_count == ORMA_BLOCK_ROWS) {
+		int r = add_block(column);
+		if (r == 0)
+			r = pack_oldest(column, column->raw_blocks);
+		if (r < 0)
+			return r;
+	}
+	if (!column->tail)
+		column->tail = orma_base_alloc(ORMA_BLOCK_ROWS * sizeof(*column->tail));
+	return column->tail ? 0 : -ENOMEM;
+}
+
+static int compare_patches(const void *a, const void *b)
+{
+	const struct orma_column_patch *x = a, *y = b;
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static int apply_patches(struct orma_column *column)
+{
+	int64_t cells[ORMA_BLOCK_ROWS];
+	qsort(column->patches, column->patch_count, sizeof(*column->patches), compare_patches);
+	for (size_t i = 0; i < column->patch_count;) {
+		size_t block_idx = (size_t)(column->patches[i].row >> ORMA_BLOCK_SHIFT);
+		orma_store_column_read(column, block_idx, cells);
+		for (; i < column->patch_count &&
+		       column->patches[i].row >> ORMA_BLOCK_SHIFT == block_idx;
+		     i++)
+			cells[column->patches[i].row % ORMA_BLOCK_ROWS] = column->patches[i].cell;
+		int r = pack_block(column, cells, &column->blocks[block_idx]);
+		if (r < 0)
+			return r;
+	}
+	column->patch_count = 0;
+	return 0;
+}
+
+static int add_patch(struct orma_column *column, uint64_t row, int64_t cell)
+{
+	if (column->patch_count == PATCHES_MAX) {
+		int r = apply_patches(column);
+		if (r < 0)
+			return r;
+	}
+	if (column->patch_count == column->patch_capacity) {
+		size_t capacity = ORMA_MAX(column->patch_capacity * 2, (size_t)64);
+		struct orma_column_patch *patches =
+			orma_base_realloc_array(column->patches, capacity, sizeof(*patches));
+		if (!patches)
+			return -ENOMEM;
+		column->patches = patches;
+		column->patch_capacity = capacity;
+	}
+	column->patches[column->patch_count] =
+		(struct orma_column_patch){.row = row, .cell = cell, .order = column->patch_count};
+	column->patch_count++;
+	return 0;
+}
+
+int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell)
+{
+	ORMA_ASSERT(row < orma_store_column_rows(column));
+	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
+	if (block_idx == column->block_count) {
+		column->tail[idx] = cell;
+		return 0;
+	}
+	if (block_idx < column->packed)
+		return add_patch(column, row, cell);
+	((int64_t *)(uintptr_t)column->blocks[block_idx].data)[idx] = cell;
+	return 0;
+}
+
+int orma_store_column_seal(struct orma_column *column)
+{
+	int r = pack_oldest(column, 0);
+	if (r < 0)
+		return r;
+	r = apply_patches(column);
+	orma_base_free(column->patches);
+	column->patches = NULL;
+	column->patch_capacity = 0;
+	return r;
+}
+
+int64_t orma_store_column_get(const struct orma_column *column, uint64_t row)
+{
+	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
+	if (block_idx == column->block_count) {
+		ORMA_ASSERT(idx < column->tail_count);
+		return column->tail[idx];
+	}
+	const struct orma_block *block = &column->blocks[block_idx];
+	int64_t cell = orma_store_unpack_one(block, ORMA_BLOCK_ROWS, idx);
+	if (block->flags & ORMA_BLOCK_IS_INTEGRAL)
+		as_doubles(&cell, 1);
+	return cell;
+}
+
+size_t orma_store_column_read(const struct orma_column *column, size_t block_idx,
+			      int64_t ret[ORMA_BLOCK_ROWS])
+{
+	if (block_idx == column->block_count) {
+		memcpy(ret, column->tail, column->tail_count * sizeof(*ret));
+		return column->tail_count;
+	}
+	const struct orma_block *block = &column->blocks[block_idx];
+	orma_store_unpack(block, ORMA_BLOCK_ROWS, ret);
+	if (block->flags & ORMA_BLOCK_IS_INTEGRAL)
+		as_doubles(ret, ORMA_BLOCK_ROWS);
+	return ORMA_BLOCK_ROWS;
+}
+
+bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
+			     int64_t *retmax)
+{
+	if (block_idx >= column->packed || column->type == ORMA_COLUMN_DOUBLE)
+		return false;
+	*retmin = column->blocks[block_idx].min;
+	*retmax = column->blocks[block_idx].max;
+	return true;
+}

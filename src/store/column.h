@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * column.h - one column of a table: integers, doubles or strings, appended in order and packed in blocks.
+ */
+#ifndef ORMA_STORE_COLUMN_H
+#define ORMA_STORE_COLUMN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "store/extents.h"
+#include "store/pack.h"
+
+enum orma_column_type {
+	ORMA_COLUMN_INT,
+	ORMA_COLUMN_STRING, /* cells are ids of a string pool */
+	ORMA_COLUMN_DOUBLE, /* cells are the bits of a double */
+};
+
+/* The cell of a NULL among doubles: a NaN that no arithmetic yields. SQL has no NaN. */
+#define ORMA_DOUBLE_NULL INT64_C(0x7ff86e756c6c0000)
+
+struct orma_column_patch;
+
+struct orma_column {
+	struct orma_extents *extents;
+	struct orma_block *blocks; /* of all full blocks; the newest ones may be raw */
+	size_t block_count, block_capacity;
+	size_t packed; /* blocks at the start that are packed */
+	int64_t *tail; /* the block that is being filled */
+	size_t tail_count;
+	struct orma_column_patch *patches; /* changes of packed cells that are not yet made */
+	size_t patch_count, patch_capacity;
+	enum orma_column_type type;
+	/* How many full blocks stay raw, so that their cells can be changed: 0 for a column that is only appended to. */
+	uint32_t raw_blocks;
+};
+
+void orma_store_column_init(struct orma_column *column, enum orma_column_type type,
+			    struct orma_extents *extents, uint32_t raw_blocks);
+void orma_store_column_done(struct orma_column *column);
+
+int orma_store_column_end_block(struct orma_column *column);
+/* Adds a cell. 0, -ENOMEM or an error of spilling. */
+static inline int orma_store_column_append(struct orma_column *column, int64_t cell)
+{
+	if (column->tail_count == ORMA_BLOCK_ROWS || !column->tail) {
+		int r = orma_store_column_end_block(column);
+		if (r < 0)
+			return r;
+	}
+	column->tail[column->tail_count++] = cell;
+	return 0;
+}
+
+static inline uint64_t orma_store_column_rows(const struct orma_column *column)
+{
+	return (uint64_t)column->block_count * ORMA_BLOCK_ROWS + column->tail_count;
+}
+
+/* Changes the cell of a row that is there. Cheap while its block is raw. 0, -ENOMEM or an error of spilling. */
+int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell);
+/* Packs all full blocks and makes all changes, so that the column can be read. 0 or an error as above. */
+int orma_store_column_seal(struct orma_column *column);
+
+/* The following need a column without changes since it was sealed; appended rows are allowed. */
+int64_t orma_store_column_get(const struct orma_column *column, uint64_t row);
+static inline size_t orma_store_column_blocks(const struct orma_column *column)
+{
+	return column->block_count + (column->tail_count > 0);
+}
+/* Writes the cells of one block, and returns how many there are. */
+size_t orma_store_column_read(const struct orma_column *column, size_t block_idx,
+			      int64_t ret[ORMA_BLOCK_ROWS]);
+/* The least and the largest cell of a block that are not NULL. False when that is not known. Not for doubles. */
+bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
+			     int64_t *retmax);
+
+static inline int64_t orma_store_cell_of_double(double value)
+{
+	int64_t cell;
+	memcpy(&cell, &value, sizeof(cell));
+	return cell;
+}
+
+static inline double orma_store_double_of_cell(int64_t cell)
+{
+	double value;
+	memcpy(&value, &cell, sizeof(value));
+	return value;
+}
+
+static inline int64_t orma_store_null_of(enum orma_column_type type)
+{
+	return type == ORMA_COLUMN_DOUBLE ? ORMA_DOUBLE_NULL : ORMA_CELL_NULL;
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pack.c - frame of reference: a cell is stored as its distance from the least one, in a fixed number of bits.
+ *
+ * A block is the codes, `width` bits each, little-endian; then, if there are exceptions, their values of eight bytes
+ * and their positions of two, both in the order of positions. An exception is a cell that needs more bits than most:
+ * its code is the largest one. The second largest is NULL. The width is the one with the smallest sum of both.
+ * Invariant: eight bytes from the first byte of any code can be read, so a code of up to 56 bits is one load, a shift
+ * and a mask. Wider blocks take 64 bits a cell, which loses little, because such values are rare and random.
+ *
+ * Rejected: deltas between neighbours, which take a third fewer bits for timestamps but have to be summed from the
+ * start of the block for a single row; SQL's joins read single rows. Also rejected: a bitmap of NULLs beside the codes,
+ * which costs a second load for each cell although most blocks have no NULL.
+ */
+#include "store/pack.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/macros.h"
+
+enum {
+	EXCEPTION_BITS = 80, /* value and position */
+	WIDTH_MAX =
+		56, /* of codes that one load of eight bytes reads at any bit of its first byte */
+	RESERVED_CODES = 2,
+};
+
+static unsigned bits_of(uint64_t value)
+{
+	return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
+}
+
+/* Cells below this distance have a code of their own. */
+static uint64_t limit_of(unsigned width, bool has_escapes)
+{
+	if (width == 64)
+		return UINT64_MAX;
+	return (UINT64_C(1) << width) - (has_escapes ? RESERVED_CODES : 0);
+}
+
+static bool find_range(const int64_t *cells, size_t count, struct orma_block *ret)
+{
+	int64_t min = INT64_MAX, max = INT64_MIN;
+	size_t nulls = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool is_null = cells[i] == ORMA_CELL_NULL;
+		nulls += is_null;
+		min = !is_null && cells[i] < min ? cells[i] : min;
+		max = !is_null && cells[i] > max ? cells[i] : max;
+	}
+	ret->min = min;
+	ret->max = max;
+	return nulls > 0;
+}
+
+/* Returns how many cells need each number of bits, as distances from the least. */
+static void count_widths(const int64_t *cells, size_t count, int64_t min, uint32_t counts[65])
+{
+	memset(counts, 0, 65 * sizeof(*counts));
+	for (size_t i = 0; i < count; i++)
+		if (cells[i] != ORMA_CELL_NULL)
+			counts[bits_of((uint64_t)cells[i] - (uint64_t)min)]++;
+}
+
+static size_t count_exceptions(const int64_t *cells, size_t count, int64_t min, uint64_t limit)
+{
+	size_t exceptions = 0;
+	for (size_t i = 0; i < count; i++)
+		exceptions +=
+			cells[i] != ORMA_CELL_NULL && (uint64_t)cells[i] - (uint64_t)min >= limit;
+	return exceptions;
+}
+
+/*
+ * Returns the width with the smallest block. The two reserved codes make exceptions of cells that the width would hold
+ * otherwise; if those are many, because cells lie close to a power of two, one bit more is cheaper.
+ */
+static unsigned choose_width(const int64_t *cells, size_t count, const struct orma_block *block,
+			     bool has_nulls)
+{
+	uint64_t range = (uint64_t)block->max - (uint64_t)block->min;
+	unsigned whole = bits_of(
+		has_nulls && range <= UINT64_MAX - RESERVED_CODES ? range + RESERVED_CODES : range);
+	if (whole > WIDTH_MAX)
+		whole = 64;
+	if (whole <= 2)
+		return has_nulls ? 2 : whole;
+	uint32_t counts[65];
+	count_widths(cells, count, block->min, counts);
+	uint64_t best_bits = (uint64_t)count * whole;
+	unsigned best = whole;
+	uint32_t above = 0;
+	for (unsigned width = 63; width >= 2; width--) {
+		above += counts[width + 1];
+		uint64_t bits = (uint64_t)count * width + (uint64_t)above * EXCEPTION_BITS;
+		if (width <= WIDTH_MAX && width < whole && bits < best_bits) {
+			best_bits = bits;
+			best = width;
+		}
+	}
+	if (best < whole) {
+		size_t exceptions =
+			count_exceptions(cells, count, block->min, limit_of(best, true));
+		if (exceptions * EXCEPTION_BITS + (uint64_t)count * best > best_bits + count)
+			best = best < WIDTH_MAX ? best + 1 : whole;
+	}
+	return best;
+}
+
+static void put_code(uint8_t *out, size_t idx, unsigned width, uint64_t code)
+{
+	uint8_t *at = out + (idx * width >> 3);
+	uint64_t word;
+	memcpy(&word, at, sizeof(word));
+	word |= code << (idx * width & 7);
+	memcpy(at, &word, sizeof(word));
+}
+
+static size_t code_bytes(size_t count, unsigned width)
+{
+	return (count * width + 7) / 8;
+}
+
+size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out)
+{
+	ORMA_ASSERT(count <= ORMA_BLOCK_ROWS);
+	*ret = (struct orma_block){0};
+	bool has_nulls = find_range(cells, count, ret);
+	if (ret->min > ret->max) {
+		ret->flags = ORMA_BLOCK_IS_NULL;
+		return 0;
+	}
+	if (ret->min == ret->max && !has_nulls)
+		return 0;
+	unsigned width = choose_width(cells, count, ret, has_nulls);
+	uint64_t range = (uint64_t)ret->max - (uint64_t)ret->min;
+	ret->width = (uint8_t)width;
+	if (width == 64) {
+		memcpy(out, cells, count * sizeof(*cells));
+		return count * sizeof(*cells);
+	}
+	bool has_escapes = has_nulls || range >= limit_of(width, false);
+	uint64_t limit = limit_of(width, has_escapes);
+	ret->flags = has_escapes ? ORMA_BLOCK_HAS_ESCAPES : 0;
+
+	size_t size = code_bytes(count, width);
+	_Static_assert(WIDTH_MAX + 7 < 64, "a code and its shift fit into a word");
+	memset(out, 0, size + 8);
+	uint16_t places[ORMA_BLOCK_ROWS];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t code = (uint64_t)cells[i] - (uint64_t)ret->min;
+		if (has_escapes && cells[i] == ORMA_CELL_NULL) {
+			code = limit;
+		} else if (code >= limit && has_escapes) {
+			places[ret->exceptions++] = (uint16_t)i;
+			code = limit + 1;
+		}
+		put_code(out, i, width, code);
+	}
+	for (size_t i = 0; i < ret->exceptions; i++, size += 8)
+		memcpy(out + size, &cells[places[i]], 8);
+	memcpy(out + size, places, ret->exceptions * sizeof(*places));
+	size += ret->exceptions * sizeof(*places);
+	return size + 8;
+}
+
+static int64_t exception_at(const struct orma_block *block, size_t count, size_t n)
+{
+	int64_t value;
+	memcpy(&value, block->data + code_bytes(count, block->width) + n * 8, sizeof(value));
+	return value;
+}
+
+static size_t exception_place(const struct orma_block *block, size_t count, size_t n)
+{
+	uint16_t place;
+	memcpy(&place,
+	       block->data + code_bytes(count, block->width) + block->exceptions * (size_t)8 +
+		       n * 2,
+	       sizeof(place));
+	return place;
+}
+
+static uint64_t code_at(const struct orma_block *block, size_t idx)
+{
+	uint64_t word;
+	memcpy(&word, block->data + (idx * block->width >> 3), sizeof(word));
+	return word >> (idx * block->width & 7) & ((UINT64_C(1) << block->width) - 1);
+}
+
+static void unpack_codes(const struct orma_block *block, size_t count, int64_t *ret)
+{
+	for (size_t i = 0; i < count; i++)
+		ret[i] = (int64_t)((uint64_t)block->min + code_at(block, i));
+}
+
+void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *ret)
+{
+	ORMA_ASSERT(count <= ORMA_BLOCK_ROWS);
+	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64) {
+		memcpy(ret, block->data, count * sizeof(*ret));
+		return;
+	}
+	if (block->width == 0) {
+		int64_t value = block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
+		for (size_t i = 0; i < count; i++)
+			ret[i] = value;
+		return;
+	}
+	unpack_codes(block, count, ret);
+	if (!(block->flags & ORMA_BLOCK_HAS_ESCAPES))
+		return;
+	int64_t null = (int64_t)((uint64_t)block->min + limit_of(block->width, true));
+	for (size_t i = 0; i < count; i++)
+		ret[i] = ret[i] == null ? ORMA_CELL_NULL : ret[i];
+	for (size_t i = 0; i < block->exceptions; i++)
+		ret[exception_place(block, count, i)] = exception_at(block, count, i);
+}
+
+static int64_t find_exception(const struct orma_block *block, size_t count, size_t idx)
+{
+	size_t low = 0, high = block->exceptions;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (exception_place(block, count, middle) <= idx)
+			low = middle;
+		else
+			high = middle;
+	}
+	return exception_at(block, count, low);
+}
+
+int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx)
+{
+	ORMA_ASSERT(idx < count && count <= ORMA_BLOCK_ROWS);
+	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64) {
+		int64_t value;
+		memcpy(&value, block->data + idx * sizeof(value), sizeof(value));
+		return value;
+	}
+	if (block->width == 0)
+		return block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
+	uint64_t code = code_at(block, idx);
+	if (block->flags & ORMA_BLOCK_HAS_ESCAPES) {
+		uint64_t limit = limit_of(block->width, true);
+		if (code == limit)
+			return ORMA_CELL_NULL;
+		if (code > limit)
+			return find_exception(block, count, idx);
+	}
+	return (int64_t)((uint64_t)block->min + code);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pack.h - up to 4,096 integers in as few bits as their range needs; each can be read in constant time.
+ */
+#ifndef ORMA_STORE_PACK_H
+#define ORMA_STORE_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ORMA_BLOCK_SHIFT 12
+#define ORMA_BLOCK_ROWS  (1 << ORMA_BLOCK_SHIFT)
+/* More than any block needs: a cell takes at most 65 bits with its share of exceptions. */
+#define ORMA_PACK_MAX_BYTES (ORMA_BLOCK_ROWS * 9)
+/* The cell of an SQL NULL among integers and string ids. It is an integer that no trace has by accident. */
+#define ORMA_CELL_NULL (INT64_MIN + 0x6e756c6c)
+
+enum {
+	ORMA_BLOCK_HAS_ESCAPES = 1, /* the two largest codes stand for NULL and for an exception */
+	ORMA_BLOCK_IS_NULL = 2,     /* all values are NULL */
+	ORMA_BLOCK_IS_RAW = 4,      /* not packed: `data` is an array of int64_t */
+	ORMA_BLOCK_IS_INTEGRAL = 8, /* of doubles: the values are packed as integers */
+};
+
+struct orma_block {
+	int64_t min, max; /* of the values that are not NULL; min > max when there are none */
+	const uint8_t *data;
+	uint16_t exceptions;
+	uint8_t width; /* bits of a code; 0 = all values are `min`, or all are NULL */
+	uint8_t flags;
+};
+
+/*
+ * Packs `count` <= ORMA_BLOCK_ROWS cells into `out`, which has ORMA_PACK_MAX_BYTES, and describes them in
+ * `ret` but for `ret->data`. Returns the number of bytes used, 0 when the description says all.
+ */
+size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out);
+/* `count` is what the block was packed with. */
+void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *ret);
+/* The cell at `idx` of a block with `count` cells. */
+int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx);
+
+#endif

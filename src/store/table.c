@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table.c - a table is an array of columns. Invariant: all have the same number of rows, unless an append failed.
+ */
+#include "store/table.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+/* A slice that ends while this many blocks are younger than its row, 131,072 slices, costs no patch. */
+enum { RAW_BLOCKS = 32 };
+
+int orma_store_table_init(struct orma_table *table, const char *name,
+			  const struct orma_column_spec *specs, size_t column_count,
+			  struct orma_extents *extents)
+{
+	ORMA_ASSERT(column_count > 0);
+	*table = (struct orma_table){.name = name, .specs = specs};
+	table->columns = orma_base_alloc_array(column_count, sizeof(*table->columns));
+	if (!table->columns)
+		return -ENOMEM;
+	table->column_count = column_count;
+	for (size_t i = 0; i < column_count; i++)
+		orma_store_column_init(&table->columns[i], specs[i].type, extents,
+				       specs[i].flags & ORMA_COLUMN_CHANGES ? RAW_BLOCKS : 0);
+	return 0;
+}
+
+void orma_store_table_done(struct orma_table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++)
+		orma_store_column_done(&table->columns[i]);
+	orma_base_free(table->columns);
+	*table = (struct orma_table){0};
+}
+
+int orma_store_table_append(struct orma_table *table, const int64_t *cells)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		int r = orma_store_column_append(&table->columns[i], cells[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int orma_store_table_seal(struct orma_table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		int r = orma_store_column_seal(&table->columns[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
