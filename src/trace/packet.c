@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * packet.c - one pass over a packet's fields.
+ *
+ * Of several fields that say what the packet is, the last one wins, as in a oneof.
+ */
+#include "trace/packet.h"
+
+#include <errno.h>
+
+#include "proto/wire.h"
+#include "schema/gen/trace_packet.pb.h"
+
+enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+
+static void take_number(struct orma_packet *packet, uint32_t id, uint64_t value)
+{
+	switch (id) {
+	case ORMA_PB_TRACE_PACKET_TIMESTAMP:
+		packet->timestamp = value;
+		packet->flags |= ORMA_PACKET_HAS_TIMESTAMP;
+		break;
+	case ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID:
+		packet->clock = (uint32_t)value;
+		break;
+	case ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+		packet->sequence = (uint32_t)value;
+		packet->flags |= ORMA_PACKET_HAS_SEQUENCE;
+		break;
+	case ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS:
+		packet->flags |= value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0;
+		packet->flags |= value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0;
+		break;
+	case ORMA_PB_TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
+		packet->flags |= value ? ORMA_PACKET_IS_CLEARED : 0;
+		break;
+	case ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
+		packet->dropped = (uint32_t)value;
+		break;
+	case ORMA_PB_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE:
+		packet->flags |= value ? ORMA_PACKET_IS_FIRST : 0;
+		break;
+	case ORMA_PB_TRACE_PACKET_MACHINE_ID:
+		packet->machine = (uint32_t)value;
+		break;
+	case ORMA_PB_TRACE_PACKET_TRUSTED_PID:
+		packet->pid = (int32_t)value;
+		packet->flags |= ORMA_PACKET_HAS_PID;
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_bytes(struct orma_packet *packet, uint32_t id, struct orma_str bytes)
+{
+	switch (id) {
+	case ORMA_PB_TRACE_PACKET_INTERNED_DATA:
+		packet->interned = bytes;
+		packet->flags |= ORMA_PACKET_HAS_INTERNED;
+		break;
+	case ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS:
+		packet->defaults = bytes;
+		packet->flags |= ORMA_PACKET_HAS_DEFAULTS;
+		break;
+	default:
+		packet->kind = id;
+		packet->content = bytes;
+		break;
+	}
+}
+
+int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret)
+{
+	const uint8_t *at = data, *end = at + size;
+	*ret = (struct orma_packet){.bytes = {data, size}};
+	while (at < end) {
+		uint64_t tag, value = 0;
+		at = orma_proto_get_varint(at, end, &tag);
+		if (!at || tag >> 3 == 0 || tag >> 3 > ORMA_PROTO_FIELD_ID_MAX)
+			return -EBADMSG;
+		uint32_t id = (uint32_t)(tag >> 3);
+		switch (tag & 7) {
+		case ORMA_PROTO_VARINT:
+			at = orma_proto_get_varint(at, end, &value);
+			if (!at)
+				return -EBADMSG;
+			take_number(ret, id, value);
+			break;
+		case ORMA_PROTO_BYTES:
+			at = orma_proto_get_varint(at, end, &value);
+			if (!at || value > (uint64_t)(end - at))
+				return -EBADMSG;
+			take_bytes(ret, id, (struct orma_str){(const char *)at, (size_t)value});
+			at += value;
+			break;
+		case ORMA_PROTO_FIXED64:
+		case ORMA_PROTO_FIXED32: {
+			size_t width = (tag & 7) == ORMA_PROTO_FIXED64 ? 8 : 4;
+			if ((size_t)(end - at) < width)
+				return -EBADMSG;
+			at += width;
+			break;
+		}
+		default:
+			return -EBADMSG;
+		}
+	}
+	return 0;
+}

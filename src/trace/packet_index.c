@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * packet_index.c - reads the outer fields of all packets once, in the order of the file.
+ *
+ * What depends on that order is decided here and only here: which packets have a valid incremental state, which clock
+ * snapshots a timestamp knows, which notes an event's names come from. The second pass reads each sequence on its own,
+ * merged by time, and takes from here the runs of entries to read.
+ *
+ * Invariants: the runs of a sequence are in the order of the file and hold only entries of this sequence that are
+ * neither skipped nor untimed nor bundles of kernel events; a run starts and ends at entries. Notes are in the order of
+ * their addresses.
+ * A run costs 16 bytes and is as long as what the service wrote in one piece, 4 KB and more.
+ *
+ * Rejected: sorting all events in memory, which takes 12 bytes and more for each; and one pass that emits what is older than
+ * the last flush, which needs traces with flushes and loses events that come late.
+ */
+#include "trace/packet_index.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/error_message.h"
+#include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "trace/bundle_index.h"
+
+enum {
+	READ_AHEAD_BYTES = 1 << 20,
+	SNAPSHOT_CLOCKS_MAX = 64,
+	UNPACKED_MAX_BYTES = 256 << 20, /* of one compressed packet */
+	NO_KIND_YET = 0,
+};
+
+static int grow(void *array_pointer, uint32_t count, uint32_t *capacity, size_t item_size)
+{
+	void **array = array_pointer;
+	if (count < *capacity)
+		return 0;
+	if (*capacity > UINT32_MAX / 2)
+		return -EOVERFLOW;
+	uint32_t bigger = *capacity ? *capacity * 2 : 4;
+	void *items = orma_base_realloc_array(*array, bigger, item_size);
+	if (!items)
+		return -ENOMEM;
+	*array = items;
+	*capacity = bigger;
+	return 0;
+}
+
+/* Returns the machine's index, or a negative errno value. The first machine is the host, whatever its id. */
+static int find_machine(struct orma_packet_index *index, uint32_t id)
+{
+	uintptr_t known = (uintptr_t)orma_base_map_get(&index->machines, id);
+	if (known)
+		return (int)(known - 1);
+	int r = grow(&index->machine_ids, index->machine_count, &index->machine_capacity,
+		     sizeof(*index->machine_ids));
+	if (r < 0)
+		return r;
+	r = orma_base_map_put(&index->machines, id, (void *)((uintptr_t)index->machine_count + 1));
+	if (r < 0)
+		return r;
+	index->machine_ids[index->machine_count] = id;
+	return (int)index->machine_count++;
+}
+
+static int find_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
+			 struct orma_sequence **ret)
+{
+	int machine = find_machine(index, packet->machine);
+	if (machine < 0)
+		return machine;
+	uint64_t key = (uint64_t)(uint32_t)machine << 32 | packet->sequence;
+	*ret = orma_base_map_get(&index->sequence_map, key);
+	if (*ret)
+		return 0;
+	int r = grow(&index->sequences, index->sequence_count, &index->sequence_capacity,
+		     sizeof(*index->sequences));
+	if (r < 0)
+		return r;
+	struct orma_sequence *sequence = orma_base_zalloc(sizeof(*sequence));
+	if (!sequence)
+		return -ENOMEM;
+	sequence->id = packet->sequence;
+	sequence->machine_idx = (uint32_t)machine;
+	sequence->time.sequence = packet->sequence;
+	sequence->time.machine_idx = (uint32_t)machine;
+	sequence->last_ns = INT64_MIN;
+	r = orma_base_map_put(&index->sequence_map, key, sequence);
+	if (r < 0) {
+		orma_base_free(sequence);
+		return r;
+	}
+	index->sequences[index->sequence_count++] = sequence;
+	*ret = sequence;
+	return 0;
+}
+
+static int add_note(struct orma_sequence *sequence, const struct orma_packet *packet,
+		    uint32_t flags)
+{
+	int r = grow(&sequence->notes, sequence->note_count, &sequence->note_capacity,
+		     sizeof(*sequence->notes));
+	if (r < 0)
+		return r;
+	sequence->notes[sequence->note_count++] =
+		(struct orma_note){packet->address, (uint32_t)packet->bytes.size, flags};
+	return 0;
+}
+
+static int add_run(struct orma_packet_index *index, struct orma_sequence *sequence,
+		   uint64_t address, uint64_t size)
+{
+	struct orma_run *last =
+		sequence->run_count > 0 ? &sequence->runs[sequence->run_count - 1] : NULL;
+	if (last && last->address + last->size == address &&
+	    last->snapshots == index->clocks.snapshot_count && size <= UINT32_MAX - last->size) {
+		last->size += (uint32_t)size;
+		return 0;
+	}
+	int r = grow(&sequence->runs, sequence->run_count, &sequence->run_capacity,
+		     sizeof(*sequence->runs));
+	if (r < 0)
+		return r;
+	sequence->runs[sequence->run_count++] =
+		(struct orma_run){address, (uint32_t)size, index->clocks.snapshot_count};
+	return 0;
+}
+
+static void count_losses(struct orma_sequence *sequence, uint32_t causes)
+{
+	sequence->losses++;
+	for (unsigned i = 0; i < ORMA_LOSS_CAUSES; i++)
+		sequence->losses_by_cause[i] += causes >> i & 1;
+}
+
+/* Brings the incremental state of the sequence up to this packet. */
+static int update_state(struct orma_packet_index *index, struct orma_sequence *sequence,
+			const struct orma_packet *packet)
+{
+	bool has_sequence = (packet->flags & ORMA_PACKET_HAS_SEQUENCE) != 0;
+	uint32_t notes = 0;
+	if (has_sequence && packet->dropped && sequence->packets > 0)
+		count_losses(sequence, packet->dropped);
+	if (packet->flags & ORMA_PACKET_IS_CLEARED) {
+		index->counts[ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE] += !has_sequence;
+		if (has_sequence) {
+			sequence->is_valid = true;
+			orma_sequence_time_clear(&sequence->time);
+			notes |= ORMA_NOTE_CLEARED;
+		}
+	} else if (packet->dropped) {
+		index->counts[ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE] += !has_sequence;
+		if (has_sequence) {
+			sequence->is_valid = false;
+			orma_sequence_time_lose(&sequence->time);
+		}
+	}
+	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS) {
+		index->counts[ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE] += !has_sequence;
+		if (has_sequence) {
+			orma_sequence_time_take_defaults(&sequence->time, packet->defaults);
+			notes |= ORMA_NOTE_DEFAULTS;
+		}
+	}
+	if (packet->flags & ORMA_PACKET_HAS_INTERNED) {
+		index->counts[ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE] += !has_sequence;
+		index->counts[ORMA_COUNT_INTERNED_WITHOUT_STATE] +=
+			has_sequence && !sequence->is_valid;
+		if (has_sequence && sequence->is_valid)
+			notes |= ORMA_NOTE_INTERNED;
+	}
+	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && sequence->is_valid) {
+		orma_sequence_time_take_thread(&sequence->time, packet->content);
+		notes |= ORMA_NOTE_THREAD;
+	}
+	sequence->packets++;
+	return notes ? add_note(sequence, packet, notes) : 0;
+}
+
+static int take_snapshot(struct orma_packet_index *index, struct orma_sequence *sequence,
+			 struct orma_str snapshot)
+{
+	struct orma_clock_reading readings[SNAPSHOT_CLOCKS_MAX];
+	uint32_t primary;
+	size_t count = orma_clock_snapshot_read(snapshot, sequence->machine_idx, sequence->id,
+						readings, SNAPSHOT_CLOCKS_MAX, &primary);
+	/* The clock of the trace is the host's, and is chosen before any snapshot. */
+	if (primary && sequence->machine_idx == 0 && index->clocks.snapshot_count == 0) {
+		index->trace_default_clock = primary;
+		index->clocks.trace_time = orma_trace_clock_key(0, 0, primary);
+	}
+	int r = orma_trace_clocks_add(&index->clocks, readings, count);
+	return r < 0 ? r : orma_sequence_time_take_snapshot(&sequence->time, snapshot);
+}
+
+/* Finds the time of a packet: 1 (known), 0 (no clock leads there, counted). */
+static int find_time(struct orma_packet_index *index, struct orma_sequence *sequence,
+		     const struct orma_packet *packet, int64_t *ret)
+{
+	enum orma_clock_failure failure =
+		orma_sequence_time_of(&sequence->time, &index->clocks, index->trace_default_clock,
+				      packet, index->clocks.snapshot_count, ret);
+	if (failure == ORMA_CLOCK_CONVERTED)
+		return 1;
+	index->counts[ORMA_COUNT_CLOCK_UNKNOWN_SOURCE + failure - ORMA_CLOCK_UNKNOWN_SOURCE]++;
+	return 0;
+}
+
+static int add_untimed(struct orma_packet_index *index, struct orma_sequence *sequence,
+		       const struct orma_packet *packet)
+{
+	int r = grow(&index->untimed, index->untimed_count, &index->untimed_capacity,
+		     sizeof(*index->untimed));
+	if (r < 0)
+		return r;
+	index->untimed[index->untimed_count++] =
+		(struct orma_untimed){.address = packet->address,
+				      .size = (uint32_t)packet->bytes.size,
+				      .snapshots = index->clocks.snapshot_count,
+				      .ns = index->max_ns,
+				      .sequence = sequence};
+	return 0;
+}
+
+/* Notes whether the sequence's times go back, for which its packets have to be sorted. */
+static void check_order(struct orma_packet_index *index, struct orma_sequence *sequence,
+			unsigned rank, int64_t ns)
+{
+	if (ns < sequence->last_ns || (ns == sequence->last_ns && rank < sequence->last_rank))
+		sequence->is_disordered = true;
+	sequence->last_ns = ns;
+	sequence->last_rank = rank;
+	index->max_ns = ORMA_MAX(index->max_ns, ns);
+}
+
+static int place_packet(struct orma_packet_index *index, struct orma_sequence *sequence,
+			const struct orma_packet *packet, uint64_t entry, uint64_t entry_size)
+{
+	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+	bool is_known = orma_sequence_time_is_known(&sequence->time, packet);
+	int64_t ns = index->max_ns;
+	if (is_known && !find_time(index, sequence, packet, &ns))
+		return 0;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)
+		return orma_bundle_index_add(index, sequence, packet);
+	if (!is_event && index->file_order) {
+		int r = index->file_order(index->ctx, index, sequence, packet, ns);
+		if (r < 0)
+			return r;
+	}
+	if (!is_known)
+		return is_event ? 0 : add_untimed(index, sequence, packet);
+	sequence->events += is_event;
+	check_order(index, sequence, is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET, ns);
+	return add_run(index, sequence, entry, entry_size);
+}
+
+static int take_packet(struct orma_packet_index *index, const struct orma_packet *packet,
+		       uint64_t entry, uint64_t entry_size)
+{
+	struct orma_sequence *sequence;
+	int r = find_sequence(index, packet, &sequence);
+	if (r == 0)
+		r = update_state(index, sequence, packet);
+	if (r < 0)
+		return r;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT) {
+		r = take_snapshot(index, sequence, packet->content);
+		/* The second pass needs it where it is, for the sequence's incremental clocks. */
+		return r < 0 ? r : add_run(index, sequence, entry, entry_size);
+	}
+	if (packet->flags & ORMA_PACKET_NEEDS_STATE) {
+		sequence->needed_state++;
+		if (!sequence->is_valid) {
+			sequence->skipped++;
+			index->counts[ORMA_COUNT_SKIPPED_WITHOUT_STATE]++;
+			return 0;
+		}
+	}
+	return packet->kind == NO_KIND_YET
+		       ? 0
+		       : place_packet(index, sequence, packet, entry, entry_size);
+}
+
+static bool is_compressed(const struct orma_packet *packet)
+{
+	return packet->kind == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS ||
+	       packet->kind == ORMA_PB_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
+}
+
+/* 0, 1 (the packet is compressed), or a negative errno value. */
+static int take_entry(struct orma_packet_index *index, struct orma_str bytes, uint64_t entry,
+		      uint64_t entry_size, struct orma_packet *ret)
+{
+	/* The next packet can be found all the same. */
+	if (orma_trace_packet_read(bytes.data, bytes.size, ret) < 0) {
+		index->counts[ORMA_COUNT_BAD_PACKETS]++;
+		return 0;
+	}
+	ret->address = entry + entry_size - bytes.size;
+	if (is_compressed(ret))
+		return 1;
+	index->packets += bytes.size > 0;
+	return bytes.size > 0 ? take_packet(index, ret, entry, entry_size) : 0;
+}
+
+/* Puts the packets that a compressed one holds into the spool, and takes them from there. */
+static int take_compressed(struct orma_packet_index *index, const struct orma_packet *packet)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf unpacked = {0};
+	uint64_t address;
+	int r = index->unpack ? index->unpack(packet->kind, packet->content.data,
+					      packet->content.size, UNPACKED_MAX_BYTES, &unpacked)
+			      : -ENOTSUP;
+	if (r < 0) {
+		index->counts[ORMA_COUNT_UNPACK_FAILED]++;
+		return r == -ENOMEM ? r : 0;
+	}
+	r = orma_trace_input_add(index->input, unpacked.data, unpacked.size, &address);
+	for (size_t at = 0; r == 0 && at < unpacked.size;) {
+		struct orma_str bytes;
+		struct orma_packet inner;
+		uint64_t size;
+		r = orma_trace_entry_read(unpacked.data + at, unpacked.size - at, &bytes, &size);
+		if (r < 0) {
+			index->counts[ORMA_COUNT_BAD_PACKETS]++;
+			return 0;
+		}
+		/* There is no deeper nesting, so a compressed packet in here is damage. */
+		if (r > 0)
+			r = take_entry(index, bytes, address + at, size, &inner);
+		index->counts[ORMA_COUNT_BAD_PACKETS] += r > 0;
+		r = ORMA_MIN(r, 0);
+		at += (size_t)size;
+	}
+	return r;
+}
+
+/* Finds the entry at an address whatever its size. 1, 0 (another field), -EAGAIN (the input ends in it), -EBADMSG. */
+static int read_entry(struct orma_packet_index *index, struct orma_trace_window *window,
+		      uint64_t address, uint64_t end, struct orma_str *ret, uint64_t *ret_size)
+{
+	const uint8_t *data;
+	size_t wanted = (size_t)ORMA_MIN(end - address, (uint64_t)2 * ORMA_PROTO_VARINT_MAX);
+	for (;;) {
+		int r = orma_trace_window_read(window, index->input, address, wanted,
+					       READ_AHEAD_BYTES, &data);
+		if (r <= 0)
+			return r < 0 ? r : -EAGAIN;
+		size_t have = window->size - (size_t)(address - window->address);
+		r = orma_trace_entry_read(data, have, ret, ret_size);
+		if (r != -EAGAIN || *ret_size == 0 || *ret_size > end - address)
+			return r;
+		wanted = (size_t)*ret_size;
+	}
+}
+
+int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr)
+{
+	/* What is unpacked goes behind this end. */
+	uint64_t end = orma_trace_input_end(index->input), address = 0;
+	struct orma_trace_window window = {0};
+	orma_trace_clocks_init(&index->clocks);
+	index->trace_default_clock = ORMA_CLOCK_BOOTTIME;
+	index->bytes = end;
+	int r = find_machine(index, 0) < 0 ? -ENOMEM : 0;
+	while (r == 0 && address < end) {
+		struct orma_str bytes;
+		struct orma_packet packet;
+		uint64_t size;
+		r = read_entry(index, &window, address, end, &bytes, &size);
+		if (r > 0)
+			r = take_entry(index, bytes, address, size, &packet);
+		if (r > 0)
+			r = take_compressed(index, &packet);
+		if (r == 0)
+			address += size;
+	}
+	if (r == -EAGAIN) {
+		index->counts[ORMA_COUNT_CUT_BYTES] = end - address;
+		r = 0;
+	}
+	if (r == -EBADMSG)
+		orma_base_error_set(reterr, r, "the trace is damaged at byte %llu",
+				    (unsigned long long)address);
+	orma_trace_window_done(&window);
+	return r;
+}
+
+void orma_packet_index_done(struct orma_packet_index *index)
+{
+	for (uint32_t i = 0; i < index->sequence_count; i++) {
+		struct orma_sequence *sequence = index->sequences[i];
+		orma_sequence_time_done(&sequence->time);
+		orma_base_free(sequence->runs);
+		orma_base_free(sequence->notes);
+		orma_base_free(sequence);
+	}
+	for (uint32_t i = 0; i < index->lane_count; i++) {
+		orma_base_free(index->lanes[i]->bundles);
+		orma_base_free(index->lanes[i]);
+	}
+	orma_base_free(index->sequences);
+	orma_base_free(index->lanes);
+	orma_base_free(index->untimed);
+	orma_base_free(index->machine_ids);
+	orma_base_map_done(&index->machines);
+	orma_base_map_done(&index->sequence_map);
+	orma_base_map_done(&index->cpus);
+	orma_trace_clocks_done(&index->clocks);
+	*index = (struct orma_packet_index){0};
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * packet_index.h - the first pass over a trace: where each sequence's packets are, and all that depends on their order in
+ * the file.
+ */
+#ifndef ORMA_TRACE_PACKET_INDEX_H
+#define ORMA_TRACE_PACKET_INDEX_H
+
+#include <orma/error.h>
+
+#include "base/map.h"
+#include "trace/clocks.h"
+#include "trace/packet.h"
+#include "trace/sequence_time.h"
+#include "trace/trace_input.h"
+
+/* Neighbouring entries of the file, all of one sequence. */
+struct orma_run {
+	uint64_t address;
+	uint32_t size;
+	uint32_t snapshots; /* clock snapshots before it */
+};
+
+enum {
+	ORMA_NOTE_CLEARED = 1, /* the incremental state begins anew */
+	ORMA_NOTE_INTERNED = 2,
+	ORMA_NOTE_DEFAULTS = 4,
+	ORMA_NOTE_THREAD = 8, /* a ThreadDescriptor */
+};
+
+/* A packet that changes the incremental state of its sequence. */
+struct orma_note {
+	uint64_t address; /* of the packet */
+	uint32_t size;
+	uint32_t flags;
+};
+
+enum { ORMA_LOSS_CAUSES = 9 }; /* bits of TracePacket.previous_packet_dropped */
+
+struct orma_sequence {
+	uint32_t id, machine_idx;
+	struct orma_run *runs;
+	struct orma_note *notes; /* in the order of their addresses */
+	uint32_t run_count, run_capacity, note_count, note_capacity;
+	bool is_valid;      /* there was an incremental state, and nothing was lost since */
+	bool is_disordered; /* times go back */
+	bool has_thread;
+	unsigned last_rank; /* of the last packet; see orma_packet_rank() */
+	int64_t last_ns;
+	uint64_t packets, events; /* of all packets, those with track events */
+	uint64_t needed_state, skipped;
+	uint64_t losses, losses_by_cause[ORMA_LOSS_CAUSES];
+	struct orma_sequence_time time; /* at the end of the file; the second pass starts anew */
+};
+
+/* Kernel events of one CPU, in bundles that do not overlap in time. */
+struct orma_bundle {
+	uint64_t address; /* of the packet */
+	uint32_t size;
+	uint32_t snapshots;
+	int64_t first_ns, last_ns;
+};
+
+struct orma_lane {
+	uint32_t machine_idx, cpu;
+	struct orma_bundle *bundles;
+	uint32_t bundle_count, bundle_capacity;
+	struct orma_lane *next; /* of the same CPU */
+};
+
+/* A packet without a timestamp. It happened when the file had come to it. */
+struct orma_untimed {
+	uint64_t address;
+	uint32_t size, snapshots;
+	int64_t ns;
+	struct orma_sequence *sequence;
+};
+
+struct orma_packet_index;
+
+/* Sees each packet that is not skipped, in the order of the file, but for track events and kernel events. A negative
+ * value ends the pass. */
+typedef int orma_file_order_fn(void *ctx, struct orma_packet_index *index,
+			       struct orma_sequence *sequence, const struct orma_packet *packet,
+			       int64_t ns);
+/* Unpacks the content of a field of compressed packets. 0 or a negative errno value. */
+typedef int orma_unpack_fn(uint32_t field_id, const void *data_untrusted, size_t size,
+			   size_t max_bytes, struct orma_buf *ret);
+
+enum orma_index_count {
+	ORMA_COUNT_CLOCK_UNKNOWN_SOURCE,
+	ORMA_COUNT_CLOCK_UNKNOWN_TARGET,
+	ORMA_COUNT_CLOCK_NO_PATH,
+	ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE,
+	ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE,
+	ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE,
+	ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE,
+	ORMA_COUNT_INTERNED_WITHOUT_STATE,
+	ORMA_COUNT_SKIPPED_WITHOUT_STATE,
+	ORMA_COUNT_BAD_PACKETS,
+	ORMA_COUNT_BAD_BUNDLES,
+	ORMA_COUNT_UNPACK_FAILED,
+	ORMA_COUNT_CUT_BYTES, /* at the end of the file */
+	ORMA_COUNT_KINDS,
+};
+
+struct orma_packet_index {
+	struct orma_trace_input *input;
+	orma_unpack_fn *unpack;
+	orma_file_order_fn *file_order;
+	void *ctx;
+	struct orma_clocks clocks;
+	uint32_t trace_default_clock;
+	struct orma_map machines; /* index + 1 by id */
+	uint32_t *machine_ids;
+	uint32_t machine_count, machine_capacity;
+	struct orma_map sequence_map;     /* struct orma_sequence by machine and id */
+	struct orma_sequence **sequences; /* in the order of their first packets */
+	uint32_t sequence_count, sequence_capacity;
+	struct orma_map cpus;     /* the first struct orma_lane by machine and CPU */
+	struct orma_lane **lanes; /* in the order of their first bundles */
+	uint32_t lane_count, lane_capacity;
+	struct orma_untimed *untimed;
+	uint32_t untimed_count, untimed_capacity;
+	int64_t max_ns;
+	uint64_t counts[ORMA_COUNT_KINDS];
+	uint64_t packets, bytes;
+};
+
+/* Packets of one time are in the order of their ranks. */
+enum { ORMA_RANK_PACKET, ORMA_RANK_TRACK_EVENT, ORMA_RANK_FTRACE };
+
+/* Reads the whole input once. `index->input` and the functions are set by the caller, all else is 0. 0, -EBADMSG (not a
+ * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a
+ * function. */
+int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr);
+void orma_packet_index_done(struct orma_packet_index *index);
+
+/* Finds the next packet in entries of a Trace message. 1 (found; *ret_size is the entry's size), 0 (another field),
+ * -EAGAIN (it goes on beyond `size`; *ret_size is how much is needed, 0 = not known), -EBADMSG. */
+int orma_trace_entry_read(const uint8_t *data, size_t size, struct orma_str *ret_packet,
+			  uint64_t *ret_size);
+
+#endif

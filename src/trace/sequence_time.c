@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sequence_time.c - timestamps: the packet's clock or the default one, deltas of incremental clocks, and the trace's clock.
+ */
+#include "trace/sequence_time.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+
+/* Fields of TrackEvent that only traces of before 2021 have. */
+enum { EVENT_TIMESTAMP_DELTA_US = 1, EVENT_TIMESTAMP_ABSOLUTE_US = 16 };
+
+void orma_sequence_time_done(struct orma_sequence_time *time)
+{
+	orma_base_free(time->clocks);
+	*time = (struct orma_sequence_time){0};
+}
+
+void orma_sequence_time_clear(struct orma_sequence_time *time)
+{
+	time->default_clock = 0;
+}
+
+void orma_sequence_time_take_defaults(struct orma_sequence_time *time, struct orma_str defaults)
+{
+	struct orma_proto_field field;
+	bool has_clock = orma_proto_reader_find(defaults.data, defaults.size,
+						ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID,
+						&field) > 0;
+	time->default_clock =
+		has_clock && field.type == ORMA_PROTO_VARINT ? (uint32_t)field.value : 0;
+}
+
+static struct orma_sequence_clock *find_clock(struct orma_sequence_time *time, uint32_t clock)
+{
+	for (uint32_t i = 0; i < time->clock_count; i++)
+		if (time->clocks[i].clock == clock)
+			return &time->clocks[i];
+	return NULL;
+}
+
+static struct orma_sequence_clock *add_clock(struct orma_sequence_time *time, uint32_t clock)
+{
+	struct orma_sequence_clock *found = find_clock(time, clock);
+	if (found)
+		return found;
+	if (time->clock_count == time->clock_capacity) {
+		uint32_t capacity = time->clock_capacity ? time->clock_capacity * 2 : 2;
+		struct orma_sequence_clock *clocks =
+			orma_base_realloc_array(time->clocks, capacity, sizeof(*clocks));
+		if (!clocks)
+			return NULL;
+		time->clocks = clocks;
+		time->clock_capacity = capacity;
+	}
+	found = &time->clocks[time->clock_count++];
+	*found = (struct orma_sequence_clock){.clock = clock};
+	return found;
+}
+
+static uint32_t read_clock(struct orma_str bytes, struct orma_clock_reading *ret)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	uint32_t clock = 0;
+	*ret = (struct orma_clock_reading){.unit_ns = 1};
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.type != ORMA_PROTO_VARINT)
+			continue;
+		if (field.id == ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID)
+			clock = (uint32_t)field.value;
+		else if (field.id == ORMA_PB_CLOCK_SNAPSHOT_CLOCK_TIMESTAMP)
+			ret->value = (int64_t)field.value;
+		else if (field.id == ORMA_PB_CLOCK_SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS &&
+			 field.value > 0)
+			ret->unit_ns = (int64_t)field.value;
+		else if (field.id == ORMA_PB_CLOCK_SNAPSHOT_CLOCK_IS_INCREMENTAL)
+			ret->is_incremental = field.value != 0;
+	}
+	return clock;
+}
+
+size_t orma_clock_snapshot_read(struct orma_str snapshot, uint32_t machine_idx, uint32_t sequence,
+				struct orma_clock_reading *ret, size_t max,
+				uint32_t *ret_primary_clock)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	size_t count = 0;
+	*ret_primary_clock = 0;
+	orma_proto_reader_init(&reader, snapshot.data, snapshot.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id == ORMA_PB_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK &&
+		    field.type == ORMA_PROTO_VARINT)
+			*ret_primary_clock = (uint32_t)field.value;
+		if (field.id != ORMA_PB_CLOCK_SNAPSHOT_CLOCKS || field.type != ORMA_PROTO_BYTES ||
+		    count == max)
+			continue;
+		uint32_t clock = read_clock(field.bytes, &ret[count]);
+		ret[count++].key = orma_trace_clock_key(machine_idx, sequence, clock);
+	}
+	return count;
+}
+
+static bool is_sequence_clock(uint32_t clock)
+{
+	return clock >= ORMA_CLOCK_SEQUENCE_FIRST && clock < ORMA_CLOCK_SEQUENCE_END;
+}
+
+int orma_sequence_time_take_snapshot(struct orma_sequence_time *time, struct orma_str snapshot)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	orma_proto_reader_init(&reader, snapshot.data, snapshot.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id != ORMA_PB_CLOCK_SNAPSHOT_CLOCKS || field.type != ORMA_PROTO_BYTES)
+			continue;
+		struct orma_clock_reading reading;
+		uint32_t clock = read_clock(field.bytes, &reading);
+		if (!is_sequence_clock(clock) || !reading.is_incremental)
+			continue;
+		struct orma_sequence_clock *found = add_clock(time, clock);
+		if (!found)
+			return -ENOMEM;
+		found->now_ns = (int64_t)((uint64_t)reading.value * (uint64_t)reading.unit_ns);
+	}
+	return 0;
+}
+
+void orma_sequence_time_take_thread(struct orma_sequence_time *time, struct orma_str descriptor)
+{
+	struct orma_proto_field field;
+	time->has_reference =
+		orma_proto_reader_find(descriptor.data, descriptor.size,
+				       ORMA_PB_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US,
+				       &field) > 0 &&
+		field.type == ORMA_PROTO_VARINT;
+	if (time->has_reference)
+		time->reference_us = (int64_t)field.value;
+}
+
+/* Finds the time inside of a track event of an old trace. */
+static bool find_event_us(const struct orma_sequence_time *time, struct orma_str event,
+			  bool *ret_is_delta, int64_t *ret_us)
+{
+	struct orma_proto_field field;
+	*ret_is_delta = true;
+	if (time->has_reference &&
+	    orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_DELTA_US, &field) > 0) {
+		*ret_us = (int64_t)((uint64_t)time->reference_us + field.value);
+		return true;
+	}
+	*ret_is_delta = false;
+	if (orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_ABSOLUTE_US, &field) <=
+	    0)
+		return false;
+	*ret_us = (int64_t)field.value;
+	return true;
+}
+
+/* A packet with a timestamp and without a thread's reference is of today, and its event is not searched. */
+static bool may_have_event_time(const struct orma_sequence_time *time,
+				const struct orma_packet *packet)
+{
+	return packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT &&
+	       (time->has_reference || !(packet->flags & ORMA_PACKET_HAS_TIMESTAMP));
+}
+
+bool orma_sequence_time_is_known(const struct orma_sequence_time *time,
+				 const struct orma_packet *packet)
+{
+	int64_t us;
+	bool is_delta;
+	return packet->flags & ORMA_PACKET_HAS_TIMESTAMP ||
+	       (may_have_event_time(time, packet) &&
+		find_event_us(time, packet->content, &is_delta, &us));
+}
+
+enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
+					      const struct orma_clocks *clocks,
+					      uint32_t trace_default_clock,
+					      const struct orma_packet *packet, uint32_t snapshots,
+					      int64_t *ret)
+{
+	int64_t us;
+	bool is_delta;
+	if (may_have_event_time(time, packet) &&
+	    find_event_us(time, packet->content, &is_delta, &us)) {
+		if (is_delta)
+			time->reference_us = us;
+		return orma_trace_clocks_convert(
+			clocks, orma_trace_clock_key(time->machine_idx, 0, ORMA_CLOCK_MONOTONIC),
+			(int64_t)((uint64_t)us * 1000), clocks->trace_time, snapshots, &time->cache,
+			ret);
+	}
+	uint32_t clock = packet->clock ? packet->clock : time->default_clock;
+	if (clock == 0)
+		clock = trace_default_clock;
+	uint64_t key = orma_trace_clock_key(time->machine_idx, time->sequence, clock);
+	int64_t ns = (int64_t)packet->timestamp;
+	if (key == clocks->trace_time) {
+		*ret = ns;
+		return ORMA_CLOCK_CONVERTED;
+	}
+	bool is_incremental;
+	uint64_t unit = (uint64_t)orma_trace_clock_unit(clocks, key, &is_incremental);
+	ns = (int64_t)((uint64_t)ns * unit);
+	if (is_incremental) {
+		struct orma_sequence_clock *found = find_clock(time, clock);
+		if (found)
+			ns = found->now_ns = (int64_t)((uint64_t)found->now_ns + (uint64_t)ns);
+	}
+	return orma_trace_clocks_convert(clocks, key, ns, clocks->trace_time, snapshots,
+					 &time->cache, ret);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sequence_time.h - when the packets of one sequence happened.
+ */
+#ifndef ORMA_TRACE_SEQUENCE_TIME_H
+#define ORMA_TRACE_SEQUENCE_TIME_H
+
+#include "trace/clocks.h"
+#include "trace/packet.h"
+
+/* How far an incremental clock of the sequence has come. */
+struct orma_sequence_clock {
+	uint32_t clock;
+	int64_t now_ns;
+};
+
+/*
+ * The state that timestamps of a sequence depend on. Packets are shown to it in the order of the file. The sequence's id
+ * and machine are set by the owner; all else begins as 0.
+ */
+struct orma_sequence_time {
+	uint32_t sequence, machine_idx;
+	uint32_t default_clock; /* of the latest defaults; 0 = the trace's */
+	uint32_t clock_count, clock_capacity;
+	struct orma_sequence_clock *clocks;
+	struct orma_clock_cache cache;
+	bool has_reference; /* a ThreadDescriptor gave the time that deltas in track events begin at */
+	int64_t reference_us;
+};
+
+void orma_sequence_time_done(struct orma_sequence_time *time);
+/* Takes new defaults of the sequence. */
+void orma_sequence_time_take_defaults(struct orma_sequence_time *time, struct orma_str defaults);
+/* Takes a clock snapshot of the sequence, which sets its incremental clocks. 0 or -ENOMEM. */
+int orma_sequence_time_take_snapshot(struct orma_sequence_time *time, struct orma_str snapshot);
+/* Takes a ThreadDescriptor, to whose time the track events of old traces add. */
+void orma_sequence_time_take_thread(struct orma_sequence_time *time, struct orma_str descriptor);
+/* Forgets that time, because packets were lost. */
+static inline void orma_sequence_time_lose(struct orma_sequence_time *time)
+{
+	time->has_reference = false;
+}
+/* Forgets the defaults, at the beginning of a new incremental state. */
+void orma_sequence_time_clear(struct orma_sequence_time *time);
+/* True when the packet says when it was, in whatever way. */
+bool orma_sequence_time_is_known(const struct orma_sequence_time *time,
+				 const struct orma_packet *packet);
+/*
+ * Finds the time of such a packet, in nanoseconds of the trace's clock, and moves on incremental clocks. `snapshots` is how
+ * many snapshots come before the packet.
+ */
+enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
+					      const struct orma_clocks *clocks,
+					      uint32_t trace_default_clock,
+					      const struct orma_packet *packet, uint32_t snapshots,
+					      int64_t *ret);
+
+/* Reads the readings of a snapshot for orma_trace_clocks_add(): at most `max` of them. Returns their number. */
+size_t orma_clock_snapshot_read(struct orma_str snapshot, uint32_t machine_idx, uint32_t sequence,
+				struct orma_clock_reading *ret, size_t max,
+				uint32_t *ret_primary_clock);
+
+#endif

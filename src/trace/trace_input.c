@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_input.c - reads with pread() into windows.
+ *
+ * Each cursor over the trace has a window of its own, so a window is refilled in the direction in which its owner reads.
+ * Invariant: window->data holds the `size` bytes from window->address on, all of them from the file or all from the spool.
+ *
+ * Rejected: mapping the file. A file that another process cuts while it is mapped kills the reader with SIGBUS, and its
+ * pages count as the reader's memory. pread() costs a copy, 0.1 s per gigabyte.
+ */
+#include "trace/trace_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/macros.h"
+
+static int open_spool(struct orma_trace_input *input)
+{
+	const char *folder = input->folder ? input->folder : getenv("TMPDIR");
+	if (!folder || !*folder)
+		folder = "/var/tmp";
+	input->spool_fd = orma_base_fd_avoid_standard(
+		open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+	return input->spool_fd < 0 ? -errno : 0;
+}
+
+int orma_trace_input_add(struct orma_trace_input *input, const void *data, size_t size,
+			 uint64_t *ret_address)
+{
+	int r = input->spool_fd < 0 ? open_spool(input) : 0;
+	if (r < 0)
+		return r;
+	const uint8_t *at = data;
+	*ret_address = orma_trace_input_end(input);
+	while (size > 0) {
+		ssize_t written = pwrite(input->spool_fd, at, size, (off_t)input->spool_size);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written < 0 ? -errno : -ENOSPC;
+		at += written;
+		size -= (size_t)written;
+		input->spool_size += (uint64_t)written;
+	}
+	return 0;
+}
+
+static int copy_to_spool(struct orma_trace_input *input)
+{
+	enum { COPY_BYTES = 1 << 16 };
+	uint8_t *bytes = orma_base_alloc(COPY_BYTES);
+	if (!bytes)
+		return -ENOMEM;
+	int r = 0;
+	while (r == 0) {
+		uint64_t address;
+		ssize_t size = read(input->fd, bytes, COPY_BYTES);
+		if (size == 0)
+			break;
+		if (size > 0)
+			r = orma_trace_input_add(input, bytes, (size_t)size, &address);
+		else if (errno != EINTR)
+			r = -errno;
+	}
+	orma_base_free(bytes);
+	return r;
+}
+
+int orma_trace_input_open(struct orma_trace_input *input, int fd, const char *folder)
+{
+	struct stat status;
+	*input = (struct orma_trace_input){.fd = fd, .spool_fd = -1, .folder = folder};
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(status.st_mode))
+		return copy_to_spool(input);
+	input->size = (uint64_t)status.st_size;
+	return 0;
+}
+
+void orma_trace_input_done(struct orma_trace_input *input)
+{
+	if (input->spool_fd >= 0)
+		close(input->spool_fd);
+	*input = (struct orma_trace_input){.fd = -1, .spool_fd = -1};
+}
+
+void orma_trace_window_done(struct orma_trace_window *window)
+{
+	orma_base_free(window->data);
+	*window = (struct orma_trace_window){0};
+}
+
+/* Reads up to `size` bytes; fewer only at the end of the file or of the spool. */
+static int fill(struct orma_trace_window *window, const struct orma_trace_input *input,
+		uint64_t address, size_t size)
+{
+	bool is_file = address < input->size;
+	int fd = is_file ? input->fd : input->spool_fd;
+	uint64_t at = is_file ? address : address - input->size,
+		 end = is_file ? input->size : input->spool_size;
+	size = at < end ? (size_t)ORMA_MIN((uint64_t)size, end - at) : 0;
+	window->address = address;
+	window->size = 0;
+	while (window->size < size) {
+		ssize_t got = pread(fd, window->data + window->size, size - window->size,
+				    (off_t)(at + window->size));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break; /* the file has become shorter */
+		window->size += (size_t)got;
+	}
+	return 0;
+}
+
+int orma_trace_window_read(struct orma_trace_window *window, const struct orma_trace_input *input,
+			   uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
+{
+	if (address < window->address || address - window->address > window->size ||
+	    size > window->size - (size_t)(address - window->address)) {
+		size_t wanted = ORMA_MAX(size, ahead);
+		if (wanted > window->capacity) {
+			uint8_t *data = orma_base_alloc(wanted);
+			if (!data)
+				return -ENOMEM;
+			orma_base_free(window->data);
+			window->data = data;
+			window->capacity = wanted;
+			window->size = 0;
+		}
+		int r = fill(window, input, address, wanted);
+		if (r < 0)
+			return r;
+		if (window->size < size)
+			return 0;
+	}
+	*ret = window->data + (address - window->address);
+	return 1;
+}
