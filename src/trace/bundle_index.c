@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
+#include "store/grow.h"
 
 enum {
 	EVENT_TIMESTAMP_FIELD = 1,
@@ -117,15 +118,10 @@ uint64_t orma_bundle_clock_key(const struct orma_sequence *sequence, uint32_t ft
 static int add_lane(struct orma_packet_index *index, uint64_t cpu_key, struct orma_lane *previous,
 		    struct orma_lane **ret)
 {
-	if (index->lane_count == index->lane_capacity) {
-		uint32_t capacity = ORMA_MAX(index->lane_capacity * 2, 16u);
-		struct orma_lane **lanes =
-			orma_base_realloc_array(index->lanes, capacity, sizeof(struct orma_lane *));
-		if (!lanes)
-			return -ENOMEM;
-		index->lanes = lanes;
-		index->lane_capacity = capacity;
-	}
+	int r = orma_store_grow(&index->lanes, (uint64_t)index->lane_count + 1,
+				&index->lane_capacity, sizeof(*index->lanes));
+	if (r < 0)
+		return r;
 	struct orma_lane *lane = orma_base_zalloc(sizeof(*lane));
 	if (!lane)
 		return -ENOMEM;
@@ -164,15 +160,10 @@ static int find_lane(struct orma_packet_index *index, uint32_t machine_idx, uint
 
 static int add_bundle(struct orma_lane *lane, const struct orma_bundle *bundle)
 {
-	if (lane->bundle_count == lane->bundle_capacity) {
-		uint32_t capacity = ORMA_MAX(lane->bundle_capacity * 2, 16u);
-		struct orma_bundle *bundles =
-			orma_base_realloc_array(lane->bundles, capacity, sizeof(*bundles));
-		if (!bundles)
-			return -ENOMEM;
-		lane->bundles = bundles;
-		lane->bundle_capacity = capacity;
-	}
+	int r = orma_store_grow(&lane->bundles, (uint64_t)lane->bundle_count + 1,
+				&lane->bundle_capacity, sizeof(*bundle));
+	if (r < 0)
+		return r;
 	lane->bundles[lane->bundle_count++] = *bundle;
 	return 0;
 }

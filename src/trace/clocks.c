@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/macros.h"
+#include "store/grow.h"
 
 enum {
 	PATH_MAX_EDGES = 4,
@@ -137,15 +138,9 @@ static struct orma_clock_set *find_set(struct orma_clocks *clocks,
 static struct orma_clock_set *add_set(struct orma_clocks *clocks,
 				      struct orma_clock_domain **domains, size_t count)
 {
-	if (clocks->set_count == clocks->set_capacity) {
-		uint32_t capacity = ORMA_MAX(clocks->set_capacity * 2, 8u);
-		struct orma_clock_set *sets =
-			orma_base_realloc_array(clocks->sets, capacity, sizeof(*sets));
-		if (!sets)
-			return NULL;
-		clocks->sets = sets;
-		clocks->set_capacity = capacity;
-	}
+	if (orma_store_grow(&clocks->sets, (uint64_t)clocks->set_count + 1, &clocks->set_capacity,
+			    sizeof(*clocks->sets)) < 0)
+		return NULL;
 	struct orma_clock_set *set = &clocks->sets[clocks->set_count];
 	*set = (struct orma_clock_set){.clock_count = (uint32_t)count};
 	set->clocks = orma_base_arena_memdup(&clocks->arena, domains, count * sizeof(*domains));
@@ -158,15 +153,10 @@ static struct orma_clock_set *add_set(struct orma_clocks *clocks,
 static int add_edge(struct orma_clock_domain *from, const struct clock_edge *edge)
 {
 	uint32_t at = from->edge_count;
-	if (at == from->edge_capacity) {
-		uint32_t capacity = ORMA_MAX(from->edge_capacity * 2, 8u);
-		struct clock_edge *edges =
-			orma_base_realloc_array(from->edges, capacity, sizeof(*edges));
-		if (!edges)
-			return -ENOMEM;
-		from->edges = edges;
-		from->edge_capacity = capacity;
-	}
+	int r = orma_store_grow(&from->edges, (uint64_t)at + 1, &from->edge_capacity,
+				sizeof(*edge));
+	if (r < 0)
+		return r;
 	for (; at > 0 && from->edges[at - 1].to->key > edge->to->key; at--)
 		from->edges[at] = from->edges[at - 1];
 	from->edges[at] = *edge;

@@ -5,8 +5,8 @@
  * snapshots a timestamp knows, which notes an event's names come from. The second pass reads each sequence on its own,
  * merged by time, and takes from here the runs of entries to read.
  *
- * Invariants: the runs of a sequence are in the order of the file and hold only entries of this sequence that are
- * neither skipped nor untimed nor bundles of kernel events; a run starts and ends at entries. Notes are in the order of
+ * Invariants: the runs of a sequence are in the order of the file, and are all of its entries but for bundles of kernel
+ * events; a run starts and ends at entries. Notes are in the order of
  * their addresses.
  * A run costs 16 bytes and is as long as what the service wrote in one piece, 4 KB and more.
  *
@@ -22,30 +22,15 @@
 #include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "store/grow.h"
 #include "trace/bundle_index.h"
 
 enum {
 	READ_AHEAD_BYTES = 1 << 20,
 	SNAPSHOT_CLOCKS_MAX = 64,
 	UNPACKED_MAX_BYTES = 256 << 20, /* of one compressed packet */
-	NO_KIND_YET = 0,
+	NO_KIND = 0,
 };
-
-static int grow(void *array_pointer, uint32_t count, uint32_t *capacity, size_t item_size)
-{
-	void **array = array_pointer;
-	if (count < *capacity)
-		return 0;
-	if (*capacity > UINT32_MAX / 2)
-		return -EOVERFLOW;
-	uint32_t bigger = *capacity ? *capacity * 2 : 4;
-	void *items = orma_base_realloc_array(*array, bigger, item_size);
-	if (!items)
-		return -ENOMEM;
-	*array = items;
-	*capacity = bigger;
-	return 0;
-}
 
 /* Returns the machine's index, or a negative errno value. The first machine is the host, whatever its id. */
 static int find_machine(struct orma_packet_index *index, uint32_t id)
@@ -53,8 +38,8 @@ static int find_machine(struct orma_packet_index *index, uint32_t id)
 	uintptr_t known = (uintptr_t)orma_base_map_get(&index->machines, id);
 	if (known)
 		return (int)(known - 1);
-	int r = grow(&index->machine_ids, index->machine_count, &index->machine_capacity,
-		     sizeof(*index->machine_ids));
+	int r = orma_store_grow(&index->machine_ids, (uint64_t)index->machine_count + 1,
+				&index->machine_capacity, sizeof(*index->machine_ids));
 	if (r < 0)
 		return r;
 	r = orma_base_map_put(&index->machines, id, (void *)((uintptr_t)index->machine_count + 1));
@@ -74,8 +59,8 @@ static int find_sequence(struct orma_packet_index *index, const struct orma_pack
 	*ret = orma_base_map_get(&index->sequence_map, key);
 	if (*ret)
 		return 0;
-	int r = grow(&index->sequences, index->sequence_count, &index->sequence_capacity,
-		     sizeof(*index->sequences));
+	int r = orma_store_grow(&index->sequences, (uint64_t)index->sequence_count + 1,
+				&index->sequence_capacity, sizeof(*index->sequences));
 	if (r < 0)
 		return r;
 	struct orma_sequence *sequence = orma_base_zalloc(sizeof(*sequence));
@@ -99,8 +84,8 @@ static int find_sequence(struct orma_packet_index *index, const struct orma_pack
 static int add_note(struct orma_sequence *sequence, const struct orma_packet *packet,
 		    uint32_t flags)
 {
-	int r = grow(&sequence->notes, sequence->note_count, &sequence->note_capacity,
-		     sizeof(*sequence->notes));
+	int r = orma_store_grow(&sequence->notes, (uint64_t)sequence->note_count + 1,
+				&sequence->note_capacity, sizeof(*sequence->notes));
 	if (r < 0)
 		return r;
 	sequence->notes[sequence->note_count++] =
@@ -118,8 +103,8 @@ static int add_run(struct orma_packet_index *index, struct orma_sequence *sequen
 		last->size += (uint32_t)size;
 		return 0;
 	}
-	int r = grow(&sequence->runs, sequence->run_count, &sequence->run_capacity,
-		     sizeof(*sequence->runs));
+	int r = orma_store_grow(&sequence->runs, (uint64_t)sequence->run_count + 1,
+				&sequence->run_capacity, sizeof(*sequence->runs));
 	if (r < 0)
 		return r;
 	sequence->runs[sequence->run_count++] =
@@ -134,47 +119,43 @@ static void count_losses(struct orma_sequence *sequence, uint32_t causes)
 		sequence->losses_by_cause[i] += causes >> i & 1;
 }
 
-/* Brings the incremental state of the sequence up to this packet. */
+static void count_missing_sequence(struct orma_packet_index *index,
+				   const struct orma_packet *packet)
+{
+	bool is_cleared = (packet->flags & ORMA_PACKET_IS_CLEARED) != 0;
+	index->counts[ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE] += is_cleared;
+	index->counts[ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE] += !is_cleared && packet->dropped;
+	index->counts[ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE] +=
+		(packet->flags & ORMA_PACKET_HAS_DEFAULTS) != 0;
+	index->counts[ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE] +=
+		(packet->flags & ORMA_PACKET_HAS_INTERNED) != 0;
+}
+
+/* Brings the incremental state of the sequence up to this packet, and notes what the packet changes. */
 static int update_state(struct orma_packet_index *index, struct orma_sequence *sequence,
 			const struct orma_packet *packet)
 {
-	bool has_sequence = (packet->flags & ORMA_PACKET_HAS_SEQUENCE) != 0;
 	uint32_t notes = 0;
-	if (has_sequence && packet->dropped && sequence->packets > 0)
-		count_losses(sequence, packet->dropped);
-	if (packet->flags & ORMA_PACKET_IS_CLEARED) {
-		index->counts[ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE] += !has_sequence;
-		if (has_sequence) {
-			sequence->is_valid = true;
-			orma_sequence_time_clear(&sequence->time);
-			notes |= ORMA_NOTE_CLEARED;
-		}
-	} else if (packet->dropped) {
-		index->counts[ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE] += !has_sequence;
-		if (has_sequence) {
-			sequence->is_valid = false;
-			orma_sequence_time_lose(&sequence->time);
-		}
-	}
-	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS) {
-		index->counts[ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE] += !has_sequence;
-		if (has_sequence) {
-			orma_sequence_time_take_defaults(&sequence->time, packet->defaults);
-			notes |= ORMA_NOTE_DEFAULTS;
-		}
-	}
-	if (packet->flags & ORMA_PACKET_HAS_INTERNED) {
-		index->counts[ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE] += !has_sequence;
-		index->counts[ORMA_COUNT_INTERNED_WITHOUT_STATE] +=
-			has_sequence && !sequence->is_valid;
-		if (has_sequence && sequence->is_valid)
-			notes |= ORMA_NOTE_INTERNED;
-	}
-	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && sequence->is_valid) {
-		orma_sequence_time_take_thread(&sequence->time, packet->content);
-		notes |= ORMA_NOTE_THREAD;
-	}
+	int r = orma_sequence_time_take(&sequence->time, packet);
+	if (r < 0)
+		return r;
 	sequence->packets++;
+	if (!(packet->flags & ORMA_PACKET_HAS_SEQUENCE)) {
+		count_missing_sequence(index, packet);
+		return 0;
+	}
+	if (packet->dropped && sequence->packets > 1)
+		count_losses(sequence, packet->dropped);
+	if (packet->flags & ORMA_PACKET_IS_CLEARED)
+		notes |= ORMA_NOTE_CLEARED;
+	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS)
+		notes |= ORMA_NOTE_DEFAULTS;
+	if (packet->flags & ORMA_PACKET_HAS_INTERNED) {
+		index->counts[ORMA_COUNT_INTERNED_WITHOUT_STATE] += !sequence->time.is_valid;
+		notes |= sequence->time.is_valid ? ORMA_NOTE_INTERNED : 0;
+	}
+	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && sequence->time.is_valid)
+		notes |= ORMA_NOTE_THREAD;
 	return notes ? add_note(sequence, packet, notes) : 0;
 }
 
@@ -191,7 +172,7 @@ static int take_snapshot(struct orma_packet_index *index, struct orma_sequence *
 		index->clocks.trace_time = orma_trace_clock_key(0, 0, primary);
 	}
 	int r = orma_trace_clocks_add(&index->clocks, readings, count);
-	return r < 0 ? r : orma_sequence_time_take_snapshot(&sequence->time, snapshot);
+	return ORMA_MIN(r, 0);
 }
 
 /* Finds the time of a packet: 1 (known), 0 (no clock leads there, counted). */
@@ -210,8 +191,8 @@ static int find_time(struct orma_packet_index *index, struct orma_sequence *sequ
 static int add_untimed(struct orma_packet_index *index, struct orma_sequence *sequence,
 		       const struct orma_packet *packet)
 {
-	int r = grow(&index->untimed, index->untimed_count, &index->untimed_capacity,
-		     sizeof(*index->untimed));
+	int r = orma_store_grow(&index->untimed, (uint64_t)index->untimed_count + 1,
+				&index->untimed_capacity, sizeof(*index->untimed));
 	if (r < 0)
 		return r;
 	index->untimed[index->untimed_count++] =
@@ -234,16 +215,15 @@ static void check_order(struct orma_packet_index *index, struct orma_sequence *s
 	index->max_ns = ORMA_MAX(index->max_ns, ns);
 }
 
+/* Finds the packet's time, and shows it to those who need the order of the file. */
 static int place_packet(struct orma_packet_index *index, struct orma_sequence *sequence,
-			const struct orma_packet *packet, uint64_t entry, uint64_t entry_size)
+			const struct orma_packet *packet)
 {
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
 	bool is_known = orma_sequence_time_is_known(&sequence->time, packet);
 	int64_t ns = index->max_ns;
 	if (is_known && !find_time(index, sequence, packet, &ns))
 		return 0;
-	if (packet->kind == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)
-		return orma_bundle_index_add(index, sequence, packet);
 	if (!is_event && index->file_order) {
 		int r = index->file_order(index->ctx, index, sequence, packet, ns);
 		if (r < 0)
@@ -253,7 +233,7 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 		return is_event ? 0 : add_untimed(index, sequence, packet);
 	sequence->events += is_event;
 	check_order(index, sequence, is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET, ns);
-	return add_run(index, sequence, entry, entry_size);
+	return 0;
 }
 
 static int take_packet(struct orma_packet_index *index, const struct orma_packet *packet,
@@ -265,22 +245,19 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 		r = update_state(index, sequence, packet);
 	if (r < 0)
 		return r;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)
+		return orma_bundle_index_add(index, sequence, packet);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT) {
 		r = take_snapshot(index, sequence, packet->content);
-		/* The second pass needs it where it is, for the sequence's incremental clocks. */
-		return r < 0 ? r : add_run(index, sequence, entry, entry_size);
+	} else if (!orma_sequence_time_accepts(&sequence->time, packet)) {
+		sequence->skipped++;
+		index->counts[ORMA_COUNT_SKIPPED_WITHOUT_STATE]++;
+	} else if (packet->kind != NO_KIND) {
+		r = place_packet(index, sequence, packet);
 	}
-	if (packet->flags & ORMA_PACKET_NEEDS_STATE) {
-		sequence->needed_state++;
-		if (!sequence->is_valid) {
-			sequence->skipped++;
-			index->counts[ORMA_COUNT_SKIPPED_WITHOUT_STATE]++;
-			return 0;
-		}
-	}
-	return packet->kind == NO_KIND_YET
-		       ? 0
-		       : place_packet(index, sequence, packet, entry, entry_size);
+	sequence->needed_state += (packet->flags & ORMA_PACKET_NEEDS_STATE) != 0;
+	/* The second pass sees each packet of the sequence, because its state depends on all of them. */
+	return r < 0 ? r : add_run(index, sequence, entry, entry_size);
 }
 
 static bool is_compressed(const struct orma_packet *packet)

@@ -41,9 +41,7 @@ struct orma_sequence {
 	struct orma_run *runs;
 	struct orma_note *notes; /* in the order of their addresses */
 	uint32_t run_count, run_capacity, note_count, note_capacity;
-	bool is_valid;      /* there was an incremental state, and nothing was lost since */
 	bool is_disordered; /* times go back */
-	bool has_thread;
 	unsigned last_rank; /* of the last packet; see orma_packet_rank() */
 	int64_t last_ns;
 	uint64_t packets, events; /* of all packets, those with track events */

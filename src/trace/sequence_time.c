@@ -12,6 +12,7 @@
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
+#include "store/grow.h"
 
 /* Fields of TrackEvent that only traces of before 2021 have. */
 enum { EVENT_TIMESTAMP_DELTA_US = 1, EVENT_TIMESTAMP_ABSOLUTE_US = 16 };
@@ -22,12 +23,7 @@ void orma_sequence_time_done(struct orma_sequence_time *time)
 	*time = (struct orma_sequence_time){0};
 }
 
-void orma_sequence_time_clear(struct orma_sequence_time *time)
-{
-	time->default_clock = 0;
-}
-
-void orma_sequence_time_take_defaults(struct orma_sequence_time *time, struct orma_str defaults)
+static void take_defaults(struct orma_sequence_time *time, struct orma_str defaults)
 {
 	struct orma_proto_field field;
 	bool has_clock = orma_proto_reader_find(defaults.data, defaults.size,
@@ -50,15 +46,9 @@ static struct orma_sequence_clock *add_clock(struct orma_sequence_time *time, ui
 	struct orma_sequence_clock *found = find_clock(time, clock);
 	if (found)
 		return found;
-	if (time->clock_count == time->clock_capacity) {
-		uint32_t capacity = time->clock_capacity ? time->clock_capacity * 2 : 2;
-		struct orma_sequence_clock *clocks =
-			orma_base_realloc_array(time->clocks, capacity, sizeof(*clocks));
-		if (!clocks)
-			return NULL;
-		time->clocks = clocks;
-		time->clock_capacity = capacity;
-	}
+	if (orma_store_grow(&time->clocks, (uint64_t)time->clock_count + 1, &time->clock_capacity,
+			    sizeof(*time->clocks)) < 0)
+		return NULL;
 	found = &time->clocks[time->clock_count++];
 	*found = (struct orma_sequence_clock){.clock = clock};
 	return found;
@@ -114,7 +104,7 @@ static bool is_sequence_clock(uint32_t clock)
 	return clock >= ORMA_CLOCK_SEQUENCE_FIRST && clock < ORMA_CLOCK_SEQUENCE_END;
 }
 
-int orma_sequence_time_take_snapshot(struct orma_sequence_time *time, struct orma_str snapshot)
+static int take_snapshot(struct orma_sequence_time *time, struct orma_str snapshot)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
@@ -134,7 +124,7 @@ int orma_sequence_time_take_snapshot(struct orma_sequence_time *time, struct orm
 	return 0;
 }
 
-void orma_sequence_time_take_thread(struct orma_sequence_time *time, struct orma_str descriptor)
+static void take_thread(struct orma_sequence_time *time, struct orma_str descriptor)
 {
 	struct orma_proto_field field;
 	time->has_reference =
@@ -144,6 +134,27 @@ void orma_sequence_time_take_thread(struct orma_sequence_time *time, struct orma
 		field.type == ORMA_PROTO_VARINT;
 	if (time->has_reference)
 		time->reference_us = (int64_t)field.value;
+}
+
+int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet)
+{
+	/* Without a number, packets of many sequences look like one, which has no state. */
+	if (!(packet->flags & ORMA_PACKET_HAS_SEQUENCE))
+		return 0;
+	if (packet->flags & ORMA_PACKET_IS_CLEARED) {
+		time->is_valid = true;
+		time->default_clock = 0;
+	} else if (packet->dropped) {
+		time->is_valid = false;
+		time->has_reference = false;
+	}
+	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS)
+		take_defaults(time, packet->defaults);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && time->is_valid)
+		take_thread(time, packet->content);
+	return packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT
+		       ? take_snapshot(time, packet->content)
+		       : 0;
 }
 
 /* Finds the time inside of a track event of an old trace. */

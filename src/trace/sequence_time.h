@@ -23,24 +23,23 @@ struct orma_sequence_time {
 	uint32_t clock_count, clock_capacity;
 	struct orma_sequence_clock *clocks;
 	struct orma_clock_cache cache;
+	bool is_valid;      /* there was an incremental state, and nothing was lost since */
 	bool has_reference; /* a ThreadDescriptor gave the time that deltas in track events begin at */
 	int64_t reference_us;
 };
 
 void orma_sequence_time_done(struct orma_sequence_time *time);
-/* Takes new defaults of the sequence. */
-void orma_sequence_time_take_defaults(struct orma_sequence_time *time, struct orma_str defaults);
-/* Takes a clock snapshot of the sequence, which sets its incremental clocks. 0 or -ENOMEM. */
-int orma_sequence_time_take_snapshot(struct orma_sequence_time *time, struct orma_str snapshot);
-/* Takes a ThreadDescriptor, to whose time the track events of old traces add. */
-void orma_sequence_time_take_thread(struct orma_sequence_time *time, struct orma_str descriptor);
-/* Forgets that time, because packets were lost. */
-static inline void orma_sequence_time_lose(struct orma_sequence_time *time)
+/*
+ * Takes what the packet changes: the incremental state, defaults, the reference of a thread, the sequence's clocks. To be
+ * called for each packet before the functions below. 0 or -ENOMEM.
+ */
+int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet);
+/* True when the packet can be understood, because the incremental state that it needs is there. */
+static inline bool orma_sequence_time_accepts(const struct orma_sequence_time *time,
+					      const struct orma_packet *packet)
 {
-	time->has_reference = false;
+	return time->is_valid || !(packet->flags & ORMA_PACKET_NEEDS_STATE);
 }
-/* Forgets the defaults, at the beginning of a new incremental state. */
-void orma_sequence_time_clear(struct orma_sequence_time *time);
 /* True when the packet says when it was, in whatever way. */
 bool orma_sequence_time_is_known(const struct orma_sequence_time *time,
 				 const struct orma_packet *packet);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ordered_read.h - the second pass over a trace: all packets and kernel events in the order of time.
+ */
+#ifndef ORMA_TRACE_ORDERED_READ_H
+#define ORMA_TRACE_ORDERED_READ_H
+
+#include "trace/bundle_read.h"
+#include "trace/sequence_state.h"
+
+enum orma_ordered_kind {
+	ORMA_ORDERED_PACKET,
+	ORMA_ORDERED_TRACK_EVENT,
+	ORMA_ORDERED_KERNEL_EVENT,
+	ORMA_ORDERED_SWITCH,
+	ORMA_ORDERED_WAKING,
+};
+
+/* What happened next. All pointers are valid until the function returns. */
+struct orma_ordered_event {
+	enum orma_ordered_kind kind;
+	int64_t ns;
+	uint32_t machine_idx;
+	const struct orma_packet *packet;  /* of packets and track events */
+	struct orma_sequence_state *state; /* at the packet */
+	uint32_t cpu;                      /* of kernel events */
+	uint64_t address;                  /* of the bundle's packet */
+	const struct orma_kernel_event *kernel_event;
+	const struct orma_compact_switch *compact_switch;
+	const struct orma_compact_waking *compact_waking;
+};
+
+/* A negative value ends the pass. */
+typedef int orma_ordered_fn(void *ctx, const struct orma_ordered_event *event);
+
+/*
+ * Events of one time come in this order: packets, track events, kernel events by CPU, there plain events before compact
+ * switches before compact wakings; and then in the order of the file. 0, the function's value, -ENOMEM or an error of
+ * reading.
+ */
+int orma_ordered_read(struct orma_packet_index *index, orma_ordered_fn *fn, void *ctx);
+
+#endif

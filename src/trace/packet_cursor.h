@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * packet_cursor.h - the packets of one sequence, one after the other.
+ */
+#ifndef ORMA_TRACE_PACKET_CURSOR_H
+#define ORMA_TRACE_PACKET_CURSOR_H
+
+#include "trace/sequence_state.h"
+
+/* A packet of a sequence that has to be sorted. */
+struct orma_packet_place {
+	int64_t ns;
+	uint64_t address;
+	uint32_t size;
+	uint32_t rank;
+};
+
+struct orma_packet_cursor {
+	const struct orma_packet_index *index;
+	const struct orma_sequence *sequence;
+	struct orma_sequence_time time;
+	struct orma_sequence_state state;
+	struct orma_trace_window window;
+	size_t ahead_bytes;
+	uint32_t run_idx;
+	uint64_t address;                 /* of the next entry */
+	struct orma_packet_place *places; /* of a disordered sequence, sorted */
+	uint32_t place_count, place_capacity, place_idx;
+	/* The current packet. */
+	struct orma_packet packet;
+	int64_t ns;
+	unsigned rank; /* ORMA_RANK_PACKET or ORMA_RANK_TRACK_EVENT */
+};
+
+/* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. */
+int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
+			    const struct orma_packet_index *index,
+			    const struct orma_sequence *sequence, size_t ahead_bytes);
+void orma_packet_cursor_done(struct orma_packet_cursor *cursor);
+/* Goes to the next packet, by (time, rank, place in the file). 1, 0 (there is none), -ENOMEM or an error of reading. */
+int orma_packet_cursor_next(struct orma_packet_cursor *cursor);
+
+#endif

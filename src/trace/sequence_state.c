@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sequence_state.c - finds the state of any packet from the notes that the first pass made.
+ *
+ * The interned data of a generation is read as a whole when the first name is asked for, so a packet may be looked at in any
+ * order, as sorting a disordered sequence and showing one slice's arguments do. A packet therefore sees definitions that come
+ * later in its generation too. Tracers define before they use, so this makes a difference for damaged traces only.
+ *
+ * Invariant: notes[begin .. end) are those of the generation, where only the first one may be a clear; `next` is in there.
+ */
+#include "trace/sequence_state.h"
+
+#include <errno.h>
+
+#include "base/macros.h"
+
+void orma_sequence_state_done(struct orma_sequence_state *state)
+{
+	orma_interning_clear(&state->interning);
+	orma_base_buf_done(&state->defaults);
+	orma_base_buf_done(&state->thread);
+	orma_trace_window_done(&state->window);
+}
+
+static int read_packet(struct orma_sequence_state *state, const struct orma_note *note,
+		       struct orma_packet *ret)
+{
+	const uint8_t *data;
+	int r = orma_trace_window_read(&state->window, state->input, note->address, note->size,
+				       note->size, &data);
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	return orma_trace_packet_read(data, note->size, ret) < 0 ? -EIO : 0;
+}
+
+static int keep(struct orma_buf *buf, struct orma_str bytes)
+{
+	buf->size = 0;
+	return orma_base_buf_append(buf, bytes.data, bytes.size);
+}
+
+static void find_generation_end(struct orma_sequence_state *state)
+{
+	const struct orma_sequence *sequence = state->sequence;
+	state->end = state->begin + 1;
+	while (state->end < sequence->note_count &&
+	       !(sequence->notes[state->end].flags & ORMA_NOTE_CLEARED))
+		state->end++;
+}
+
+static void begin_generation(struct orma_sequence_state *state, uint32_t begin)
+{
+	state->begin = begin;
+	find_generation_end(state);
+	orma_interning_clear(&state->interning);
+	state->is_loaded = false;
+	state->generation++;
+	state->defaults.size = 0;
+	state->defaults_version++;
+}
+
+/* Takes the defaults and the thread of a note. */
+static int apply_note(struct orma_sequence_state *state, const struct orma_note *note)
+{
+	struct orma_packet packet;
+	if (!(note->flags & (ORMA_NOTE_DEFAULTS | ORMA_NOTE_THREAD)))
+		return 0;
+	int r = read_packet(state, note, &packet);
+	if (r == 0 && note->flags & ORMA_NOTE_DEFAULTS) {
+		state->defaults_version++;
+		r = keep(&state->defaults, packet.defaults);
+	}
+	if (r == 0 && note->flags & ORMA_NOTE_THREAD)
+		r = keep(&state->thread, packet.content);
+	return r;
+}
+
+/* Returns the first note behind an address. */
+static uint32_t find_next(const struct orma_sequence *sequence, uint64_t address)
+{
+	uint32_t low = 0, high = sequence->note_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (sequence->notes[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Goes back: takes again the notes that decide the state before `next`. */
+static int rebuild(struct orma_sequence_state *state, uint32_t next)
+{
+	const struct orma_note *notes = state->sequence->notes;
+	uint32_t begin = next, thread;
+	while (begin > 0 && !(notes[--begin].flags & ORMA_NOTE_CLEARED))
+		;
+	/* A thread stays when the state is cleared. */
+	for (thread = begin; thread > 0 && !(notes[thread - 1].flags & ORMA_NOTE_THREAD);)
+		thread--;
+	state->thread.size = 0;
+	state->defaults.size = 0;
+	state->defaults_version++;
+	if (begin != state->begin)
+		begin_generation(state, begin);
+	int r = thread > 0 ? apply_note(state, &notes[thread - 1]) : 0;
+	state->defaults.size = 0;
+	for (uint32_t i = begin; r == 0 && i < next; i++)
+		r = apply_note(state, &notes[i]);
+	state->next = next;
+	return r;
+}
+
+int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address)
+{
+	const struct orma_sequence *sequence = state->sequence;
+	bool is_back = state->next > 0 && sequence->notes[state->next - 1].address > address;
+	if (is_back)
+		return rebuild(state, find_next(sequence, address));
+	while (state->next < sequence->note_count &&
+	       sequence->notes[state->next].address <= address) {
+		const struct orma_note *note = &sequence->notes[state->next];
+		if (note->flags & ORMA_NOTE_CLEARED || state->next == 0)
+			begin_generation(state, state->next);
+		int r = apply_note(state, note);
+		if (r < 0)
+			return r;
+		state->next++;
+	}
+	return 0;
+}
+
+int orma_sequence_state_load(struct orma_sequence_state *state)
+{
+	for (uint32_t i = state->begin; i < state->end && !state->is_loaded; i++) {
+		const struct orma_note *note = &state->sequence->notes[i];
+		struct orma_packet packet;
+		if (!(note->flags & ORMA_NOTE_INTERNED))
+			continue;
+		int r = read_packet(state, note, &packet);
+		if (r == 0)
+			r = orma_interning_take(&state->interning, packet.interned);
+		if (r < 0)
+			return r;
+	}
+	state->is_loaded = true;
+	return 0;
+}

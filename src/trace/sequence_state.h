@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sequence_state.h - the incremental state of a sequence at a packet: interned data, defaults, the thread.
+ */
+#ifndef ORMA_TRACE_SEQUENCE_STATE_H
+#define ORMA_TRACE_SEQUENCE_STATE_H
+
+#include "base/buf.h"
+#include "trace/interning.h"
+
+/* A state begins at 0 but for `input` and `sequence`. */
+struct orma_sequence_state {
+	const struct orma_trace_input *input;
+	const struct orma_sequence *sequence;
+	struct orma_interning
+		interning; /* of the whole generation; see orma_sequence_state_load() */
+	bool is_loaded;
+	uint32_t generation; /* counts the generations that the state has been in */
+	uint32_t begin, end; /* the notes of the generation */
+	uint32_t next;       /* the first note behind the packet */
+	struct orma_buf defaults,
+		thread;            /* TracePacketDefaults; the sequence's last ThreadDescriptor */
+	uint32_t defaults_version; /* changes with the defaults */
+	struct orma_trace_window window;
+};
+
+void orma_sequence_state_done(struct orma_sequence_state *state);
+/* Goes to the packet at an address, later or earlier than the last. 0, -ENOMEM or an error of reading. */
+int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address);
+/* Reads the interned data of the generation, unless it has been. 0, -ENOMEM or an error of reading. */
+int orma_sequence_state_load(struct orma_sequence_state *state);
+
+#endif
