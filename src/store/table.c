@@ -21,9 +21,12 @@ int orma_store_table_init(struct orma_table *table, const char *name,
 	if (!table->columns)
 		return -ENOMEM;
 	table->column_count = column_count;
-	for (size_t i = 0; i < column_count; i++)
-		orma_store_column_init(&table->columns[i], specs[i].type, extents,
-				       specs[i].flags & ORMA_COLUMN_CHANGES ? RAW_BLOCKS : 0);
+	for (size_t i = 0; i < column_count; i++) {
+		uint32_t raw_blocks = specs[i].flags & ORMA_COLUMN_CHANGES ? RAW_BLOCKS : 0;
+		if (specs[i].flags & ORMA_COLUMN_RANDOM)
+			raw_blocks = UINT32_MAX;
+		orma_store_column_init(&table->columns[i], specs[i].type, extents, raw_blocks);
+	}
 	return 0;
 }
 

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tables.c - the columns of each table.
+ *
+ * A table costs what its packed columns need, and a column that a trace does not use costs nothing: blocks of equal cells
+ * have no data. So there is one table for all kinds of tracks, counters and slices, as in the SQL that people know.
+ */
+#include "trace/tables.h"
+
+#include <errno.h>
+
+#include "base/macros.h"
+
+/* Short names, so that each column is one line. */
+#define INT     ORMA_COLUMN_INT
+#define STRING  ORMA_COLUMN_STRING
+#define DOUBLE  ORMA_COLUMN_DOUBLE
+#define SORTED  ORMA_COLUMN_SORTED
+#define CHANGES ORMA_COLUMN_CHANGES
+#define RANDOM  ORMA_COLUMN_RANDOM
+#define HIDDEN  ORMA_COLUMN_HIDDEN
+
+static const struct orma_column_spec machine_columns[] = {
+	[ORMA_MACHINE_RAW_ID] = {"raw_id", INT, RANDOM},
+	[ORMA_MACHINE_NAME] = {"name", STRING, RANDOM},
+	[ORMA_MACHINE_SYSNAME] = {"sysname", STRING, RANDOM},
+	[ORMA_MACHINE_RELEASE] = {"release", STRING, RANDOM},
+	[ORMA_MACHINE_VERSION] = {"version", STRING, RANDOM},
+	[ORMA_MACHINE_ARCH] = {"arch", STRING, RANDOM},
+	[ORMA_MACHINE_NUM_CPUS] = {"num_cpus", INT, RANDOM},
+	[ORMA_MACHINE_ANDROID_BUILD_FINGERPRINT] = {"android_build_fingerprint", STRING, RANDOM},
+	[ORMA_MACHINE_ANDROID_DEVICE_MANUFACTURER] = {"android_device_manufacturer", STRING,
+						      RANDOM},
+	[ORMA_MACHINE_ANDROID_SDK_VERSION] = {"android_sdk_version", INT, RANDOM},
+	[ORMA_MACHINE_SYSTEM_RAM_BYTES] = {"system_ram_bytes", INT, RANDOM},
+	[ORMA_MACHINE_SYSTEM_RAM_GB] = {"system_ram_gb", INT, RANDOM},
+};
+static const struct orma_column_spec process_columns[] = {
+	[ORMA_PROCESS_PID] = {"pid", INT, RANDOM},
+	[ORMA_PROCESS_NAME] = {"name", STRING, RANDOM},
+	[ORMA_PROCESS_START_TS] = {"start_ts", INT, RANDOM},
+	[ORMA_PROCESS_END_TS] = {"end_ts", INT, RANDOM},
+	[ORMA_PROCESS_PARENT_UPID] = {"parent_upid", INT, RANDOM},
+	[ORMA_PROCESS_UID] = {"uid", INT, RANDOM},
+	[ORMA_PROCESS_ANDROID_APPID] = {"android_appid", INT, RANDOM},
+	[ORMA_PROCESS_ANDROID_USER_ID] = {"android_user_id", INT, RANDOM},
+	[ORMA_PROCESS_CMDLINE] = {"cmdline", STRING, RANDOM},
+	[ORMA_PROCESS_ARG_SET_ID] = {"arg_set_id", INT, RANDOM},
+	[ORMA_PROCESS_MACHINE_ID] = {"machine_id", INT, RANDOM},
+};
+static const struct orma_column_spec thread_columns[] = {
+	[ORMA_THREAD_TID] = {"tid", INT, RANDOM},
+	[ORMA_THREAD_NAME] = {"name", STRING, RANDOM},
+	[ORMA_THREAD_START_TS] = {"start_ts", INT, RANDOM},
+	[ORMA_THREAD_END_TS] = {"end_ts", INT, RANDOM},
+	[ORMA_THREAD_UPID] = {"upid", INT, RANDOM},
+	[ORMA_THREAD_IS_MAIN_THREAD] = {"is_main_thread", INT, RANDOM},
+	[ORMA_THREAD_IS_IDLE] = {"is_idle", INT, RANDOM},
+	[ORMA_THREAD_MACHINE_ID] = {"machine_id", INT, RANDOM},
+	[ORMA_THREAD_ARG_SET_ID] = {"arg_set_id", INT, RANDOM},
+};
+static const struct orma_column_spec cpu_columns[] = {
+	[ORMA_CPU_CPU] = {"cpu", INT, RANDOM},
+	[ORMA_CPU_CLUSTER_ID] = {"cluster_id", INT, RANDOM},
+	[ORMA_CPU_PROCESSOR] = {"processor", STRING, RANDOM},
+	[ORMA_CPU_MACHINE_ID] = {"machine_id", INT, RANDOM},
+	[ORMA_CPU_CAPACITY] = {"capacity", INT, RANDOM},
+	[ORMA_CPU_ARG_SET_ID] = {"arg_set_id", INT, RANDOM},
+};
+static const struct orma_column_spec cpu_freq_columns[] = {
+	[ORMA_CPU_FREQ_UCPU] = {"ucpu", INT, 0},
+	[ORMA_CPU_FREQ_FREQ] = {"freq", INT, 0},
+};
+static const struct orma_column_spec track_columns[] = {
+	[ORMA_TRACK_NAME] = {"name", STRING, RANDOM},
+	[ORMA_TRACK_TYPE] = {"type", STRING, RANDOM},
+	[ORMA_TRACK_DIMENSION_ARG_SET_ID] = {"dimension_arg_set_id", INT, RANDOM},
+	[ORMA_TRACK_PARENT_ID] = {"parent_id", INT, RANDOM},
+	[ORMA_TRACK_SOURCE_ARG_SET_ID] = {"source_arg_set_id", INT, RANDOM},
+	[ORMA_TRACK_MACHINE_ID] = {"machine_id", INT, RANDOM},
+	[ORMA_TRACK_TRACK_GROUP_ID] = {"track_group_id", INT, RANDOM},
+	[ORMA_TRACK_EVENT_TYPE] = {"event_type", STRING, RANDOM | HIDDEN},
+	[ORMA_TRACK_COUNTER_UNIT] = {"counter_unit", STRING, RANDOM | HIDDEN},
+	[ORMA_TRACK_UTID] = {"utid", INT, RANDOM | HIDDEN},
+	[ORMA_TRACK_UPID] = {"upid", INT, RANDOM | HIDDEN},
+};
+static const struct orma_column_spec slice_columns[] = {
+	[ORMA_SLICE_TS] = {"ts", INT, SORTED},
+	[ORMA_SLICE_DUR] = {"dur", INT, CHANGES},
+	[ORMA_SLICE_TRACK_ID] = {"track_id", INT, 0},
+	[ORMA_SLICE_CATEGORY] = {"category", STRING, 0},
+	[ORMA_SLICE_NAME] = {"name", STRING, CHANGES},
+	[ORMA_SLICE_DEPTH] = {"depth", INT, 0},
+	[ORMA_SLICE_PARENT_ID] = {"parent_id", INT, 0},
+	[ORMA_SLICE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES},
+	[ORMA_SLICE_THREAD_TS] = {"thread_ts", INT, 0},
+	[ORMA_SLICE_THREAD_DUR] = {"thread_dur", INT, CHANGES},
+	[ORMA_SLICE_THREAD_INSTRUCTION_COUNT] = {"thread_instruction_count", INT, 0},
+	[ORMA_SLICE_THREAD_INSTRUCTION_DELTA] = {"thread_instruction_delta", INT, CHANGES},
+	[ORMA_SLICE_BEGIN_PACKET] = {"begin_packet", INT, HIDDEN},
+	[ORMA_SLICE_END_PACKET] = {"end_packet", INT, CHANGES | HIDDEN},
+};
+static const struct orma_column_spec counter_columns[] = {
+	[ORMA_COUNTER_TS] = {"ts", INT, SORTED},
+	[ORMA_COUNTER_TRACK_ID] = {"track_id", INT, CHANGES},
+	[ORMA_COUNTER_VALUE] = {"value", DOUBLE, 0},
+	[ORMA_COUNTER_ARG_SET_ID] = {"arg_set_id", INT, 0},
+};
+static const struct orma_column_spec state_columns[] = {
+	[ORMA_STATE_TS] = {"ts", INT, SORTED},
+	[ORMA_STATE_DUR] = {"dur", INT, CHANGES},
+	[ORMA_STATE_TRACK_ID] = {"track_id", INT, 0},
+	[ORMA_STATE_CATEGORY] = {"category", STRING, 0},
+	[ORMA_STATE_VALUE] = {"value", STRING, 0},
+	[ORMA_STATE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES},
+};
+static const struct orma_column_spec flow_columns[] = {
+	[ORMA_FLOW_SLICE_OUT] = {"slice_out", INT, 0},
+	[ORMA_FLOW_SLICE_IN] = {"slice_in", INT, 0},
+	[ORMA_FLOW_TRACE_ID] = {"trace_id", INT, 0},
+	[ORMA_FLOW_ARG_SET_ID] = {"arg_set_id", INT, 0},
+};
+static const struct orma_column_spec args_columns[] = {
+	[ORMA_ARGS_ARG_SET_ID] = {"arg_set_id", INT, 0},
+	[ORMA_ARGS_FLAT_KEY] = {"flat_key", STRING, 0},
+	[ORMA_ARGS_KEY] = {"key", STRING, 0},
+	[ORMA_ARGS_INT_VALUE] = {"int_value", INT, 0},
+	[ORMA_ARGS_STRING_VALUE] = {"string_value", STRING, 0},
+	[ORMA_ARGS_REAL_VALUE] = {"real_value", DOUBLE, 0},
+	[ORMA_ARGS_VALUE_TYPE] = {"value_type", STRING, 0},
+};
+static const struct orma_column_spec sched_columns[] = {
+	[ORMA_SCHED_TS] = {"ts", INT, SORTED},
+	[ORMA_SCHED_DUR] = {"dur", INT, CHANGES},
+	[ORMA_SCHED_UTID] = {"utid", INT, 0},
+	[ORMA_SCHED_END_STATE] = {"end_state", STRING, CHANGES},
+	[ORMA_SCHED_PRIORITY] = {"priority", INT, 0},
+	[ORMA_SCHED_UCPU] = {"ucpu", INT, 0},
+};
+static const struct orma_column_spec thread_state_columns[] = {
+	[ORMA_THREAD_STATE_TS] = {"ts", INT, SORTED},
+	[ORMA_THREAD_STATE_DUR] = {"dur", INT, CHANGES},
+	[ORMA_THREAD_STATE_UTID] = {"utid", INT, 0},
+	[ORMA_THREAD_STATE_STATE] = {"state", STRING, 0},
+	[ORMA_THREAD_STATE_IO_WAIT] = {"io_wait", INT, CHANGES},
+	[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = {"blocked_function", INT, CHANGES},
+	[ORMA_THREAD_STATE_WAKER_UTID] = {"waker_utid", INT, 0},
+	[ORMA_THREAD_STATE_WAKER_ID] = {"waker_id", INT, 0},
+	[ORMA_THREAD_STATE_IRQ_CONTEXT] = {"irq_context", INT, 0},
+	[ORMA_THREAD_STATE_UCPU] = {"ucpu", INT, 0},
+};
+static const struct orma_column_spec spurious_wakeup_columns[] = {
+	[ORMA_SPURIOUS_WAKEUP_TS] = {"ts", INT, SORTED},
+	[ORMA_SPURIOUS_WAKEUP_THREAD_STATE_ID] = {"thread_state_id", INT, 0},
+	[ORMA_SPURIOUS_WAKEUP_IRQ_CONTEXT] = {"irq_context", INT, 0},
+	[ORMA_SPURIOUS_WAKEUP_UTID] = {"utid", INT, 0},
+	[ORMA_SPURIOUS_WAKEUP_WAKER_UTID] = {"waker_utid", INT, 0},
+};
+static const struct orma_column_spec ftrace_event_columns[] = {
+	[ORMA_FTRACE_EVENT_TS] = {"ts", INT, SORTED},
+	[ORMA_FTRACE_EVENT_NAME] = {"name", STRING, 0},
+	[ORMA_FTRACE_EVENT_UTID] = {"utid", INT, 0},
+	[ORMA_FTRACE_EVENT_ARG_SET_ID] = {"arg_set_id", INT, 0},
+	[ORMA_FTRACE_EVENT_COMMON_FLAGS] = {"common_flags", INT, 0},
+	[ORMA_FTRACE_EVENT_UCPU] = {"ucpu", INT, 0},
+	[ORMA_FTRACE_EVENT_PACKET] = {"packet", INT, HIDDEN},
+	[ORMA_FTRACE_EVENT_ORDER] = {"order", INT, HIDDEN},
+};
+static const struct orma_column_spec clock_snapshot_columns[] = {
+	[ORMA_CLOCK_SNAPSHOT_TS] = {"ts", INT, 0},
+	[ORMA_CLOCK_SNAPSHOT_CLOCK_ID] = {"clock_id", INT, 0},
+	[ORMA_CLOCK_SNAPSHOT_CLOCK_NAME] = {"clock_name", STRING, 0},
+	[ORMA_CLOCK_SNAPSHOT_CLOCK_VALUE] = {"clock_value", INT, 0},
+	[ORMA_CLOCK_SNAPSHOT_SNAPSHOT_ID] = {"snapshot_id", INT, 0},
+	[ORMA_CLOCK_SNAPSHOT_MACHINE_ID] = {"machine_id", INT, 0},
+};
+static const struct orma_column_spec stats_columns[] = {
+	[ORMA_STATS_NAME] = {"name", STRING, 0},
+	[ORMA_STATS_KEY] = {"key", INT, 0},
+	[ORMA_STATS_IDX] = {"idx", INT, 0},
+	[ORMA_STATS_SEVERITY] = {"severity", STRING, 0},
+	[ORMA_STATS_SOURCE] = {"source", STRING, 0},
+	[ORMA_STATS_VALUE] = {"value", INT, 0},
+	[ORMA_STATS_DESCRIPTION] = {"description", STRING, 0},
+	[ORMA_STATS_MACHINE_ID] = {"machine_id", INT, 0},
+	[ORMA_STATS_TRACE_ID] = {"trace_id", INT, 0},
+};
+static const struct orma_column_spec metadata_columns[] = {
+	[ORMA_METADATA_NAME] = {"name", STRING, 0},
+	[ORMA_METADATA_KEY_TYPE] = {"key_type", STRING, 0},
+	[ORMA_METADATA_INT_VALUE] = {"int_value", INT, 0},
+	[ORMA_METADATA_STR_VALUE] = {"str_value", STRING, 0},
+	[ORMA_METADATA_MACHINE_ID] = {"machine_id", INT, 0},
+	[ORMA_METADATA_TRACE_ID] = {"trace_id", INT, 0},
+};
+static const struct orma_column_spec log_columns[] = {
+	[ORMA_LOG_TS] = {"ts", INT, SORTED},
+	[ORMA_LOG_UTID] = {"utid", INT, 0},
+	[ORMA_LOG_PRIO] = {"prio", INT, 0},
+	[ORMA_LOG_LOG_SOURCE] = {"log_source", STRING, 0},
+	[ORMA_LOG_TAG] = {"tag", STRING, 0},
+	[ORMA_LOG_MSG] = {"msg", STRING, 0},
+	[ORMA_LOG_ARG_SET_ID] = {"arg_set_id", INT, 0},
+};
+static const struct orma_column_spec filedescriptor_columns[] = {
+	[ORMA_FILEDESCRIPTOR_UFD] = {"ufd", INT, 0},
+	[ORMA_FILEDESCRIPTOR_FD] = {"fd", INT, 0},
+	[ORMA_FILEDESCRIPTOR_TS] = {"ts", INT, 0},
+	[ORMA_FILEDESCRIPTOR_UPID] = {"upid", INT, 0},
+	[ORMA_FILEDESCRIPTOR_PATH] = {"path", STRING, 0},
+};
+static const struct orma_column_spec interrupt_columns[] = {
+	[ORMA_INTERRUPT_IRQ_ID] = {"irq_id", INT, 0},
+	[ORMA_INTERRUPT_NAME] = {"name", STRING, 0},
+	[ORMA_INTERRUPT_MACHINE_ID] = {"machine_id", INT, 0},
+};
+
+#define TABLE(id, sql_name, columns)                                                               \
+	[id] = {sql_name, columns, sizeof(columns) / sizeof(*(columns))}
+static const struct {
+	const char *name;
+	const struct orma_column_spec *specs;
+	size_t column_count;
+} definitions[ORMA_TABLES] = {
+	TABLE(ORMA_TABLE_MACHINE, "__intrinsic_machine", machine_columns),
+	TABLE(ORMA_TABLE_PROCESS, "__intrinsic_process", process_columns),
+	TABLE(ORMA_TABLE_THREAD, "__intrinsic_thread", thread_columns),
+	TABLE(ORMA_TABLE_CPU, "__intrinsic_cpu", cpu_columns),
+	TABLE(ORMA_TABLE_CPU_FREQ, "__intrinsic_cpu_freq", cpu_freq_columns),
+	TABLE(ORMA_TABLE_TRACK, "__intrinsic_track", track_columns),
+	TABLE(ORMA_TABLE_SLICE, "__intrinsic_slice", slice_columns),
+	TABLE(ORMA_TABLE_COUNTER, "__intrinsic_counter", counter_columns),
+	TABLE(ORMA_TABLE_STATE, "__intrinsic_state", state_columns),
+	TABLE(ORMA_TABLE_FLOW, "__intrinsic_flow", flow_columns),
+	TABLE(ORMA_TABLE_ARGS, "__intrinsic_args", args_columns),
+	TABLE(ORMA_TABLE_SCHED, "__intrinsic_sched_slice", sched_columns),
+	TABLE(ORMA_TABLE_THREAD_STATE, "__intrinsic_thread_state", thread_state_columns),
+	TABLE(ORMA_TABLE_SPURIOUS_WAKEUP, "__intrinsic_spurious_sched_wakeup",
+	      spurious_wakeup_columns),
+	TABLE(ORMA_TABLE_FTRACE_EVENT, "__intrinsic_ftrace_event", ftrace_event_columns),
+	TABLE(ORMA_TABLE_CLOCK_SNAPSHOT, "__intrinsic_clock_snapshot", clock_snapshot_columns),
+	TABLE(ORMA_TABLE_STATS, "__intrinsic_stats", stats_columns),
+	TABLE(ORMA_TABLE_METADATA, "__intrinsic_metadata", metadata_columns),
+	TABLE(ORMA_TABLE_LOG, "__intrinsic_logs", log_columns),
+	TABLE(ORMA_TABLE_FILEDESCRIPTOR, "__intrinsic_filedescriptor", filedescriptor_columns),
+	TABLE(ORMA_TABLE_INTERRUPT, "_linux_interrupt_mapping", interrupt_columns),
+};
+
+int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder)
+{
+	*tables = (struct orma_tables){
+		.strings = {.text = {.fd = -1}},
+		.extents = {.fd = -1, .limit_bytes = memory_bytes, .folder = folder},
+	};
+	for (size_t i = 0; i < ORMA_TABLES; i++) {
+		int r = orma_store_table_init(&tables->all[i], definitions[i].name,
+					      definitions[i].specs, definitions[i].column_count,
+					      &tables->extents);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void orma_tables_done(struct orma_tables *tables)
+{
+	for (size_t i = 0; i < ORMA_TABLES; i++)
+		orma_store_table_done(&tables->all[i]);
+	orma_store_pool_done(&tables->strings);
+	orma_store_extents_done(&tables->extents);
+}
+
+int orma_tables_seal(struct orma_tables *tables)
+{
+	int r = tables->error;
+	for (size_t i = 0; i < ORMA_TABLES && r == 0; i++)
+		r = orma_store_table_seal(&tables->all[i]);
+	return r;
+}
+
+int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text)
+{
+	uint32_t id;
+	if (!text.data)
+		return ORMA_CELL_NULL;
+	int r = orma_store_pool_add(&tables->strings, text, &id);
+	if (r == 0)
+		return id;
+	tables->error = r;
+	return ORMA_CELL_NULL;
+}
