@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * processes.h - which thread and process a number means at a time: numbers are used again, rows are not.
+ *
+ * Functions return a row (utid, upid) or a negative errno value. A machine is its row in the table of machines.
+ */
+#ifndef ORMA_TRACE_PROCESSES_H
+#define ORMA_TRACE_PROCESSES_H
+
+#include "base/map.h"
+#include "trace/tables.h"
+
+/* A name replaces one of the same or a lower rank. */
+enum orma_thread_name_rank {
+	ORMA_THREAD_NAME_OTHER,
+	ORMA_THREAD_NAME_FTRACE,
+	ORMA_THREAD_NAME_PROCESS_TREE,
+	ORMA_THREAD_NAME_DESCRIPTOR_TYPE,
+	ORMA_THREAD_NAME_DESCRIPTOR,
+	ORMA_THREAD_NAME_CONSTANT,
+};
+
+enum orma_process_name_rank {
+	ORMA_PROCESS_NAME_OTHER,
+	ORMA_PROCESS_NAME_LABEL,
+	ORMA_PROCESS_NAME_DESCRIPTOR,
+	ORMA_PROCESS_NAME_RENDERER,
+	ORMA_PROCESS_NAME_SYSTEM,
+};
+
+struct orma_thread_info {
+	int64_t tid;
+	int64_t upid;  /* -1 = not known */
+	int64_t older; /* the thread that had this tid before and is not ended; -1 = none */
+	int64_t next_in_process; /* -1 = none */
+	uint32_t machine_idx;
+	uint8_t name_rank;
+	bool is_ended;
+};
+
+struct orma_process_info {
+	int64_t pid;
+	int64_t first_thread;
+	uint32_t machine_idx;
+	uint8_t name_rank;
+	bool is_ended;
+};
+
+/* Two threads, or a thread and the process it has started, whose process is not known yet. */
+struct orma_process_link {
+	int64_t utid;
+	int64_t other;  /* utid or upid */
+	bool is_parent; /* `other` is a process that the thread has started */
+};
+
+struct orma_machine_processes {
+	struct orma_map newest; /* utid + 1 by tid: threads that are not ended */
+	struct orma_map live;   /* utid + 1 by tid: the one that events mean */
+	struct orma_map pids;   /* upid + 1 by pid */
+	int64_t idle_utid, idle_upid;
+};
+
+/* {.tables = ...} is empty. */
+struct orma_processes {
+	struct orma_tables *tables;
+	struct orma_thread_info *threads;
+	struct orma_process_info *processes;
+	struct orma_machine_processes *machines;
+	struct orma_process_link *links;
+	uint32_t thread_count, thread_capacity, process_count, process_capacity;
+	uint32_t machine_count, machine_capacity, link_count, link_capacity;
+	uint64_t errors, changed_parents;
+};
+
+#define ORMA_TIME_UNKNOWN ORMA_CELL_NULL
+
+void orma_processes_done(struct orma_processes *processes);
+/* Adds a machine, with the rows of its idle task. 0 or a negative errno value. */
+int orma_processes_add_machine(struct orma_processes *processes, uint32_t machine_idx);
+/* Says that tid 0 of the machine is its idle task, as in traces of kernels. 0 or a negative errno value. */
+int orma_processes_set_idle(struct orma_processes *processes, uint32_t machine_idx);
+
+/* The thread that has this tid now; a new one if there is none. */
+int64_t orma_processes_thread(struct orma_processes *processes, uint32_t machine_idx, int64_t tid);
+/* The same, or -1 if there is none. */
+int64_t orma_processes_find_thread(const struct orma_processes *processes, uint32_t machine_idx,
+				   int64_t tid);
+/* The thread with this tid of the process with this pid; makes both if needed. */
+int64_t orma_processes_thread_of(struct orma_processes *processes, uint32_t machine_idx,
+				 int64_t tid, int64_t pid);
+/* The process with this pid now; makes it and its main thread if needed. */
+int64_t orma_processes_process(struct orma_processes *processes, uint32_t machine_idx, int64_t pid);
+
+/* A tid or pid is used again from now on. */
+int64_t orma_processes_start_thread(struct orma_processes *processes, uint32_t machine_idx,
+				    int64_t ts, int64_t tid);
+int64_t orma_processes_start_process(struct orma_processes *processes, uint32_t machine_idx,
+				     int64_t ts, int64_t parent_upid, int64_t pid, int64_t name,
+				     enum orma_thread_name_rank rank);
+/* A thread has ended, and its process if it is the main one. 0 or a negative errno value. */
+int orma_processes_end_thread(struct orma_processes *processes, uint32_t machine_idx, int64_t ts,
+			      int64_t tid);
+/* Two threads are of one process, whichever it is. 0 or a negative errno value. */
+int orma_processes_link_threads(struct orma_processes *processes, int64_t utid, int64_t other_utid);
+/* A thread has started a process, whichever the thread's is. 0 or a negative errno value. */
+int orma_processes_link_child(struct orma_processes *processes, int64_t upid, int64_t parent_utid);
+int orma_processes_set_parent(struct orma_processes *processes, int64_t upid, int64_t parent_upid);
+
+/* `name` is a cell; NULL changes nothing. 0 or a negative errno value. */
+int orma_processes_name_thread(struct orma_processes *processes, int64_t utid, int64_t name,
+			       enum orma_thread_name_rank rank);
+int orma_processes_name_process(struct orma_processes *processes, int64_t upid, int64_t name,
+				enum orma_process_name_rank rank);
+/* Names the thread, and its process if it is the main thread. */
+int orma_processes_name_task(struct orma_processes *processes, int64_t utid, int64_t name,
+			     enum orma_thread_name_rank rank);
+
+#endif

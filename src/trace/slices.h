@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * slices.h - slices from begins, ends and whole intervals, in the order of time.
+ */
+#ifndef ORMA_TRACE_SLICES_H
+#define ORMA_TRACE_SLICES_H
+
+#include <stdbool.h>
+
+#include "trace/tables.h"
+
+#define ORMA_SLICE_DEPTH_MAX 512
+
+enum orma_slice_count {
+	ORMA_SLICES_MISPLACED_ENDS,
+	ORMA_SLICES_OVERLAPPING,
+	ORMA_SLICES_TOO_DEEP,
+	ORMA_SLICES_COUNTS,
+};
+
+struct orma_open_slice;
+
+struct orma_slice_stack {
+	struct orma_open_slice *slices;
+	uint32_t depth, capacity;
+};
+
+/* {.tables = ...} is empty. */
+struct orma_slices {
+	struct orma_tables *tables;
+	struct orma_slice_stack *stacks; /* by track id */
+	uint32_t stack_count;
+	uint64_t counts[ORMA_SLICES_COUNTS];
+};
+
+/* What a slice begins with. Cells are as in the table; 0 is not among them, so unused ones have to be ORMA_CELL_NULL. */
+struct orma_slice_begin {
+	int64_t ts;
+	int64_t dur; /* -1 = open, 0 = an instant */
+	uint32_t track_id;
+	int64_t category, name;
+	int64_t arg_set_id;
+	int64_t begin_packet;
+	int64_t thread_ts, thread_dur;
+	int64_t thread_instruction_count, thread_instruction_delta;
+};
+
+#define ORMA_NO_SLICE (-1)
+
+void orma_slices_done(struct orma_slices *slices);
+/* Adds a slice above the open ones of its track. 1, 0 (it was refused and counted), or a negative errno value. `*ret_id` is
+ * its row or ORMA_NO_SLICE. */
+int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin *begin,
+		      int64_t *ret_id);
+/*
+ * Ends the innermost open slice of a track whose name and category fit; NULL of a name, and of the category here, fits
+ * all. `*ret_id` is its row or ORMA_NO_SLICE. 0 or a negative errno value.
+ */
+int orma_slices_end(struct orma_slices *slices, int64_t ts, uint32_t track_id, int64_t category,
+		    int64_t name, int64_t *ret_id);
+/* Returns the row of the topmost slice of a track, or ORMA_NO_SLICE. */
+int64_t orma_slices_top(const struct orma_slices *slices, uint32_t track_id);
+/* The same for a slice that the next orma_slices_end() with these arguments would end, or ORMA_NO_SLICE. */
+int64_t orma_slices_find(const struct orma_slices *slices, uint32_t track_id, int64_t category,
+			 int64_t name);
+
+#endif
