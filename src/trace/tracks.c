@@ -13,7 +13,7 @@ void orma_tracks_done(struct orma_tracks *tracks)
 	orma_arg_list_done(&tracks->dimension_args);
 }
 
-static uint64_t hash_key(const struct orma_track_key *key)
+uint64_t orma_track_key_hash(const struct orma_track_key *key)
 {
 	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, key->type, strlen(key->type) + 1);
 	hash = orma_base_fnv1a(hash, &key->machine_idx, sizeof(key->machine_idx));
@@ -76,7 +76,7 @@ int64_t orma_tracks_add(struct orma_tracks *tracks, const struct orma_track_key 
 int64_t orma_tracks_get(struct orma_tracks *tracks, const struct orma_track_key *key, int64_t name,
 			int64_t unit, bool *ret_is_new)
 {
-	uint64_t hash = hash_key(key);
+	uint64_t hash = orma_track_key_hash(key);
 	uintptr_t known = (uintptr_t)orma_base_map_get(&tracks->ids, hash);
 	if (ret_is_new)
 		*ret_is_new = known == 0;

@@ -32,6 +32,8 @@ struct orma_tracks {
 	struct orma_arg_list dimension_args;
 };
 
+uint64_t orma_track_key_hash(const struct orma_track_key *key);
+
 void orma_tracks_done(struct orma_tracks *tracks);
 /* Returns the track with this key, or a negative errno value. Adds it with a name and a unit, both cells, unless it is
  * there; `*ret_is_new` says so, and may be NULL. */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * importer.h - what fills the tables from a trace, together.
+ */
+#ifndef ORMA_TRACE_IMPORTER_H
+#define ORMA_TRACE_IMPORTER_H
+
+#include "trace/descriptor_tracks.h"
+#include "trace/flows.h"
+#include "trace/ordered_read.h"
+#include "trace/slices.h"
+
+enum orma_import_count {
+	ORMA_IMPORT_EVENT_ERRORS,
+	ORMA_IMPORT_COUNTER_WITHOUT_TRACK,
+	ORMA_IMPORT_COUNTER_WITHOUT_VALUE,
+	ORMA_IMPORT_NEGATIVE_TIMES,
+	ORMA_IMPORT_COUNTS,
+};
+
+/* The sum of an incremental counter in one generation of its sequence. */
+struct orma_counter_sum {
+	uint32_t generation;
+	double value;
+};
+
+struct orma_importer {
+	struct orma_tables *tables;
+	struct orma_packet_index index;
+	struct orma_arg_sets sets;
+	struct orma_processes processes;
+	struct orma_tracks tracks;
+	struct orma_slices slices;
+	struct orma_flows flows;
+	struct orma_descriptor_tracks descriptors;
+	struct orma_track_groups async_groups;
+	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
+	struct orma_arena arena;
+	uint64_t counts[ORMA_IMPORT_COUNTS];
+};
+
+/* Reads a trace into empty tables. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
+ * tables hold what came before. `unpack` may be NULL. */
+int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
+		      struct orma_trace_input *input, orma_unpack_fn *unpack,
+		      struct orma_error *reterr);
+void orma_importer_done(struct orma_importer *importer);
+
+/* Takes one track event. 0 or a negative errno value; events that make no sense are counted. */
+int orma_importer_track_event(struct orma_importer *importer,
+			      const struct orma_ordered_event *event);
+
+#endif

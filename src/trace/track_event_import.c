@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * track_event_import.c - track events become slices, instants, counters, states and flows.
+ *
+ * Arguments are not read here: a slice notes where its packet is, and they are read from the trace when somebody asks.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "trace/importer.h"
+#include "trace/track_event_read.h"
+
+enum { EXTRA_COUNTERS_MAX = 8, FLOW_IDS_OLD = 36, TERMINATING_FLOW_IDS_OLD = 42 };
+
+/* One event on its way into the tables. */
+struct import {
+	struct orma_importer *importer;
+	const struct orma_ordered_event *ordered;
+	struct orma_track_event event;
+	struct orma_legacy_event legacy;
+	struct orma_str defaults; /* TrackEventDefaults of the sequence */
+	int64_t category, name;   /* cells */
+	uint64_t track_uuid;
+	struct orma_track_owner owner;
+	int64_t thread_ts, thread_instructions; /* ORMA_CELL_NULL = not given */
+};
+
+/* Returns the cell of an interned string, or ORMA_CELL_NULL. */
+static int64_t interned_cell(struct import *import, uint32_t field, uint64_t iid)
+{
+	struct orma_interned *entry =
+		orma_interning_find(&import->ordered->state->interning, field, iid);
+	if (!entry)
+		return ORMA_CELL_NULL;
+	if (entry->string_id == 0) {
+		struct orma_str text = entry->text.data ? entry->text : ORMA_STR("");
+		int64_t cell = orma_tables_string(import->importer->tables, text);
+		entry->string_id = cell == ORMA_CELL_NULL ? 0 : (uint32_t)cell;
+		return cell;
+	}
+	return entry->string_id;
+}
+
+static int append_category(struct orma_buf *buf, struct orma_str text)
+{
+	int r = buf->size > 0 ? orma_base_buf_append(buf, ",", 1) : 0;
+	return r < 0 ? r : orma_base_buf_append(buf, text.data, text.size);
+}
+
+/* Several categories are one string, the interned ones first. */
+static int64_t join_categories(struct import *import)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf joined = {0};
+	struct orma_repeated iids;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	uint64_t iid;
+	int r = 0;
+	orma_repeated_init(&iids, import->event.bytes, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS);
+	while (r == 0 && orma_repeated_next(&iids, &iid)) {
+		const struct orma_interned *entry =
+			orma_interning_find(&import->ordered->state->interning,
+					    ORMA_PB_INTERNED_DATA_EVENT_CATEGORIES, iid);
+		if (entry && entry->text.data)
+			r = append_category(&joined, entry->text);
+	}
+	orma_proto_reader_init(&reader, import->event.bytes.data, import->event.bytes.size);
+	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0)
+		if (field.id == ORMA_PB_TRACK_EVENT_CATEGORIES && field.type == ORMA_PROTO_BYTES)
+			r = append_category(&joined, field.bytes);
+	if (r < 0)
+		import->importer->tables->error = r;
+	if (joined.size == 0)
+		return ORMA_CELL_NULL;
+	return orma_tables_string(import->importer->tables,
+				  (struct orma_str){(char *)joined.data, joined.size});
+}
+
+static int64_t find_category(struct import *import)
+{
+	if (import->event.categories == 0)
+		return ORMA_CELL_NULL;
+	if (import->event.categories > 1)
+		return join_categories(import);
+	int64_t cell = interned_cell(import, ORMA_PB_INTERNED_DATA_EVENT_CATEGORIES,
+				     import->event.category_iid);
+	if (cell != ORMA_CELL_NULL)
+		return cell;
+	char text[40];
+	int size = snprintf(text, sizeof(text), "unknown(%llu)",
+			    (unsigned long long)import->event.category_iid);
+	return orma_tables_string(import->importer->tables, (struct orma_str){text, (size_t)size});
+}
+
+static int64_t find_name(struct import *import)
+{
+	uint64_t iid = import->event.name_iid ? import->event.name_iid : import->legacy.name_iid;
+	if (iid)
+		return interned_cell(import, ORMA_PB_INTERNED_DATA_EVENT_NAMES, iid);
+	if (import->event.flags & ORMA_EVENT_HAS_NAME)
+		return orma_tables_string(import->importer->tables, import->event.name);
+	return ORMA_CELL_NULL;
+}
+
+static void find_defaults(struct import *import)
+{
+	const struct orma_buf *defaults = &import->ordered->state->defaults;
+	struct orma_proto_field field;
+	if (defaults->size > 0 &&
+	    orma_proto_reader_find(defaults->data, defaults->size,
+				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS,
+				   &field) > 0 &&
+	    field.type == ORMA_PROTO_BYTES)
+		import->defaults = field.bytes;
+}
+
+/* Finds which track the event is on, and whose that is. 1, 0 (there is no such track) or a negative errno value. */
+static int find_owner(struct import *import)
+{
+	struct orma_proto_field field;
+	import->track_uuid = import->event.track_uuid;
+	if (!(import->event.flags & ORMA_EVENT_HAS_TRACK) && import->defaults.data &&
+	    orma_proto_reader_find(import->defaults.data, import->defaults.size,
+				   ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID, &field) > 0)
+		import->track_uuid = field.value;
+	return orma_descriptor_tracks_owner(&import->importer->descriptors,
+					    import->ordered->machine_idx, import->track_uuid,
+					    &import->owner);
+}
+
+static int64_t use_track(struct import *import, enum orma_lane_use use)
+{
+	return orma_descriptor_tracks_use(&import->importer->descriptors,
+					  import->ordered->state->sequence, import->track_uuid,
+					  import->name, use);
+}
+
+/* The value of a counter, after its unit and, if it counts differences, all values before. */
+static int count_value(struct import *import, uint64_t uuid, double *value, int64_t *ret_name)
+{
+	struct orma_importer *importer = import->importer;
+	double multiplier;
+	bool is_incremental;
+	if (!orma_descriptor_tracks_counter(&importer->descriptors, uuid, &multiplier,
+					    &is_incremental, ret_name)) {
+		importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_TRACK]++;
+		return 0;
+	}
+	*value *= multiplier;
+	if (!is_incremental)
+		return 1;
+	const struct orma_sequence *sequence = import->ordered->state->sequence;
+	uint64_t parts[] = {(uint64_t)sequence->machine_idx << 32 | sequence->id, uuid};
+	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts));
+	struct orma_counter_sum *sum = orma_base_map_get(&importer->counter_sums, key);
+	if (!sum) {
+		sum = orma_base_arena_alloc(&importer->arena, sizeof(*sum));
+		if (!sum || orma_base_map_put(&importer->counter_sums, key, sum) < 0)
+			return -ENOMEM;
+	}
+	if (sum->generation != import->ordered->state->generation)
+		*sum = (struct orma_counter_sum){.generation = import->ordered->state->generation};
+	*value = sum->value += *value;
+	return 1;
+}
+
+static int add_counter(struct import *import)
+{
+	double value = import->event.value;
+	int64_t name;
+	if (!(import->event.flags & ORMA_EVENT_HAS_VALUE)) {
+		import->importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_VALUE]++;
+		return 0;
+	}
+	int r = count_value(import, import->track_uuid, &value, &name);
+	if (r <= 0)
+		return r;
+	int64_t track = use_track(import, ORMA_LANE_FIRST);
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	return orma_counters_add(import->importer->tables, import->ordered->ns, track, value,
+				 ORMA_CELL_NULL);
+}
+
+static int add_extra_counter(struct import *import, uint64_t uuid, double value)
+{
+	int64_t name;
+	int r = count_value(import, uuid, &value, &name);
+	if (r <= 0)
+		return r;
+	int64_t track = orma_descriptor_tracks_use(&import->importer->descriptors,
+						   import->ordered->state->sequence, uuid,
+						   ORMA_CELL_NULL, ORMA_LANE_FIRST);
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	struct orma_tables *tables = import->importer->tables;
+	if (name == orma_tables_string(tables, ORMA_STR("thread_time")))
+		import->thread_ts = (int64_t)value;
+	else if (name == orma_tables_string(tables, ORMA_STR("thread_instruction_count")))
+		import->thread_instructions = (int64_t)value;
+	return orma_counters_add(tables, import->ordered->ns, track, value, ORMA_CELL_NULL);
+}
+
+/* Counters that an event brings with it: values of the event, tracks of the event or of the sequence. */
+static int add_extra_counters(struct import *import, uint32_t values_field, uint32_t uuids_field,
+			      uint32_t default_uuids_field, bool is_double)
+{
+	struct orma_repeated values, uuids;
+	uint64_t bits, uuid;
+	int r = 0;
+	orma_repeated_init(&values, import->event.bytes, values_field);
+	orma_repeated_init(&uuids, import->event.bytes, uuids_field);
+	bool has_uuid = orma_repeated_next(&uuids, &uuid);
+	if (!has_uuid && import->defaults.data) {
+		orma_repeated_init(&uuids, import->defaults, default_uuids_field);
+		has_uuid = orma_repeated_next(&uuids, &uuid);
+	}
+	for (int i = 0;
+	     i < EXTRA_COUNTERS_MAX && r == 0 && has_uuid && orma_repeated_next(&values, &bits);
+	     i++) {
+		double value = is_double ? orma_store_double_of_cell((int64_t)bits)
+					 : (double)(int64_t)bits;
+		r = add_extra_counter(import, uuid, value);
+		has_uuid = orma_repeated_next(&uuids, &uuid);
+	}
+	return r;
+}
+
+static int add_all_extra_counters(struct import *import)
+{
+	int r = add_extra_counters(import, ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES,
+				   ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS,
+				   ORMA_PB_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS, false);
+	if (r < 0)
+		return r;
+	return add_extra_counters(import, ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES,
+				  ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
+				  ORMA_PB_TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
+				  true);
+}
+
+static int add_flows_of(struct import *import, int64_t slice, uint32_t field, uint32_t old_field,
+			bool is_end)
+{
+	struct orma_flows *flows = &import->importer->flows;
+	struct orma_repeated ids;
+	uint64_t id;
+	int r = 0;
+	orma_repeated_init(&ids, import->event.bytes, field);
+	bool has_id = orma_repeated_next(&ids, &id);
+	if (!has_id) {
+		orma_repeated_init(&ids, import->event.bytes, old_field);
+		has_id = orma_repeated_next(&ids, &id);
+	}
+	for (; has_id && r == 0; has_id = orma_repeated_next(&ids, &id))
+		r = is_end ? orma_flows_end(flows, id, slice) : orma_flows_step(flows, id, slice);
+	return r;
+}
+
+static int add_flows(struct import *import, int64_t slice)
+{
+	if (!(import->event.flags & ORMA_EVENT_HAS_MORE))
+		return 0;
+	int r = add_flows_of(import, slice, ORMA_PB_TRACK_EVENT_FLOW_IDS, FLOW_IDS_OLD, false);
+	if (r < 0)
+		return r;
+	return add_flows_of(import, slice, ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS,
+			    TERMINATING_FLOW_IDS_OLD, true);
+}
+
+static int begin_slice(struct import *import, int64_t track, int64_t dur)
+{
+	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
+	bool is_instant = dur == 0;
+	struct orma_slice_begin begin = {
+		.ts = import->ordered->ns,
+		.dur = dur,
+		.track_id = (uint32_t)track,
+		.category = import->category,
+		.name = import->name,
+		.arg_set_id = ORMA_CELL_NULL,
+		.begin_packet = has_args ? (int64_t)import->ordered->address : ORMA_CELL_NULL,
+		.thread_ts = import->thread_ts,
+		.thread_dur =
+			is_instant && import->thread_ts != ORMA_CELL_NULL ? 0 : ORMA_CELL_NULL,
+		.thread_instruction_count = import->thread_instructions,
+		.thread_instruction_delta =
+			is_instant && import->thread_instructions != ORMA_CELL_NULL
+				? 0
+				: ORMA_CELL_NULL,
+	};
+	int64_t slice;
+	int r = orma_slices_begin(&import->importer->slices, &begin, &slice);
+	return r <= 0 ? r : add_flows(import, slice);
+}
+
+/* What the thread did during the slice, if both ends say where it was. */
+static int set_thread_part(struct import *import, int64_t slice, size_t begin_column,
+			   size_t delta_column, int64_t end, bool is_zero_left_out)
+{
+	struct orma_tables *tables = import->importer->tables;
+	if (end == ORMA_CELL_NULL)
+		return 0;
+	int64_t begin = orma_store_column_get(
+		orma_tables_column(tables, ORMA_TABLE_SLICE, begin_column), (uint64_t)slice);
+	if (begin == ORMA_CELL_NULL || (is_zero_left_out && begin == end))
+		return 0;
+	return orma_store_column_set(orma_tables_column(tables, ORMA_TABLE_SLICE, delta_column),
+				     (uint64_t)slice, end - begin);
+}
+
+static int end_slice(struct import *import, int64_t track)
+{
+	struct orma_tables *tables = import->importer->tables;
+	int64_t slice;
+	int r = orma_slices_end(&import->importer->slices, import->ordered->ns, (uint32_t)track,
+				import->category, import->name, &slice);
+	if (r < 0 || slice == ORMA_NO_SLICE)
+		return r;
+	if (import->event.flags & ORMA_EVENT_HAS_ARGS)
+		r = orma_store_column_set(
+			orma_tables_column(tables, ORMA_TABLE_SLICE, ORMA_SLICE_END_PACKET),
+			(uint64_t)slice, (int64_t)import->ordered->address);
+	if (r == 0)
+		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_TS, ORMA_SLICE_THREAD_DUR,
+				    import->thread_ts, true);
+	if (r == 0)
+		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_INSTRUCTION_COUNT,
+				    ORMA_SLICE_THREAD_INSTRUCTION_DELTA,
+				    import->thread_instructions, false);
+	return r < 0 ? r : add_flows(import, slice);
+}
+
+static int add_typed(struct import *import)
+{
+	static const enum orma_lane_use uses[] = {
+		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN] = ORMA_LANE_BEGIN,
+		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END] = ORMA_LANE_END,
+		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT] = ORMA_LANE_INSTANT,
+	};
+	if (import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
+		return add_counter(import);
+	if (import->event.type == 0 || import->event.type >= sizeof(uses) / sizeof(*uses)) {
+		import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
+		return 0;
+	}
+	int64_t track = use_track(import, uses[import->event.type]);
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	if (import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
+		return end_slice(import, track);
+	return begin_slice(import, track,
+			   import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT ? 0 : -1);
+}
+
+int orma_importer_track_event(struct orma_importer *importer,
+			      const struct orma_ordered_event *event)
+{
+	struct import import = {.importer = importer,
+				.ordered = event,
+				.thread_ts = ORMA_CELL_NULL,
+				.thread_instructions = ORMA_CELL_NULL};
+	int r = orma_track_event_read(event->packet->content, &import.event);
+	if (r < 0) {
+		importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
+		return 0;
+	}
+	if (import.event.legacy.data)
+		orma_legacy_event_read(import.event.legacy, &import.legacy);
+	if (!event->state->is_loaded)
+		r = orma_sequence_state_load(event->state);
+	if (r < 0)
+		return r;
+	find_defaults(&import);
+	import.category = find_category(&import);
+	import.name = find_name(&import);
+	r = find_owner(&import);
+	if (r <= 0) {
+		importer->counts[ORMA_IMPORT_EVENT_ERRORS] += r == 0;
+		return r;
+	}
+	if (import.event.flags & ORMA_EVENT_HAS_MORE)
+		r = add_all_extra_counters(&import);
+	return r < 0 ? r : add_typed(&import);
+}

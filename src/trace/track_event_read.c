@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * track_event_read.c - one pass over the fields of a TrackEvent.
+ *
+ * An event is read once for each slice edge of a trace, so this is a switch on the tag's bytes and not a table. Fields
+ * that few events have are only noted, and read by name afterwards.
+ */
+#include "trace/track_event_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "proto/reader.h"
+#include "schema/gen/track_event.pb.h"
+
+/* Fields that describe the event itself; any other becomes an argument. */
+enum {
+	THREAD_TIME_DELTA_US = 2,
+	THREAD_INSTRUCTIONS_DELTA = 8,
+	THREAD_TIME_ABSOLUTE_US = 17,
+	THREAD_INSTRUCTIONS_ABSOLUTE = 20,
+	TIMESTAMP_DELTA_US = 1,
+	TIMESTAMP_ABSOLUTE_US = 16,
+	FLOW_IDS_OLD = 36,
+	TERMINATING_FLOW_IDS_OLD = 42,
+};
+
+static void take_thread_number(struct orma_track_event *event, uint32_t id, uint64_t value)
+{
+	bool is_time = id == THREAD_TIME_DELTA_US || id == THREAD_TIME_ABSOLUTE_US;
+	bool is_delta = id == THREAD_TIME_DELTA_US || id == THREAD_INSTRUCTIONS_DELTA;
+	if (is_time) {
+		event->thread_time_us = (int64_t)value;
+		event->flags |= ORMA_EVENT_HAS_THREAD_TIME |
+				(is_delta ? ORMA_EVENT_IS_THREAD_TIME_DELTA : 0u);
+	} else {
+		event->instructions = (int64_t)value;
+		event->flags |= ORMA_EVENT_HAS_INSTRUCTIONS |
+				(is_delta ? ORMA_EVENT_IS_INSTRUCTIONS_DELTA : 0u);
+	}
+}
+
+static void take_number(struct orma_track_event *event, uint32_t id, uint64_t value)
+{
+	switch (id) {
+	case ORMA_PB_TRACK_EVENT_TYPE:
+		event->type = (uint32_t)value;
+		event->flags |= value ? ORMA_EVENT_HAS_TYPE : 0;
+		break;
+	case ORMA_PB_TRACK_EVENT_NAME_IID:
+		event->name_iid = value;
+		break;
+	case ORMA_PB_TRACK_EVENT_CATEGORY_IIDS:
+		event->category_iid = value;
+		event->categories++;
+		break;
+	case ORMA_PB_TRACK_EVENT_TRACK_UUID:
+		event->track_uuid = value;
+		event->flags |= ORMA_EVENT_HAS_TRACK;
+		break;
+	case ORMA_PB_TRACK_EVENT_COUNTER_VALUE:
+		event->value = (double)(int64_t)value;
+		event->flags |= ORMA_EVENT_HAS_VALUE;
+		break;
+	case ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES:
+	case ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
+	case ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
+	case FLOW_IDS_OLD:
+	case TERMINATING_FLOW_IDS_OLD:
+		event->flags |= ORMA_EVENT_HAS_MORE;
+		break;
+	case THREAD_TIME_DELTA_US:
+	case THREAD_TIME_ABSOLUTE_US:
+	case THREAD_INSTRUCTIONS_DELTA:
+	case THREAD_INSTRUCTIONS_ABSOLUTE:
+		take_thread_number(event, id, value);
+		break;
+	case TIMESTAMP_DELTA_US:
+	case TIMESTAMP_ABSOLUTE_US:
+		break;
+	default:
+		event->flags |= ORMA_EVENT_HAS_ARGS;
+		break;
+	}
+}
+
+static void take_bytes(struct orma_track_event *event, uint32_t id, struct orma_str bytes)
+{
+	switch (id) {
+	case ORMA_PB_TRACK_EVENT_NAME:
+		event->name = bytes;
+		event->flags |= ORMA_EVENT_HAS_NAME;
+		break;
+	case ORMA_PB_TRACK_EVENT_LEGACY_EVENT:
+		event->legacy = bytes;
+		break;
+	case ORMA_PB_TRACK_EVENT_CATEGORIES:
+	case ORMA_PB_TRACK_EVENT_CATEGORY_IIDS:
+		/* Two, so that the categories are read again. */
+		event->categories += 2;
+		break;
+	case ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES:
+	case ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
+	case ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
+	case ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
+	case ORMA_PB_TRACK_EVENT_FLOW_IDS:
+	case ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS:
+	case FLOW_IDS_OLD:
+	case TERMINATING_FLOW_IDS_OLD:
+		event->flags |= ORMA_EVENT_HAS_MORE;
+		break;
+	default:
+		event->flags |= ORMA_EVENT_HAS_ARGS;
+		break;
+	}
+}
+
+static void take_fixed(struct orma_track_event *event, uint32_t id, uint64_t bits)
+{
+	switch (id) {
+	case ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE:
+		memcpy(&event->value, &bits, sizeof(event->value));
+		event->flags |= ORMA_EVENT_HAS_VALUE;
+		break;
+	case ORMA_PB_TRACK_EVENT_FLOW_IDS:
+	case ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS:
+	case ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
+		event->flags |= ORMA_EVENT_HAS_MORE;
+		break;
+	default:
+		event->flags |= ORMA_EVENT_HAS_ARGS;
+		break;
+	}
+}
+
+int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int r;
+	*ret = (struct orma_track_event){.bytes = bytes};
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
+		if (field.type == ORMA_PROTO_VARINT)
+			take_number(ret, field.id, field.value);
+		else if (field.type == ORMA_PROTO_BYTES)
+			take_bytes(ret, field.id, field.bytes);
+		else
+			take_fixed(ret, field.id, field.value);
+	}
+	return r;
+}
+
+void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	*ret = (struct orma_legacy_event){0};
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		switch (field.id) {
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_NAME_IID:
+			ret->name_iid = field.value;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE:
+			ret->phase = (int32_t)field.value;
+			ret->has_phase = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_DURATION_US:
+			ret->duration_us = (int64_t)field.value;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US:
+			ret->thread_duration_us = (int64_t)field.value;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA:
+			ret->thread_instruction_delta = (int64_t)field.value;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID:
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID:
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID:
+			ret->id = field.value;
+			ret->has_id = true;
+			ret->is_local_id = field.id == ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID;
+			ret->has_unscoped_id =
+				field.id == ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_ID_SCOPE:
+			ret->id_scope = field.bytes;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_ID:
+			ret->bind_id = field.value;
+			ret->has_bind_id = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION:
+			ret->flow_direction = (uint32_t)field.value;
+			ret->has_direction = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_TO_ENCLOSING:
+			ret->binds_enclosing = field.value != 0;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE:
+			ret->instant_scope = (uint32_t)field.value;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE:
+			ret->pid_override = (int32_t)field.value;
+			ret->has_pid_override = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE:
+			ret->tid_override = (int32_t)field.value;
+			ret->has_tid_override = true;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+void orma_repeated_init(struct orma_repeated *numbers, struct orma_str message, uint32_t field)
+{
+	const uint8_t *at = (const uint8_t *)message.data;
+	*numbers = (struct orma_repeated){.at = at, .end = at + message.size, .field = field};
+}
+
+bool orma_repeated_next(struct orma_repeated *numbers, uint64_t *ret)
+{
+	/* Packed doubles and fixed64 are eight bytes each; of the repeated numbers of a TrackEvent these are packed so. */
+	bool is_fixed = numbers->field == ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES ||
+			numbers->field == ORMA_PB_TRACK_EVENT_FLOW_IDS ||
+			numbers->field == ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS;
+	for (;;) {
+		if (numbers->packed_at < numbers->packed_end && is_fixed) {
+			if (numbers->packed_end - numbers->packed_at < 8)
+				return false;
+			memcpy(ret, numbers->packed_at, 8);
+			numbers->packed_at += 8;
+			return true;
+		}
+		if (numbers->packed_at < numbers->packed_end) {
+			numbers->packed_at =
+				orma_proto_get_varint(numbers->packed_at, numbers->packed_end, ret);
+			return numbers->packed_at != NULL;
+		}
+		struct orma_proto_reader reader = {numbers->at, numbers->end};
+		struct orma_proto_field field;
+		if (orma_proto_reader_next(&reader, &field) <= 0)
+			return false;
+		numbers->at = reader.at;
+		if (field.id != numbers->field)
+			continue;
+		if (field.type != ORMA_PROTO_BYTES) {
+			*ret = field.value;
+			return true;
+		}
+		numbers->packed_at = (const uint8_t *)field.bytes.data;
+		numbers->packed_end = numbers->packed_at + field.bytes.size;
+	}
+}

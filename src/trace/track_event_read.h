@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * track_event_read.h - one TrackEvent as numbers and borrowed bytes.
+ */
+#ifndef ORMA_TRACE_TRACK_EVENT_READ_H
+#define ORMA_TRACE_TRACK_EVENT_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum {
+	ORMA_EVENT_HAS_TYPE = 1 << 0,
+	ORMA_EVENT_HAS_NAME = 1 << 1, /* in place */
+	ORMA_EVENT_HAS_TRACK = 1 << 2,
+	ORMA_EVENT_HAS_ARGS = 1 << 3, /* fields that become arguments */
+	ORMA_EVENT_HAS_VALUE = 1 << 4,
+	ORMA_EVENT_HAS_MORE =
+		1
+		<< 5, /* fields below that are read again one by one: flows, extra counters, categories */
+	ORMA_EVENT_HAS_THREAD_TIME = 1 << 6,
+	ORMA_EVENT_IS_THREAD_TIME_DELTA = 1 << 7,
+	ORMA_EVENT_HAS_INSTRUCTIONS = 1 << 8,
+	ORMA_EVENT_IS_INSTRUCTIONS_DELTA = 1 << 9,
+};
+
+/* Nothing of it is trusted. */
+struct orma_track_event {
+	struct orma_str bytes;
+	struct orma_str name;
+	struct orma_str legacy; /* LegacyEvent; data is NULL when there is none */
+	uint64_t name_iid, category_iid, track_uuid;
+	double value; /* of a counter */
+	int64_t thread_time_us, instructions;
+	uint32_t type;
+	uint32_t categories; /* how many, interned or in place */
+	unsigned flags;
+};
+
+/* Reads a TrackEvent. 0 or -EBADMSG. */
+int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret);
+
+/* What a LegacyEvent says; absent numbers are 0. */
+struct orma_legacy_event {
+	uint64_t name_iid, id, bind_id;
+	struct orma_str id_scope;
+	int64_t duration_us, thread_duration_us, thread_instruction_delta;
+	int32_t phase, pid_override, tid_override;
+	uint32_t flow_direction, instant_scope;
+	bool has_phase, has_id, is_local_id, has_unscoped_id, has_bind_id, has_direction,
+		binds_enclosing;
+	bool has_pid_override, has_tid_override;
+};
+
+void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret);
+
+/* The members of a repeated number, packed or not. {.at = ..., .end = ...} begins. */
+struct orma_repeated {
+	const uint8_t *at, *end;
+	const uint8_t *packed_at, *packed_end;
+	uint32_t field;
+};
+
+void orma_repeated_init(struct orma_repeated *numbers, struct orma_str message, uint32_t field);
+/* Returns false at the end. Fixed numbers and varints come alike. */
+bool orma_repeated_next(struct orma_repeated *numbers, uint64_t *ret);
+
+#endif
