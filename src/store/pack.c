@@ -122,17 +122,30 @@ static size_t code_bytes(size_t count, unsigned width)
 	return (count * width + 7) / 8;
 }
 
+/* Most columns of most traces have one value in a block, so this is looked at first. */
+static bool is_uniform(const int64_t *cells, size_t count)
+{
+	uint64_t differences = 0;
+	for (size_t i = 0; i < count && differences == 0;) {
+		size_t end = ORMA_MIN(count, i + 64);
+		for (; i < end; i++)
+			differences |= (uint64_t)cells[i] ^ (uint64_t)cells[0];
+	}
+	return differences == 0;
+}
+
 size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out)
 {
 	ORMA_ASSERT(count <= ORMA_BLOCK_ROWS);
-	*ret = (struct orma_block){0};
-	bool has_nulls = find_range(cells, count, ret);
-	if (ret->min > ret->max) {
-		ret->flags = ORMA_BLOCK_IS_NULL;
+	if (is_uniform(cells, count)) {
+		bool is_null = count == 0 || cells[0] == ORMA_CELL_NULL;
+		*ret = (struct orma_block){.min = is_null ? INT64_MAX : cells[0],
+					   .max = is_null ? INT64_MIN : cells[0],
+					   .flags = is_null ? ORMA_BLOCK_IS_NULL : 0};
 		return 0;
 	}
-	if (ret->min == ret->max && !has_nulls)
-		return 0;
+	*ret = (struct orma_block){0};
+	bool has_nulls = find_range(cells, count, ret);
 	unsigned width = choose_width(cells, count, ret, has_nulls);
 	uint64_t range = (uint64_t)ret->max - (uint64_t)ret->min;
 	ret->width = (uint8_t)width;

@@ -10,7 +10,8 @@ enum {
 	ORMA_COLUMN_CHANGES = 1, /* cells are changed after their row was added */
 	ORMA_COLUMN_SORTED = 2,  /* cells never get smaller from row to row */
 	ORMA_COLUMN_HIDDEN = 4,  /* not part of `select *` */
-	ORMA_COLUMN_RANDOM = 8,  /* cells are read and changed at any time before the table is sealed */
+	ORMA_COLUMN_RANDOM =
+		8, /* cells are read and changed at any time before the table is sealed */
 };
 
 struct orma_column_spec {

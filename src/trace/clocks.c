@@ -75,11 +75,9 @@ void orma_trace_clocks_done(struct orma_clocks *clocks)
 	*clocks = (struct orma_clocks){0};
 }
 
-int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key,
-			      bool *ret_is_incremental)
+int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key)
 {
 	const struct orma_clock_domain *domain = orma_base_map_get(&clocks->domains, key);
-	*ret_is_incremental = domain && domain->is_incremental;
 	return domain ? domain->unit_ns : 1;
 }
 

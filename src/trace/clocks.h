@@ -68,8 +68,7 @@ void orma_trace_clocks_done(struct orma_clocks *clocks);
 int orma_trace_clocks_add(struct orma_clocks *clocks, const struct orma_clock_reading *readings,
 			  size_t count);
 /* Returns the unit of a clock in nanoseconds, 1 for an unknown one. */
-int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key,
-			      bool *ret_is_incremental);
+int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key);
 
 enum orma_clock_failure {
 	ORMA_CLOCK_CONVERTED,

@@ -33,7 +33,10 @@ void orma_descriptor_tracks_done(struct orma_descriptor_tracks *tracks)
 
 static struct orma_descriptor *find(struct orma_descriptor_tracks *tracks, uint64_t uuid)
 {
-	return orma_base_map_get(&tracks->by_uuid, uuid);
+	/* The events of one thread come in bursts. */
+	if (!tracks->last || tracks->last->uuid != uuid)
+		tracks->last = orma_base_map_get(&tracks->by_uuid, uuid);
+	return tracks->last;
 }
 
 static int add(struct orma_descriptor_tracks *tracks, const struct orma_descriptor *descriptor)
@@ -255,8 +258,7 @@ static const char *const merged_types[] = {
 
 /* Describes a new row: the args of its descriptor, and its parent. */
 static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma_sequence *sequence,
-			const struct orma_descriptor *descriptor,
-			const struct orma_descriptor *parent, int64_t track_id)
+			const struct orma_descriptor *descriptor, int64_t track_id)
 {
 	static const char *const orderings[] = {NULL, "lexicographic", "chronological", "explicit"};
 	struct orma_arg_list *args = &tracks->args;
@@ -293,6 +295,10 @@ static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma
 	int r = orma_arg_sets_add(tracks->sets, args, &set);
 	if (r == 0)
 		r = orma_tracks_set(tracks->tracks, track_id, ORMA_TRACK_SOURCE_ARG_SET_ID, set);
+	const struct orma_descriptor *parent =
+		descriptor->parent_uuid
+			? orma_base_map_get(&tracks->by_uuid, descriptor->parent_uuid)
+			: NULL;
 	/* The children of a thread's or process's own track are shown beside it, not below it. */
 	bool is_beside = parent && parent->is_root && parent->scope != ORMA_SCOPE_GLOBAL;
 	if (r == 0 && parent && parent->track_id >= 0 && !is_beside && !descriptor->is_root)
@@ -303,8 +309,7 @@ static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma
 
 /* Makes the row of a track that is alone: of a thread or process itself, of a counter, of states, or unmerged. */
 static int make_single(struct orma_descriptor_tracks *tracks, const struct orma_sequence *sequence,
-		       struct orma_descriptor *descriptor, const struct orma_descriptor *parent,
-		       int64_t event_name)
+		       struct orma_descriptor *descriptor, int64_t event_name)
 {
 	static const char *const thread_types[] = {"", "", "thread_execution"};
 	struct orma_track_key key;
@@ -326,7 +331,7 @@ static int make_single(struct orma_descriptor_tracks *tracks, const struct orma_
 	if (id < 0)
 		return (int)id;
 	descriptor->track_id = id;
-	return is_new && !is_thread ? describe_row(tracks, sequence, descriptor, parent, id) : 0;
+	return is_new && !is_thread ? describe_row(tracks, sequence, descriptor, id) : 0;
 }
 
 static void merged_key(const struct orma_descriptor *descriptor, uint32_t machine_idx, int64_t name,
@@ -357,7 +362,7 @@ static int find_group(struct orma_descriptor_tracks *tracks, uint32_t machine_id
 /* Returns the row of a lane of a merged track. */
 static int64_t use_group(struct orma_descriptor_tracks *tracks,
 			 const struct orma_sequence *sequence, struct orma_descriptor *descriptor,
-			 const struct orma_descriptor *parent, enum orma_lane_use use)
+			 enum orma_lane_use use)
 {
 	int64_t idx = orma_track_group_use(descriptor->group, (int64_t)descriptor->uuid, use);
 	if (idx < 0)
@@ -375,27 +380,27 @@ static int64_t use_group(struct orma_descriptor_tracks *tracks,
 	int r = orma_tracks_set(tracks->tracks, id, ORMA_TRACK_TRACK_GROUP_ID,
 				descriptor->group->id);
 	if (r == 0)
-		r = describe_row(tracks, sequence, descriptor, parent, id);
+		r = describe_row(tracks, sequence, descriptor, id);
 	return r < 0 ? r : id;
 }
 
-/* Returns the row of a resolved track whose parent has its row. */
+/* Returns the row of a resolved track; its parent, if any, has a row. */
 static int64_t use_one(struct orma_descriptor_tracks *tracks, const struct orma_sequence *sequence,
-		       struct orma_descriptor *descriptor, const struct orma_descriptor *parent,
-		       int64_t event_name, enum orma_lane_use use)
+		       struct orma_descriptor *descriptor, int64_t event_name,
+		       enum orma_lane_use use)
 {
 	bool is_single = descriptor->is_root || descriptor->is_counter || descriptor->is_state ||
 			 descriptor->merge == ORMA_MERGE_NEVER;
 	if (is_single) {
 		int r = descriptor->track_id >= 0
 				? 0
-				: make_single(tracks, sequence, descriptor, parent, event_name);
+				: make_single(tracks, sequence, descriptor, event_name);
 		return r < 0 ? r : descriptor->track_id;
 	}
 	int r = find_group(tracks, sequence->machine_idx, descriptor, event_name);
 	if (r < 0)
 		return r;
-	int64_t id = use_group(tracks, sequence, descriptor, parent, use);
+	int64_t id = use_group(tracks, sequence, descriptor, use);
 	if (use == ORMA_LANE_FIRST && id >= 0)
 		descriptor->track_id = id;
 	return id;
@@ -408,19 +413,16 @@ int64_t orma_descriptor_tracks_use(struct orma_descriptor_tracks *tracks,
 	struct orma_descriptor *list[ANCESTORS_MAX], *known = find(tracks, uuid);
 	/* The common case: a track that has been used before. */
 	if (known && known->is_resolved && (known->track_id >= 0 || known->group))
-		return use_one(tracks, sequence, known,
-			       known->parent_uuid ? find(tracks, known->parent_uuid) : NULL,
-			       event_name, use);
+		return use_one(tracks, sequence, known, event_name, use);
 	int count = list_ancestors(tracks, uuid, list);
 	if (count <= 0)
 		return count < 0 ? count : NO_TRACK;
 	int64_t id = resolve_all(tracks, sequence->machine_idx, list, count);
 	for (int i = count - 1; i >= 0 && id >= 0; i--) {
-		const struct orma_descriptor *parent = i + 1 < count ? list[i + 1] : NULL;
 		if (i > 0 && list[i]->track_id >= 0)
 			continue;
-		id = use_one(tracks, sequence, list[i], parent,
-			     i == 0 ? event_name : ORMA_CELL_NULL, i == 0 ? use : ORMA_LANE_FIRST);
+		id = use_one(tracks, sequence, list[i], i == 0 ? event_name : ORMA_CELL_NULL,
+			     i == 0 ? use : ORMA_LANE_FIRST);
 	}
 	return id;
 }

@@ -31,7 +31,8 @@ struct orma_descriptor_tracks {
 	struct orma_processes *processes;
 	struct orma_tracks *tracks;
 	struct orma_arg_sets *sets;
-	struct orma_map by_uuid; /* struct orma_descriptor */
+	struct orma_map by_uuid;      /* struct orma_descriptor */
+	struct orma_descriptor *last; /* that was looked up */
 	struct orma_map thread_uuids,
 		process_uuids;         /* the uuid (index of the descriptor + 1) by utid and upid */
 	struct orma_map first_packets; /* sequences whose first packet is in the trace */

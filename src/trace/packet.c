@@ -12,37 +12,40 @@
 
 enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
-static void take_number(struct orma_packet *packet, uint32_t id, uint64_t value)
+#define NUMBER(id) ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
+#define BYTES(id)  ((uint32_t)(id) << 3 | ORMA_PROTO_BYTES)
+
+static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value)
 {
-	switch (id) {
-	case ORMA_PB_TRACE_PACKET_TIMESTAMP:
+	switch (tag) {
+	case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP):
 		packet->timestamp = value;
 		packet->flags |= ORMA_PACKET_HAS_TIMESTAMP;
 		break;
-	case ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID:
-		packet->clock = (uint32_t)value;
-		break;
-	case ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+	case NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID):
 		packet->sequence = (uint32_t)value;
 		packet->flags |= ORMA_PACKET_HAS_SEQUENCE;
 		break;
-	case ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS:
+	case NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS):
 		packet->flags |= value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0;
 		packet->flags |= value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0;
 		break;
-	case ORMA_PB_TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
+	case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID):
+		packet->clock = (uint32_t)value;
+		break;
+	case NUMBER(ORMA_PB_TRACE_PACKET_INCREMENTAL_STATE_CLEARED):
 		packet->flags |= value ? ORMA_PACKET_IS_CLEARED : 0;
 		break;
-	case ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
+	case NUMBER(ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED):
 		packet->dropped = (uint32_t)value;
 		break;
-	case ORMA_PB_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE:
+	case NUMBER(ORMA_PB_TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE):
 		packet->flags |= value ? ORMA_PACKET_IS_FIRST : 0;
 		break;
-	case ORMA_PB_TRACE_PACKET_MACHINE_ID:
+	case NUMBER(ORMA_PB_TRACE_PACKET_MACHINE_ID):
 		packet->machine = (uint32_t)value;
 		break;
-	case ORMA_PB_TRACE_PACKET_TRUSTED_PID:
+	case NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PID):
 		packet->pid = (int32_t)value;
 		packet->flags |= ORMA_PACKET_HAS_PID;
 		break;
@@ -51,19 +54,19 @@ static void take_number(struct orma_packet *packet, uint32_t id, uint64_t value)
 	}
 }
 
-static void take_bytes(struct orma_packet *packet, uint32_t id, struct orma_str bytes)
+static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str bytes)
 {
-	switch (id) {
-	case ORMA_PB_TRACE_PACKET_INTERNED_DATA:
+	switch (tag) {
+	case BYTES(ORMA_PB_TRACE_PACKET_INTERNED_DATA):
 		packet->interned = bytes;
 		packet->flags |= ORMA_PACKET_HAS_INTERNED;
 		break;
-	case ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS:
+	case BYTES(ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS):
 		packet->defaults = bytes;
 		packet->flags |= ORMA_PACKET_HAS_DEFAULTS;
 		break;
 	default:
-		packet->kind = id;
+		packet->kind = tag >> 3;
 		packet->content = bytes;
 		break;
 	}
@@ -74,23 +77,23 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	const uint8_t *at = data, *end = at + size;
 	*ret = (struct orma_packet){.bytes = {data, size}};
 	while (at < end) {
-		uint64_t tag, value = 0;
+		uint64_t tag, value;
 		at = orma_proto_get_varint(at, end, &tag);
-		if (!at || tag >> 3 == 0 || tag >> 3 > ORMA_PROTO_FIELD_ID_MAX)
+		if (!at || tag >> 3 == 0 || tag > ((uint64_t)ORMA_PROTO_FIELD_ID_MAX << 3 | 7))
 			return -EBADMSG;
-		uint32_t id = (uint32_t)(tag >> 3);
 		switch (tag & 7) {
 		case ORMA_PROTO_VARINT:
 			at = orma_proto_get_varint(at, end, &value);
 			if (!at)
 				return -EBADMSG;
-			take_number(ret, id, value);
+			take_number(ret, (uint32_t)tag, value);
 			break;
 		case ORMA_PROTO_BYTES:
 			at = orma_proto_get_varint(at, end, &value);
 			if (!at || value > (uint64_t)(end - at))
 				return -EBADMSG;
-			take_bytes(ret, id, (struct orma_str){(const char *)at, (size_t)value});
+			take_bytes(ret, (uint32_t)tag,
+				   (struct orma_str){(const char *)at, (size_t)value});
 			at += value;
 			break;
 		case ORMA_PROTO_FIXED64:

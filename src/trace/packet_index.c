@@ -52,11 +52,15 @@ static int find_machine(struct orma_packet_index *index, uint32_t id)
 static int find_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
 			 struct orma_sequence **ret)
 {
+	*ret = index->last_sequence;
+	if (*ret && (*ret)->id == packet->sequence && index->last_machine == packet->machine)
+		return 0;
 	int machine = find_machine(index, packet->machine);
 	if (machine < 0)
 		return machine;
 	uint64_t key = (uint64_t)(uint32_t)machine << 32 | packet->sequence;
-	*ret = orma_base_map_get(&index->sequence_map, key);
+	*ret = index->last_sequence = orma_base_map_get(&index->sequence_map, key);
+	index->last_machine = packet->machine;
 	if (*ret)
 		return 0;
 	int r = orma_store_grow(&index->sequences, (uint64_t)index->sequence_count + 1,

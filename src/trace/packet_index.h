@@ -111,8 +111,10 @@ struct orma_packet_index {
 	struct orma_map machines; /* index + 1 by id */
 	uint32_t *machine_ids;
 	uint32_t machine_count, machine_capacity;
-	struct orma_map sequence_map;     /* struct orma_sequence by machine and id */
-	struct orma_sequence **sequences; /* in the order of their first packets */
+	struct orma_map sequence_map;        /* struct orma_sequence by machine and id */
+	struct orma_sequence *last_sequence; /* that a packet was of; NULL = none */
+	uint32_t last_machine;               /* the machine's id of that packet */
+	struct orma_sequence **sequences;    /* in the order of their first packets */
 	uint32_t sequence_count, sequence_capacity;
 	struct orma_map cpus;     /* the first struct orma_lane by machine and CPU */
 	struct orma_lane **lanes; /* in the order of their first bundles */

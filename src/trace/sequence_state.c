@@ -11,7 +11,9 @@
 
 #include <errno.h>
 
-#include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+#include "schema/gen/track_event.pb.h"
 
 void orma_sequence_state_done(struct orma_sequence_state *state)
 {
@@ -55,7 +57,22 @@ static void begin_generation(struct orma_sequence_state *state, uint32_t begin)
 	state->is_loaded = false;
 	state->generation++;
 	state->defaults.size = 0;
-	state->defaults_version++;
+	state->default_track = 0;
+}
+
+static uint64_t find_default_track(struct orma_str defaults)
+{
+	struct orma_proto_field field;
+	if (orma_proto_reader_find(defaults.data, defaults.size,
+				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS,
+				   &field) <= 0 ||
+	    field.type != ORMA_PROTO_BYTES)
+		return 0;
+	struct orma_str events = field.bytes;
+	if (orma_proto_reader_find(events.data, events.size,
+				   ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID, &field) <= 0)
+		return 0;
+	return field.value;
 }
 
 /* Takes the defaults and the thread of a note. */
@@ -66,8 +83,8 @@ static int apply_note(struct orma_sequence_state *state, const struct orma_note 
 		return 0;
 	int r = read_packet(state, note, &packet);
 	if (r == 0 && note->flags & ORMA_NOTE_DEFAULTS) {
-		state->defaults_version++;
 		r = keep(&state->defaults, packet.defaults);
+		state->default_track = find_default_track(packet.defaults);
 	}
 	if (r == 0 && note->flags & ORMA_NOTE_THREAD)
 		r = keep(&state->thread, packet.content);
@@ -100,7 +117,7 @@ static int rebuild(struct orma_sequence_state *state, uint32_t next)
 		thread--;
 	state->thread.size = 0;
 	state->defaults.size = 0;
-	state->defaults_version++;
+	state->default_track = 0;
 	if (begin != state->begin)
 		begin_generation(state, begin);
 	int r = thread > 0 ? apply_note(state, &notes[thread - 1]) : 0;

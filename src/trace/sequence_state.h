@@ -18,8 +18,8 @@ struct orma_sequence_state {
 	uint32_t begin, end; /* the notes of the generation */
 	uint32_t next;       /* the first note behind the packet */
 	struct orma_buf defaults,
-		thread;            /* TracePacketDefaults; the sequence's last ThreadDescriptor */
-	uint32_t defaults_version; /* changes with the defaults */
+		thread;         /* TracePacketDefaults; the sequence's last ThreadDescriptor */
+	uint64_t default_track; /* of those defaults; 0 = none */
 	struct orma_trace_window window;
 };
 

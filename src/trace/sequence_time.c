@@ -119,6 +119,7 @@ static int take_snapshot(struct orma_sequence_time *time, struct orma_str snapsh
 		struct orma_sequence_clock *found = add_clock(time, clock);
 		if (!found)
 			return -ENOMEM;
+		found->unit_ns = reading.unit_ns;
 		found->now_ns = (int64_t)((uint64_t)reading.value * (uint64_t)reading.unit_ns);
 	}
 	return 0;
@@ -220,13 +221,14 @@ enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
 		*ret = ns;
 		return ORMA_CLOCK_CONVERTED;
 	}
-	bool is_incremental;
-	uint64_t unit = (uint64_t)orma_trace_clock_unit(clocks, key, &is_incremental);
-	ns = (int64_t)((uint64_t)ns * unit);
-	if (is_incremental) {
-		struct orma_sequence_clock *found = find_clock(time, clock);
-		if (found)
-			ns = found->now_ns = (int64_t)((uint64_t)found->now_ns + (uint64_t)ns);
+	struct orma_sequence_clock *found =
+		is_sequence_clock(clock) ? find_clock(time, clock) : NULL;
+	if (found) {
+		found->now_ns = (int64_t)((uint64_t)found->now_ns +
+					  (uint64_t)ns * (uint64_t)found->unit_ns);
+		ns = found->now_ns;
+	} else {
+		ns = (int64_t)((uint64_t)ns * (uint64_t)orma_trace_clock_unit(clocks, key));
 	}
 	return orma_trace_clocks_convert(clocks, key, ns, clocks->trace_time, snapshots,
 					 &time->cache, ret);

@@ -10,6 +10,7 @@
 /* How far an incremental clock of the sequence has come. */
 struct orma_sequence_clock {
 	uint32_t clock;
+	int64_t unit_ns;
 	int64_t now_ns;
 };
 

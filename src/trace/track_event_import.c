@@ -22,8 +22,7 @@ struct import {
 	const struct orma_ordered_event *ordered;
 	struct orma_track_event event;
 	struct orma_legacy_event legacy;
-	struct orma_str defaults; /* TrackEventDefaults of the sequence */
-	int64_t category, name;   /* cells */
+	int64_t category, name; /* cells */
 	uint64_t track_uuid;
 	struct orma_track_owner owner;
 	int64_t thread_ts, thread_instructions; /* ORMA_CELL_NULL = not given */
@@ -106,7 +105,8 @@ static int64_t find_name(struct import *import)
 	return ORMA_CELL_NULL;
 }
 
-static void find_defaults(struct import *import)
+/* Returns the TrackEventDefaults of the sequence; data is NULL when there are none. */
+static struct orma_str find_defaults(const struct import *import)
 {
 	const struct orma_buf *defaults = &import->ordered->state->defaults;
 	struct orma_proto_field field;
@@ -115,18 +115,16 @@ static void find_defaults(struct import *import)
 				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS,
 				   &field) > 0 &&
 	    field.type == ORMA_PROTO_BYTES)
-		import->defaults = field.bytes;
+		return field.bytes;
+	return (struct orma_str){NULL, 0};
 }
 
 /* Finds which track the event is on, and whose that is. 1, 0 (there is no such track) or a negative errno value. */
 static int find_owner(struct import *import)
 {
-	struct orma_proto_field field;
-	import->track_uuid = import->event.track_uuid;
-	if (!(import->event.flags & ORMA_EVENT_HAS_TRACK) && import->defaults.data &&
-	    orma_proto_reader_find(import->defaults.data, import->defaults.size,
-				   ORMA_PB_TRACK_EVENT_DEFAULTS_TRACK_UUID, &field) > 0)
-		import->track_uuid = field.value;
+	bool has_track = (import->event.flags & ORMA_EVENT_HAS_TRACK) != 0;
+	import->track_uuid =
+		has_track ? import->event.track_uuid : import->ordered->state->default_track;
 	return orma_descriptor_tracks_owner(&import->importer->descriptors,
 					    import->ordered->machine_idx, import->track_uuid,
 					    &import->owner);
@@ -215,8 +213,9 @@ static int add_extra_counters(struct import *import, uint32_t values_field, uint
 	orma_repeated_init(&values, import->event.bytes, values_field);
 	orma_repeated_init(&uuids, import->event.bytes, uuids_field);
 	bool has_uuid = orma_repeated_next(&uuids, &uuid);
-	if (!has_uuid && import->defaults.data) {
-		orma_repeated_init(&uuids, import->defaults, default_uuids_field);
+	struct orma_str defaults = has_uuid ? (struct orma_str){NULL, 0} : find_defaults(import);
+	if (defaults.data) {
+		orma_repeated_init(&uuids, defaults, default_uuids_field);
 		has_uuid = orma_repeated_next(&uuids, &uuid);
 	}
 	for (int i = 0;
@@ -375,7 +374,6 @@ int orma_importer_track_event(struct orma_importer *importer,
 		r = orma_sequence_state_load(event->state);
 	if (r < 0)
 		return r;
-	find_defaults(&import);
 	import.category = find_category(&import);
 	import.name = find_name(&import);
 	r = find_owner(&import);
