@@ -23,11 +23,44 @@ static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 	return 0;
 }
 
+static int take_switch(struct orma_importer *importer, const struct orma_ordered_event *event)
+{
+	const struct orma_compact_switch *compact = event->compact_switch;
+	struct orma_sched_switch row = {
+		.ts = event->ns,
+		.machine_idx = event->machine_idx,
+		.cpu = event->cpu,
+		.prev_state = compact->prev_state,
+		.next_tid = compact->next_pid,
+		.next_comm = orma_tables_string(importer->tables, compact->next_comm),
+		.next_prio = compact->next_prio,
+		.is_compact = true,
+	};
+	return orma_sched_switch(&importer->sched, &row);
+}
+
+static int take_waking(struct orma_importer *importer, const struct orma_ordered_event *event)
+{
+	const struct orma_compact_waking *compact = event->compact_waking;
+	/* Who wakes is who runs on the CPU, which the switches say. */
+	int64_t waker = orma_sched_running(&importer->sched, event->machine_idx, event->cpu);
+	if (waker < 0) {
+		importer->sched.counts[ORMA_SCHED_WAKINGS_SKIPPED]++;
+		return 0;
+	}
+	return orma_sched_waking(&importer->sched, event->ns, event->machine_idx, compact->pid,
+				 waker, compact->has_flags ? (int32_t)compact->common_flags : -1);
+}
+
 static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 {
 	struct orma_importer *importer = ctx;
 	if (event->kind == ORMA_ORDERED_TRACK_EVENT)
 		return orma_importer_track_event(importer, event);
+	if (event->kind == ORMA_ORDERED_SWITCH)
+		return take_switch(importer, event);
+	if (event->kind == ORMA_ORDERED_WAKING)
+		return take_waking(importer, event);
 	if (event->kind == ORMA_ORDERED_PACKET &&
 	    event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_apply(&importer->descriptors, event->machine_idx,
@@ -46,6 +79,9 @@ static int add_machines(struct orma_importer *importer)
 		r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
 		if (r == 0)
 			r = orma_processes_add_machine(&importer->processes, i);
+		/* A trace of the system has tid 0 as the idle task. */
+		if (r == 0 && importer->index.lane_count > 0)
+			r = orma_processes_set_idle(&importer->processes, i);
 	}
 	return r;
 }
@@ -61,6 +97,8 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->tracks.sets = &importer->sets;
 	importer->slices.tables = tables;
 	importer->flows.tables = tables;
+	importer->sched.tables = tables;
+	importer->sched.processes = &importer->processes;
 	importer->descriptors.tables = tables;
 	importer->descriptors.processes = &importer->processes;
 	importer->descriptors.tracks = &importer->tracks;
@@ -87,6 +125,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_tracks_done(&importer->tracks);
 	orma_slices_done(&importer->slices);
 	orma_flows_done(&importer->flows);
+	orma_sched_done(&importer->sched);
 	orma_descriptor_tracks_done(&importer->descriptors);
 	orma_track_groups_done(&importer->async_groups);
 	orma_base_map_done(&importer->counter_sums);

@@ -7,6 +7,7 @@
 #include "trace/descriptor_tracks.h"
 #include "trace/flows.h"
 #include "trace/ordered_read.h"
+#include "trace/sched.h"
 #include "trace/slices.h"
 
 enum orma_import_count {
@@ -31,6 +32,7 @@ struct orma_importer {
 	struct orma_tracks tracks;
 	struct orma_slices slices;
 	struct orma_flows flows;
+	struct orma_sched sched;
 	struct orma_descriptor_tracks descriptors;
 	struct orma_track_groups async_groups;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */

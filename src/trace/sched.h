@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sched.h - who ran on each CPU, and what each thread did, from switches and wakings in the order of time.
+ */
+#ifndef ORMA_TRACE_SCHED_H
+#define ORMA_TRACE_SCHED_H
+
+#include "trace/cpus.h"
+#include "trace/processes.h"
+
+enum orma_sched_count {
+	ORMA_SCHED_SWITCHES_SKIPPED,
+	ORMA_SCHED_WAKINGS_SKIPPED,
+	ORMA_SCHED_MISMATCHED_TIDS,
+	ORMA_SCHED_BAD_STATES,
+	ORMA_SCHED_BAD_CPUS,
+	ORMA_SCHED_COUNTS,
+};
+
+/* What runs on a CPU. */
+struct orma_cpu_state {
+	int64_t row;  /* of its slice; -1 = none */
+	int64_t ts;   /* of that row */
+	int64_t ucpu; /* -1 = not known */
+	int64_t tid;
+	int64_t utid; /* -1 = nothing known */
+	int32_t prio;
+};
+
+/* What a thread does. */
+struct orma_thread_run {
+	int64_t row;         /* of its last state; -1 = none */
+	int64_t ts;          /* of that row */
+	int64_t state;       /* cell */
+	int64_t blocked_row; /* where it blocked last; -1 = not known */
+};
+
+/* {.tables = ..., .processes = ...} is empty. */
+struct orma_sched {
+	struct orma_tables *tables;
+	struct orma_processes *processes;
+	unsigned kernel_version;         /* major << 8 | minor; 0 = not known */
+	struct orma_cpu_state *cpus;     /* by ucpu */
+	struct orma_thread_run *threads; /* by utid */
+	uint32_t cpu_count, thread_count;
+	int64_t running, runnable;          /* cells */
+	int64_t last_raw_state, last_state; /* the last prev_state and its cell */
+	uint64_t counts[ORMA_SCHED_COUNTS];
+};
+
+void orma_sched_done(struct orma_sched *sched);
+
+/* All return 0 or a negative errno value. Names are cells. A switch says what stopped; `is_compact` ones do not, and it is
+ * what the switch before began. */
+struct orma_sched_switch {
+	int64_t ts;
+	uint32_t machine_idx, cpu;
+	int64_t prev_tid, prev_comm, prev_state;
+	int64_t next_tid, next_comm;
+	int32_t next_prio;
+	bool is_compact;
+};
+int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *event);
+/* `flags` of the interrupt context, or -1 = not known. The waker is what runs on the CPU; -1 = not known. */
+int orma_sched_waking(struct orma_sched *sched, int64_t ts, uint32_t machine_idx, int64_t tid,
+		      int64_t waker_utid, int32_t flags);
+int orma_sched_new_task(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t parent_utid);
+int orma_sched_blocked_reason(struct orma_sched *sched, int64_t utid, int64_t io_wait,
+			      int64_t function);
+/* Returns the thread that runs on a CPU, or -1. */
+int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu);
+
+#endif
