@@ -40,6 +40,7 @@ static int read_entry(struct orma_packet_cursor *cursor, uint64_t end)
 	if (r == 0 || orma_trace_packet_read(bytes.data, bytes.size, &cursor->packet) < 0)
 		return 0;
 	cursor->packet.address = cursor->address - bytes.size;
+	cursor->packet.header = (uint32_t)(size - bytes.size);
 	return 1;
 }
 
@@ -99,9 +100,12 @@ static int sort_packets(struct orma_packet_cursor *cursor)
 				    &cursor->place_capacity, sizeof(*cursor->places));
 		if (r < 0)
 			return r;
-		cursor->places[cursor->place_count++] = (struct orma_packet_place){
-			cursor->ns, cursor->packet.address, (uint32_t)cursor->packet.bytes.size,
-			cursor->rank};
+		cursor->places[cursor->place_count++] =
+			(struct orma_packet_place){.ns = cursor->ns,
+						   .address = cursor->packet.address,
+						   .rank = (uint16_t)cursor->rank,
+						   .size = (uint32_t)cursor->packet.bytes.size,
+						   .header = (uint16_t)cursor->packet.header};
 	}
 	if (r == 0)
 		qsort(cursor->places, cursor->place_count, sizeof(*cursor->places), compare_places);
@@ -120,6 +124,7 @@ static int next_in_list(struct orma_packet_cursor *cursor)
 	if (r <= 0 || orma_trace_packet_read(data, place->size, &cursor->packet) < 0)
 		return r < 0 ? r : -EIO;
 	cursor->packet.address = place->address;
+	cursor->packet.header = place->header;
 	cursor->ns = place->ns;
 	cursor->rank = place->rank;
 	return 1;

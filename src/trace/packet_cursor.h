@@ -11,7 +11,7 @@ struct orma_packet_place {
 	int64_t ns;
 	uint64_t address;
 	uint32_t size;
-	uint32_t rank;
+	uint16_t rank, header;
 };
 
 struct orma_packet_cursor {

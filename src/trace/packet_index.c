@@ -280,6 +280,7 @@ static int take_entry(struct orma_packet_index *index, struct orma_str bytes, ui
 		return 0;
 	}
 	ret->address = entry + entry_size - bytes.size;
+	ret->header = (uint32_t)(entry_size - bytes.size);
 	if (is_compressed(ret))
 		return 1;
 	index->packets += bytes.size > 0;

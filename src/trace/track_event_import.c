@@ -271,6 +271,12 @@ static int add_flows(struct import *import, int64_t slice)
 			    TERMINATING_FLOW_IDS_OLD, true);
 }
 
+/* Where the event can be read again. */
+static int64_t entry_of(const struct import *import)
+{
+	return (int64_t)(import->ordered->address - import->ordered->packet->header);
+}
+
 static int begin_slice(struct import *import, int64_t track, int64_t dur)
 {
 	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
@@ -282,7 +288,7 @@ static int begin_slice(struct import *import, int64_t track, int64_t dur)
 		.category = import->category,
 		.name = import->name,
 		.arg_set_id = ORMA_CELL_NULL,
-		.begin_packet = has_args ? (int64_t)import->ordered->address : ORMA_CELL_NULL,
+		.begin_packet = has_args ? entry_of(import) : ORMA_CELL_NULL,
 		.thread_ts = import->thread_ts,
 		.thread_dur =
 			is_instant && import->thread_ts != ORMA_CELL_NULL ? 0 : ORMA_CELL_NULL,
@@ -323,7 +329,7 @@ static int end_slice(struct import *import, int64_t track)
 	if (import->event.flags & ORMA_EVENT_HAS_ARGS)
 		r = orma_store_column_set(
 			orma_tables_column(tables, ORMA_TABLE_SLICE, ORMA_SLICE_END_PACKET),
-			(uint64_t)slice, (int64_t)import->ordered->address);
+			(uint64_t)slice, entry_of(import));
 	if (r == 0)
 		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_TS, ORMA_SLICE_THREAD_DUR,
 				    import->thread_ts, true);

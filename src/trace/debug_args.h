@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * debug_args.h - debug annotations as arguments: "debug.request.headers[2].name".
+ */
+#ifndef ORMA_TRACE_DEBUG_ARGS_H
+#define ORMA_TRACE_DEBUG_ARGS_H
+
+#include "base/buf.h"
+#include "trace/args.h"
+#include "trace/interning.h"
+
+#define ORMA_DEBUG_ARGS_DEPTH_MAX 64
+
+/* Where an argument is added. The keys have the names of all that it is in; {0} is the top. */
+struct orma_arg_path {
+	struct orma_buf flat_key, key; /* the flat one has no indexes of arrays */
+};
+
+void orma_arg_path_done(struct orma_arg_path *path);
+/*
+ * Adds what an untrusted DebugAnnotation says to a list, below the path. `interning` has the names of its generation.
+ * Returns the number of things that make no sense, or -ENOMEM.
+ */
+int orma_debug_args_add(struct orma_arg_list *list, const struct orma_interning *interning,
+			struct orma_arg_path *path, struct orma_str annotation);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * event_args.h - reads the arguments of a track event from the trace, when somebody asks for them.
+ */
+#ifndef ORMA_TRACE_EVENT_ARGS_H
+#define ORMA_TRACE_EVENT_ARGS_H
+
+#include "trace/debug_args.h"
+#include "trace/sequence_state.h"
+
+enum { ORMA_EVENT_ARGS_STATES = 8 };
+
+/* {.index = ...} is empty. It remembers the sequences that were asked about last, so ask in the order of rows. */
+struct orma_event_args {
+	struct orma_packet_index *index;
+	struct orma_trace_window window;
+	struct orma_sequence_state *states[ORMA_EVENT_ARGS_STATES]; /* the latest first */
+	struct orma_arg_path path;
+	uint64_t problems;
+};
+
+void orma_event_args_done(struct orma_event_args *args);
+/* Adds the arguments of the track event in the entry at an address. 0, -ENOMEM or an error of reading. */
+int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list);
+
+#endif
