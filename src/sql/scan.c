@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scan.c - a block is skipped by its header if it can be; else each filter thins out the list of chosen places.
+ */
+#include "sql/scan.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/macros.h"
+
+/* Below this many chosen rows, reading single cells is cheaper than unpacking the block. */
+enum { FEW_ROWS = 128 };
+
+struct orma_scan_buffer {
+	int64_t *cells;
+	uint64_t block_idx; /* UINT64_MAX = none */
+};
+
+int orma_sql_scan_init(struct orma_scan *scan, const struct orma_relation *relation,
+		       struct orma_interrupt *interrupt)
+{
+	*scan = (struct orma_scan){.relation = relation, .interrupt = interrupt};
+	scan->buffers = orma_base_alloc_array(relation->column_count, sizeof(*scan->buffers));
+	scan->places = orma_base_alloc_array(2 * (size_t)ORMA_BLOCK_ROWS, sizeof(*scan->places));
+	if (!scan->buffers || !scan->places) {
+		orma_sql_scan_done(scan);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < ORMA_BLOCK_ROWS; i++)
+		scan->places[i] = (uint16_t)i;
+	return 0;
+}
+
+void orma_sql_scan_done(struct orma_scan *scan)
+{
+	for (size_t i = 0; scan->buffers && i < scan->relation->column_count; i++)
+		orma_base_free(scan->buffers[i].cells);
+	orma_base_free(scan->buffers);
+	orma_base_free(scan->places);
+	*scan = (struct orma_scan){0};
+}
+
+/* Narrows the rows to those that a range of a sorted column has. */
+static void narrow(struct orma_scan *scan, size_t filter_idx)
+{
+	const struct orma_filter *filter = &scan->filters[filter_idx];
+	const struct orma_relation *relation = scan->relation;
+	size_t column = filter->column_idx;
+	if (filter->kind == ORMA_FILTER_NONE) {
+		scan->end = scan->begin;
+		return;
+	}
+	if (filter->kind != ORMA_FILTER_RANGE && filter->kind != ORMA_FILTER_SET)
+		return;
+	if (!orma_sql_relation_is_sorted(&relation->columns[column]))
+		return;
+	if (filter->low > filter->high) {
+		scan->end = scan->begin;
+		return;
+	}
+	uint64_t begin = orma_sql_relation_lower_bound(relation, column, filter->low);
+	uint64_t end = filter->high == INT64_MAX
+			       ? scan->end
+			       : orma_sql_relation_lower_bound(relation, column, filter->high + 1);
+	scan->begin = ORMA_MAX(scan->begin, begin);
+	scan->end = ORMA_MAX(ORMA_MIN(scan->end, end), scan->begin);
+	/* NULLs are first in a sorted column, far below zero. */
+	if (filter->kind == ORMA_FILTER_RANGE && filter->low > ORMA_CELL_NULL)
+		scan->implied |= UINT64_C(1) << filter_idx;
+}
+
+void orma_sql_scan_begin(struct orma_scan *scan, const struct orma_filter *filters,
+			 size_t filter_count, bool is_descending)
+{
+	ORMA_ASSERT(filter_count <= ORMA_SCAN_FILTERS_MAX);
+	scan->filters = filters;
+	scan->filter_count = filter_count;
+	scan->is_descending = is_descending;
+	scan->implied = 0;
+	scan->begin = 0;
+	scan->end = orma_sql_relation_rows(scan->relation);
+	for (size_t i = 0; i < scan->relation->column_count; i++)
+		scan->buffers[i].block_idx = UINT64_MAX;
+	for (size_t i = 0; i < filter_count; i++)
+		narrow(scan, i);
+}
+
+int orma_sql_scan_cells(struct orma_scan *scan, size_t column_idx, const int64_t **ret)
+{
+	struct orma_scan_buffer *buffer = &scan->buffers[column_idx];
+	if (buffer->block_idx != scan->block_idx) {
+		if (!buffer->cells)
+			buffer->cells = orma_base_alloc(ORMA_BLOCK_ROWS * sizeof(*buffer->cells));
+		if (!buffer->cells)
+			return -ENOMEM;
+		int r = orma_sql_relation_read(scan->relation, column_idx, scan->block_idx,
+					       buffer->cells);
+		if (r < 0)
+			return r;
+		buffer->block_idx = scan->block_idx;
+	}
+	*ret = buffer->cells;
+	return 0;
+}
+
+int orma_sql_scan_cell(struct orma_scan *scan, size_t column_idx, uint16_t place, int64_t *ret)
+{
+	const struct orma_scan_buffer *buffer = &scan->buffers[column_idx];
+	if (buffer->block_idx != scan->block_idx) {
+		const int64_t *cells;
+		if (scan->chosen_count < FEW_ROWS)
+			return orma_sql_relation_get(scan->relation, column_idx,
+						     scan->first_row + place, ret);
+		int r = orma_sql_scan_cells(scan, column_idx, &cells);
+		if (r < 0)
+			return r;
+	}
+	*ret = buffer->cells[place];
+	return 0;
+}
+
+static bool may_fit(const struct orma_scan *scan)
+{
+	for (size_t i = 0; i < scan->filter_count; i++) {
+		const struct orma_filter *filter = &scan->filters[i];
+		const struct orma_column *stored =
+			scan->relation->columns[filter->column_idx].stored;
+		int64_t min, max;
+		if (stored &&
+		    orma_store_column_range(stored, (size_t)scan->block_idx, &min, &max) &&
+		    !orma_sql_filter_may_fit(filter, min, max))
+			return false;
+	}
+	return true;
+}
+
+/* Thins out a short list of places by single cells. */
+static int filter_few(struct orma_scan *scan, const struct orma_filter *filter, uint16_t *chosen)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < scan->chosen_count; i++) {
+		int64_t cell;
+		uint16_t place = scan->chosen[i];
+		int r = orma_sql_relation_get(scan->relation, filter->column_idx,
+					      scan->first_row + place, &cell);
+		if (r == 0)
+			r = orma_sql_filter_cell(filter, cell);
+		if (r < 0)
+			return r;
+		chosen[kept] = place;
+		kept += (size_t)r;
+	}
+	return (int)kept;
+}
+
+static int filter_many(struct orma_scan *scan, const struct orma_filter *filter, bool is_whole,
+		       uint16_t *chosen)
+{
+	const int64_t *cells;
+	int r = orma_sql_scan_cells(scan, filter->column_idx, &cells);
+	if (r < 0)
+		return r;
+	return orma_sql_filter_block(filter, cells, is_whole ? NULL : scan->chosen,
+				     scan->chosen_count, chosen);
+}
+
+/* Chooses places of the current block; `is_whole` while they are its first ones. */
+static int choose(struct orma_scan *scan, bool is_whole)
+{
+	uint16_t *chosen = scan->places + ORMA_BLOCK_ROWS;
+	/* Patterns last: most of their rows can be excluded for less. */
+	for (int is_text = 0; is_text < 2; is_text++)
+		for (size_t i = 0; i < scan->filter_count && scan->chosen_count > 0; i++) {
+			const struct orma_filter *filter = &scan->filters[i];
+			if ((filter->kind == ORMA_FILTER_TEXT) != is_text ||
+			    scan->implied >> i & 1 || filter->kind == ORMA_FILTER_ALL)
+				continue;
+			int r = scan->chosen_count < FEW_ROWS
+					? filter_few(scan, filter, chosen)
+					: filter_many(scan, filter, is_whole, chosen);
+			if (r < 0)
+				return r;
+			is_whole = false;
+			scan->chosen = chosen;
+			scan->chosen_count = (size_t)r;
+		}
+	return 0;
+}
+
+int orma_sql_scan_next(struct orma_scan *scan)
+{
+	while (scan->begin < scan->end) {
+		if (orma_sql_is_interrupted(scan->interrupt))
+			return -ECANCELED;
+		uint64_t block =
+			(scan->is_descending ? scan->end - 1 : scan->begin) >> ORMA_BLOCK_SHIFT;
+		uint64_t first = block << ORMA_BLOCK_SHIFT;
+		uint64_t from = ORMA_MAX(first, scan->begin);
+		uint64_t to = ORMA_MIN(first + ORMA_BLOCK_ROWS, scan->end);
+		if (scan->is_descending)
+			scan->end = from;
+		else
+			scan->begin = to;
+		scan->block_idx = block;
+		scan->first_row = first;
+		scan->chosen = scan->places + (from - first);
+		scan->chosen_count = (size_t)(to - from);
+		if (!may_fit(scan))
+			continue;
+		int r = choose(scan, from == first);
+		if (r < 0)
+			return r;
+		if (scan->chosen_count > 0)
+			return 1;
+	}
+	return 0;
+}
