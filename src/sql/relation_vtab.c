@@ -14,12 +14,14 @@
 struct module {
 	struct orma_relation *relation; /* NULL = `find` finds it by the name of the table */
 	orma_relation_find_fn find;
+	orma_relation_drop_fn drop;
 	void *ctx;
 	struct orma_interrupt *interrupt;
 };
 
 struct table {
 	sqlite3_vtab base;
+	const struct module *module;
 	struct orma_relation *relation;
 	struct orma_interrupt *interrupt;
 };
@@ -87,6 +89,7 @@ static int table_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
 	if (!table)
 		return SQLITE_NOMEM;
 	table->relation = orma_sql_relation_ref(relation);
+	table->module = module;
 	table->interrupt = module->interrupt;
 	/* Views may use it, and reading it does nothing else. */
 	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
@@ -100,6 +103,14 @@ static int table_disconnect(sqlite3_vtab *vtab)
 	orma_sql_relation_unref(table->relation);
 	orma_base_free(table);
 	return SQLITE_OK;
+}
+
+static int table_destroy(sqlite3_vtab *vtab)
+{
+	struct table *table = (struct table *)(void *)vtab;
+	if (table->module->drop)
+		table->module->drop(table->module->ctx, table->relation->name);
+	return table_disconnect(vtab);
 }
 
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
@@ -198,7 +209,7 @@ static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 
 #define METHODS                                                                                    \
 	.xConnect = table_connect, .xBestIndex = table_best_index,                                 \
-	.xDisconnect = table_disconnect, .xDestroy = table_disconnect, .xOpen = cursor_open,       \
+	.xDisconnect = table_disconnect, .xDestroy = table_destroy, .xOpen = cursor_open,          \
 	.xClose = cursor_close, .xFilter = cursor_filter, .xNext = cursor_next,                    \
 	.xEof = cursor_eof, .xColumn = cursor_column, .xRowid = cursor_rowid
 
@@ -234,8 +245,10 @@ int orma_sql_relation_register(sqlite3 *db, struct orma_relation *relation,
 }
 
 int orma_sql_relation_register_module(sqlite3 *db, const char *module, orma_relation_find_fn find,
-				      void *ctx, struct orma_interrupt *interrupt)
+				      orma_relation_drop_fn drop, void *ctx,
+				      struct orma_interrupt *interrupt)
 {
-	return add_module(db, module, &with_create,
-			  &(struct module){.find = find, .ctx = ctx, .interrupt = interrupt});
+	return add_module(
+		db, module, &with_create,
+		&(struct module){.find = find, .drop = drop, .ctx = ctx, .interrupt = interrupt});
 }

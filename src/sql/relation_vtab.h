@@ -17,9 +17,14 @@
 int orma_sql_relation_register(sqlite3 *db, struct orma_relation *relation,
 			       struct orma_interrupt *interrupt);
 
-/* The module behind the tables that `create virtual table NAME using MODULE` makes of relations. */
+/*
+ * The module behind the tables that `create virtual table NAME using MODULE` makes of relations. `find` returns the
+ * relation of a name; `drop` learns that the table is dropped.
+ */
 typedef struct orma_relation *(*orma_relation_find_fn)(void *ctx, const char *name);
+typedef void (*orma_relation_drop_fn)(void *ctx, const char *name);
 int orma_sql_relation_register_module(sqlite3 *db, const char *module, orma_relation_find_fn find,
-				      void *ctx, struct orma_interrupt *interrupt);
+				      orma_relation_drop_fn drop, void *ctx,
+				      struct orma_interrupt *interrupt);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * macro.h - PerfettoSQL's macros: `name!(a, b)` becomes the macro's text with `$x` replaced.
+ */
+#ifndef ORMA_SQL_MACRO_H
+#define ORMA_SQL_MACRO_H
+
+#include <orma/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/str.h"
+
+/* {0} is empty. */
+struct orma_macro_set {
+	struct orma_map by_name;
+};
+
+void orma_sql_macros_done(struct orma_macro_set *set);
+/* Copies all. `parameters` are the names without `$`. 0, -ENOMEM, or -EEXIST when it exists and is not to be replaced. */
+int orma_sql_macros_add(struct orma_macro_set *set, struct orma_str name,
+			const struct orma_str *parameters, size_t parameter_count,
+			struct orma_str body, bool replaces);
+/*
+ * Appends the text to `ret` with all macros expanded, and tells whether there were any. 0, -ENOMEM, or -EINVAL: an unknown
+ * macro, the wrong number of arguments, an expansion that does not end.
+ */
+int orma_sql_macros_expand(const struct orma_macro_set *set, struct orma_str sql,
+			   struct orma_buf *ret, bool *rethas_macros, struct orma_error *reterr);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * regex_functions.c - functions of regular expressions. An expression is compiled once for all rows of a query.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error_message.h"
+#include "base/macros.h"
+#include "sql/functions.h"
+#include "sql/query_regex.h"
+#include "sql/sqlite_error.h"
+
+static void free_regex(void *regex)
+{
+	orma_sql_regex_free(regex);
+}
+
+/* Returns the compiled expression, which SQLite keeps while the argument is a constant; NULL when it is NULL or wrong. */
+static struct orma_regex *compile(sqlite3_context *context, sqlite3_value **argv, int arg,
+				  bool ignores_case)
+{
+	struct orma_error error = {0};
+	struct orma_regex *regex = sqlite3_get_auxdata(context, arg);
+	if (regex)
+		return regex;
+	struct orma_str text = orma_sql_text_of(argv[arg]);
+	if (!text.data)
+		return NULL;
+	int r = orma_sql_regex_new(text, ignores_case, &regex, &error);
+	if (r < 0) {
+		orma_sql_result_refuse(context, r, &error);
+		return NULL;
+	}
+	sqlite3_set_auxdata(context, arg, regex, free_regex);
+	/* Without memory, SQLite has freed it. */
+	regex = sqlite3_get_auxdata(context, arg);
+	if (!regex)
+		sqlite3_result_error_nomem(context);
+	return regex;
+}
+
+/* 1, 0, or a negative errno value when an error was told to SQLite. */
+static int search(sqlite3_context *context, const struct orma_regex *regex, struct orma_str text,
+		  size_t offset, struct orma_regex_span *spans, size_t span_count)
+{
+	struct orma_error error = {0};
+	int r = orma_sql_regex_search(regex, text, offset, spans, span_count);
+	if (r == -EOVERFLOW)
+		orma_base_error_set(&error, r, "regexp: matching takes too many steps");
+	if (r < 0)
+		orma_sql_result_refuse(context, r, &error);
+	return r;
+}
+
+/* The argument with the text may be NULL, which makes the result NULL. */
+static struct orma_str subject_of(sqlite3_context *context, sqlite3_value *value)
+{
+	struct orma_str text = orma_sql_text_of(value);
+	if (!text.data && sqlite3_value_type(value) != SQLITE_NULL)
+		sqlite3_result_error_nomem(context);
+	return text;
+}
+
+static void regexp(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	bool ignores_case = false;
+	if (argc > 2) {
+		struct orma_str flags = orma_sql_text_of(argv[2]);
+		for (size_t i = 0; i < flags.size; i++) {
+			if (flags.data[i] != 'i' && flags.data[i] != 'c') {
+				sqlite3_result_error(context, "regexp: flags are `i` and `c`", -1);
+				return;
+			}
+			ignores_case = flags.data[i] == 'i';
+		}
+	}
+	struct orma_regex *regex = compile(context, argv, 0, ignores_case);
+	struct orma_str text = regex ? subject_of(context, argv[1]) : (struct orma_str){NULL, 0};
+	int r = text.data ? search(context, regex, text, 0, NULL, 0) : -ENODATA;
+	if (r >= 0)
+		sqlite3_result_int(context, r);
+}
+
+/* The only group, or the whole match. */
+static void regexp_extract(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct orma_regex *regex = compile(context, argv, 1, false);
+	struct orma_str text = regex ? subject_of(context, argv[0]) : (struct orma_str){NULL, 0};
+	struct orma_regex_span spans[2];
+	(void)argc;
+	if (text.data && orma_sql_regex_groups(regex) > 1) {
+		sqlite3_result_error(context,
+				     "regexp_extract: the expression has more than one group", -1);
+	} else if (text.data && search(context, regex, text, 0, spans, 2) > 0) {
+		const struct orma_regex_span *span =
+			&spans[orma_sql_regex_groups(regex) == 1 ? 1 : 0];
+		if (span->begin != SIZE_MAX)
+			sqlite3_result_text64(context, text.data + span->begin,
+					      span->end - span->begin, SQLITE_TRANSIENT,
+					      SQLITE_UTF8);
+	}
+}
+
+static int replace_all(sqlite3_context *context, const struct orma_regex *regex,
+		       struct orma_str text, struct orma_str replacement, struct orma_buf *out)
+{
+	size_t copied = 0;
+	int r = 0;
+	for (size_t offset = 0; r == 0 && offset <= text.size;) {
+		struct orma_regex_span span;
+		r = search(context, regex, text, offset, &span, 1);
+		if (r <= 0)
+			break;
+		r = orma_base_buf_append(out, text.data + copied, span.begin - copied);
+		if (r == 0)
+			r = orma_base_buf_append(out, replacement.data, replacement.size);
+		copied = span.end;
+		/* An empty match moves on by a character. */
+		offset = span.end + (span.end == span.begin);
+		while (offset > span.end && offset < text.size &&
+		       ((unsigned char)text.data[offset] & 0xc0) == 0x80)
+			offset++;
+	}
+	return r < 0 ? r : orma_base_buf_append(out, text.data + copied, text.size - copied);
+}
+
+static void regexp_replace(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf out = {0};
+	struct orma_regex *regex = compile(context, argv, 1, false);
+	struct orma_str text = regex ? subject_of(context, argv[0]) : (struct orma_str){NULL, 0};
+	struct orma_str replacement = orma_sql_text_of(argv[2]);
+	(void)argc;
+	if (text.data && replacement.data) {
+		int r = replace_all(context, regex, text, replacement, &out);
+		if (r == -ENOMEM)
+			sqlite3_result_error_nomem(context);
+		else if (r == 0)
+			sqlite3_result_text64(context, out.data ? (const char *)out.data : "",
+					      out.size, SQLITE_TRANSIENT, SQLITE_UTF8);
+	}
+}
+
+const struct orma_sql_function_spec orma_sql_regex_functions[] = {
+	{"regexp", 2, regexp},
+	{"regexp", 3, regexp},
+	{"regexp_extract", 2, regexp_extract},
+	{"regexp_replace_simple", 3, regexp_replace},
+};
+const size_t orma_sql_regex_function_count = ORMA_ARRAY_SIZE(orma_sql_regex_functions);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sql_engine.h - a database of relations that answers PerfettoSQL.
+ *
+ * An engine belongs to one thread at a time; orma_sql_interrupt() may be called by any, and by a signal handler.
+ * Queries cannot write or open files, but SQLite may keep what does not fit its cache in a temporary file of its own.
+ */
+#ifndef ORMA_SQL_SQL_ENGINE_H
+#define ORMA_SQL_SQL_ENGINE_H
+
+#include <orma/error.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "sql/relation.h"
+
+struct orma_sql;
+
+struct orma_sql_options {
+	/* The strings of the trace; tables that queries make add theirs. Outlives the engine. */
+	struct orma_string_pool *pool;
+	/* Beyond this much memory each table of a query goes to a file in the folder; see store/extents.h. */
+	size_t table_limit_bytes;
+	const char *spill_folder;
+	void *ctx; /* for the functions, which may be NULL */
+	/* Returns the text of a module, like `slices.with_context`; .data = NULL when there is none. */
+	struct orma_str (*module_text)(void *ctx, const char *name);
+	/* Returns the name of the n-th module, NULL behind the last, for `include perfetto module a.*`. */
+	const char *(*module_name)(void *ctx, size_t idx);
+	/*
+	 * Called with a name that a query uses and that is unknown. Returns 1 when it has made the table, view or function, 0
+	 * when it knows none, or a negative errno value.
+	 */
+	int (*define)(void *ctx, struct orma_sql *sql, const char *name, struct orma_error *reterr);
+	bool (*should_stop)(void *ctx); /* asked now and then during a query */
+	bool allows_files;              /* `attach` and `vacuum into` */
+};
+
+/* 0, -ENOMEM, or -EINVAL when SQLite cannot be used, told in reterr. */
+int orma_sql_new(const struct orma_sql_options *options, struct orma_sql **ret,
+		 struct orma_error *reterr);
+void orma_sql_free(struct orma_sql *sql);
+/* For functions and tables that are made with SQLite's own interface. */
+sqlite3 *orma_sql_db(struct orma_sql *sql);
+struct orma_string_pool *orma_sql_pool(struct orma_sql *sql);
+
+/* Adds a table with the relation's name; takes a reference to it. Replaces an older one. 0 or -ENOMEM. */
+int orma_sql_add_relation(struct orma_sql *sql, struct orma_relation *relation);
+/* NULL = there is none of this name. Borrowed while it is not dropped or replaced. */
+struct orma_relation *orma_sql_find_relation(const struct orma_sql *sql, const char *name);
+
+/*
+ * Prepares one statement of SQLite, with macros already expanded; makes what `define` knows. 0, -ENOMEM, -ECANCELED, or
+ * -EINVAL with a message.
+ */
+int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **ret,
+		     struct orma_error *reterr);
+/* Runs a whole script whose rows do not matter, such as the text of a module. Errors as of a script. */
+int orma_sql_execute(struct orma_sql *sql, struct orma_str text, struct orma_error *reterr);
+/* Stops the query that runs, if there is one. */
+void orma_sql_interrupt(struct orma_sql *sql);
+
+#endif

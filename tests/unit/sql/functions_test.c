@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * functions_test.c - functions that need no trace.
+ */
+#include "sql/functions.h"
+
+#include "base/macros.h"
+#include "engine_fixture.h"
+
+struct example {
+	const char *sql, *rows;
+};
+
+static void check(const struct example *examples, size_t count)
+{
+	engine_open(&(struct orma_sql_options){.ctx = NULL});
+	for (size_t i = 0; i < count; i++) {
+		char sql[500];
+		snprintf(sql, sizeof(sql), "select %s", examples[i].sql);
+		const char *actual = engine_run(sql);
+		if (strcmp(actual, examples[i].rows) != 0)
+			orma_test_fail(__FILE__, __LINE__, "%s\n-- is\n%s\n-- expected\n%s", sql,
+				       actual, examples[i].rows);
+	}
+	engine_close();
+}
+
+ORMA_TEST(functions_of_texts)
+{
+	static const struct example examples[] = {
+		{"str_split('a:b::c', ':', 0), str_split('a:b::c', ':', 2), str_split('a:b::c', "
+		 "':', 3)",
+		 "a,,c;"},
+		{"str_split('a:b', ':', 2), str_split('', 'x', 0), str_split(null, 'x', 0)",
+		 "NULL,,NULL;"},
+		{"str_split('a--b--c', '--', 1)", "b;"},
+		{"reverse('abc'), reverse(''), reverse(null), reverse('a\xc3\xa4')",
+		 "cba,,NULL,\xc3\xa4"
+		 "a;"},
+		{"base64_encode(cast('any carnal pleas' as blob)), base64_encode(x''), "
+		 "base64_encode(x'ff')",
+		 "YW55IGNhcm5hbCBwbGVhcw==,,/w==;"},
+		{"cast(base64_decode('YW55IGNhcm5hbCBwbGVhcw==') as text), "
+		 "hex(base64_decode('/w==')), "
+		 "hex(base64_decode('/wAB')), base64_decode('a*')",
+		 "any carnal pleas,FF,FF0001,NULL;"},
+		{"unhex('0xff'), unhex('FFFFFFFFFFFFFFFF'), unhex('10'), unhex(null)",
+		 "255,-1,16,NULL;"},
+		{"hash('a'), hash(1), hash('a', 1) = hash(1, 'a'), hash()",
+		 "-5808556873153909620,-8517097267634966620,0,-3750763034362895579;"},
+		{"demangle('_ZN3foo3barEi'), demangle('main'), demangle(null), demangle('_Z')",
+		 "foo::bar(int),NULL,NULL,NULL;"},
+		{"__intrinsic_strip_hex('0x1234 f (0xabcd) v20 a1 abc', 2), "
+		 "__intrinsic_strip_hex('1=22@333', 3)",
+		 "0x<num> f (0x<num>) v<num> <num> abc,1=22@<num>;"},
+		{"'abc' glob 'a[a-c]?', 'abc' glob 'A*', 'a' glob null, glob('*', '')",
+		 "1,0,NULL,1;"},
+	};
+	check(examples, ORMA_ARRAY_SIZE(examples));
+}
+
+ORMA_TEST(functions_of_regular_expressions)
+{
+	static const struct example examples[] = {
+		{"'slice 12' regexp '\\d+$', 'slice' regexp '\\d', null regexp 'a', 'a' regexp "
+		 "null",
+		 "1,0,NULL,NULL;"},
+		{"regexp('ABC', 'abc'), regexp('ABC', 'abc', 'i'), regexp('ABC', 'abc', 'c'), "
+		 "'(?i)' || 'x'",
+		 "0,1,0,(?i)x;"},
+		{"'ABC' regexp '(?i)b', 'n\xc3\xa4me' regexp '^n.me$'", "1,1;"},
+		{"regexp_extract('slice 12', '[0-9]+'), regexp_extract('slice 12', '(\\w+) '), "
+		 "regexp_extract('x', 'y'), regexp_extract(null, 'y')",
+		 "12,slice,NULL,NULL;"},
+		{"regexp_replace_simple('a1b22c', '[0-9]+', '#'), regexp_replace_simple('abc', "
+		 "'x*', '-'), "
+		 "regexp_replace_simple('', 'a', 'b')",
+		 "a#b#c,-a-b-c-,;"},
+		{"count(*) from (select 'a' as p union all select 'b') x where 'b' regexp x.p",
+		 "1;"},
+	};
+	check(examples, ORMA_ARRAY_SIZE(examples));
+}
+
+ORMA_TEST(functions_of_numbers_and_times)
+{
+	static const struct example examples[] = {
+		{"round(ln(10), 6), ln(0), ln(-1), ln(null), ln('x'), exp(0), sqrt(9)",
+		 "2.302585,NULL,NULL,NULL,NULL,1.0,3.0;"},
+		{"to_timecode(3723004005006), to_timecode(null)", "01:02:03 004 005 006,NULL;"},
+		{"value_at_max_ts(ts, v) from (select 1 as ts, 5 as v union all select 3, 6 union "
+		 "all select 3, 7 "
+		 "union all select 2, 9)",
+		 "7;"},
+		{"value_at_max_ts(ts, v) from (select 1 as ts, 0.5 as v)", "0.5;"},
+		{"value_at_max_ts(1, 1) where 0", "NULL;"},
+		{"last_non_null(v) over (order by ts) from (select 1 as ts, null as v union all "
+		 "select 2, 'a' "
+		 "union all select 3, null union all select 4, 'b')",
+		 "NULL;a;a;b;"},
+		{"last_non_null(v) over (order by ts rows between 1 preceding and current row) "
+		 "from "
+		 "(select 1 as ts, 'x' as v union all select 2, null union all select 3, null)",
+		 "x;x;NULL;"},
+	};
+	check(examples, ORMA_ARRAY_SIZE(examples));
+}
+
+ORMA_TEST(wrong_arguments_are_refused)
+{
+	static const char *const faults[] = {
+		"str_split('a', '', 0)",
+		"str_split('a', 'b', -1)",
+		"str_split(1, 'b', 0)",
+		"reverse(5)",
+		"base64_encode('text')",
+		"base64_decode(5)",
+		"unhex('g')",
+		"unhex('')",
+		"unhex('11112222333344445')",
+		"hash(null)",
+		"hash(1.5)",
+		"regexp_extract('a', '(a)(b)')",
+		"'a' regexp '('",
+		"regexp('a', 'b', 'z')",
+		"demangle(1)",
+		"value_at_max_ts('a', 1)",
+		"value_at_max_ts(1, 'a')",
+		"regexp_extract('a', '[')",
+		"regexp_replace_simple('a', '[', '')",
+		"create_function('f', 'INT', 'select 1')",
+		"create_function('f()', 'WHAT', 'select 1')",
+		"experimental_memoize('nothing')",
+		"__intrinsic_strip_hex('a', 0)",
+	};
+	engine_open(&(struct orma_sql_options){.ctx = NULL});
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(faults); i++) {
+		char sql[200];
+		snprintf(sql, sizeof(sql), "select %s", faults[i]);
+		engine_check_error(sql, "");
+	}
+	engine_close();
+}
+
+ORMA_TEST(an_expression_that_takes_for_ever_is_given_up)
+{
+	engine_open(&(struct orma_sql_options){.ctx = NULL});
+	engine_check_error(
+		"select 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' regexp '^(a+)+$'", "steps");
+	engine_close();
+}
