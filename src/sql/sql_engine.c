@@ -20,6 +20,7 @@
 #include "sql/perfetto_function.h"
 #include "sql/relation_vtab.h"
 #include "sql/script.h"
+#include "sql/span_join.h"
 #include "sql/sql_token.h"
 #include "sql/sqlite_error.h"
 
@@ -59,6 +60,10 @@ static int set_up(struct orma_sql *sql)
 	sqlite3_progress_handler(db, STEPS_BETWEEN_QUESTIONS, ask_whether_to_stop, &sql->interrupt);
 	sqlite3_set_authorizer(db, orma_sql_authorize, &sql->options.allows_files);
 	int r = orma_sql_add_functions(sql);
+	if (r == 0)
+		r = orma_sql_add_span_joins(sql);
+	if (r == 0)
+		r = orma_sql_add_window(sql);
 	if (r < 0)
 		return r;
 	return orma_sql_relation_register_module(db, ORMA_SQL_TABLE_MODULE, find_for_module,
