@@ -19,6 +19,12 @@ struct orma_str orma_sql_text_of(sqlite3_value *value)
 	return (struct orma_str){data, data ? (size_t)sqlite3_value_bytes(value) : 0};
 }
 
+void orma_sql_result_void(sqlite3_context *context)
+{
+	static char nothing;
+	sqlite3_result_pointer(context, &nothing, ORMA_SQL_VOID, NULL);
+}
+
 static bool is_number(sqlite3_value *value)
 {
 	int type = sqlite3_value_numeric_type(value);
@@ -88,6 +94,8 @@ static void create_function(sqlite3_context *context, int argc, sqlite3_value **
 		r = orma_sql_create_function(sql, &statement, &error);
 	if (r < 0)
 		orma_sql_result_refuse(context, r, &error);
+	else
+		orma_sql_result_void(context);
 }
 
 static void memoize(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -99,6 +107,8 @@ static void memoize(sqlite3_context *context, int argc, sqlite3_value **argv)
 					  &error);
 	if (r < 0)
 		orma_sql_result_refuse(context, r, &error);
+	else
+		orma_sql_result_void(context);
 }
 
 struct last_value {

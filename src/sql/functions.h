@@ -26,6 +26,10 @@ extern const size_t orma_sql_text_function_count;
 extern const struct orma_sql_function_spec orma_sql_regex_functions[];
 extern const size_t orma_sql_regex_function_count;
 
+/* The type of the pointer that a function returns which is called for its effect: its row is not shown. */
+#define ORMA_SQL_VOID "VOID"
+void orma_sql_result_void(sqlite3_context *context);
+
 /* The text of an argument, as its bytes; .data = NULL for NULL, and when there is no memory. */
 struct orma_str orma_sql_text_of(sqlite3_value *value);
 

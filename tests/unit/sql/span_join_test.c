@@ -121,7 +121,8 @@ ORMA_TEST(points_and_open_spans_are_joined)
 			"create virtual table n2 using span_join(s, none); select count(*) from n2;"
 			"create virtual table n3 using span_outer_join(none, s); select ts, dur, "
 			"s, z from n3"),
-		"10,5,s1,NULL;20,-1,s3,NULL;0;10,5,s1,NULL;20,-1,s3,NULL;");
+		"10,5,s1,NULL;15,0,s2,NULL;20,-1,s3,NULL;0;10,5,s1,NULL;15,0,s2,NULL;20,-1,s3,"
+		"NULL;");
 	CHECK_STR(engine_run("create perfetto table p as select 0 as ts, 100 as dur, 1 as c, 'p1' "
 			     "as p union all "
 			     "select 0, 10, null, 'px' union all select 5, 20, 2, 'p2';"
