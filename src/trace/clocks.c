@@ -373,18 +373,10 @@ static int64_t cross(const struct orma_clocks *clocks, const struct clock_edge *
 	return add_wrapping(ns, shift);
 }
 
-enum orma_clock_failure orma_trace_clocks_convert(const struct orma_clocks *clocks, uint64_t from,
-						  int64_t ns, uint64_t to, uint32_t snapshots,
-						  struct orma_clock_cache *cache, int64_t *ret)
+enum orma_clock_failure orma_trace_clocks_search(const struct orma_clocks *clocks, uint64_t from,
+						 int64_t ns, uint64_t to, uint32_t snapshots,
+						 struct orma_clock_cache *cache, int64_t *ret)
 {
-	*ret = ns;
-	if (from == to)
-		return ORMA_CLOCK_CONVERTED;
-	if (cache->is_valid && cache->from == from && cache->to == to &&
-	    cache->snapshots == snapshots && ns >= cache->min_ns && ns < cache->max_ns) {
-		*ret = add_wrapping(ns, cache->shift_ns);
-		return ORMA_CLOCK_CONVERTED;
-	}
 	const struct orma_clock_domain *source = orma_base_map_get(&clocks->domains, from);
 	const struct orma_clock_domain *target = orma_base_map_get(&clocks->domains, to);
 	if (!source || !target)

@@ -80,8 +80,25 @@ enum orma_clock_failure {
  * Converts nanoseconds of one clock into those of another, with the first `snapshots` snapshots of the trace. The path
  * with the fewest snapshots is taken, and of those the one through the clocks with the smallest keys.
  */
-enum orma_clock_failure orma_trace_clocks_convert(const struct orma_clocks *clocks, uint64_t from,
-						  int64_t ns, uint64_t to, uint32_t snapshots,
-						  struct orma_clock_cache *cache, int64_t *ret);
+enum orma_clock_failure orma_trace_clocks_search(const struct orma_clocks *clocks, uint64_t from,
+						 int64_t ns, uint64_t to, uint32_t snapshots,
+						 struct orma_clock_cache *cache, int64_t *ret);
+
+/* The same, with a conversion that was done before if it holds. */
+static inline enum orma_clock_failure
+orma_trace_clocks_convert(const struct orma_clocks *clocks, uint64_t from, int64_t ns, uint64_t to,
+			  uint32_t snapshots, struct orma_clock_cache *cache, int64_t *ret)
+{
+	if (from == to) {
+		*ret = ns;
+		return ORMA_CLOCK_CONVERTED;
+	}
+	if (cache->is_valid && cache->from == from && cache->to == to &&
+	    cache->snapshots == snapshots && ns >= cache->min_ns && ns < cache->max_ns) {
+		*ret = (int64_t)((uint64_t)ns + (uint64_t)cache->shift_ns);
+		return ORMA_CLOCK_CONVERTED;
+	}
+	return orma_trace_clocks_search(clocks, from, ns, to, snapshots, cache, ret);
+}
 
 #endif

@@ -82,6 +82,8 @@ static bool is_before(const struct heap_entry *a, const struct heap_entry *b)
 
 static void sink(struct merge *merge, uint32_t idx)
 {
+	if (merge->heap_count == 0)
+		return;
 	struct heap_entry entry = merge->heap[idx];
 	for (;;) {
 		uint32_t child = idx * 2 + 1;
@@ -242,6 +244,16 @@ static int deliver(struct merge *merge, const struct heap_entry *entry)
 	return r < 0 ? r : merge->fn(merge->ctx, &event);
 }
 
+/* True when the heap's first entry is before all others. */
+static bool is_first(const struct merge *merge)
+{
+	for (uint32_t child = 1; child < ORMA_MIN(merge->heap_count, 3u); child++)
+		if (merge->heap[child].ns <= merge->heap[0].ns &&
+		    is_before(&merge->heap[child], &merge->heap[0]))
+			return false;
+	return true;
+}
+
 static int run(struct merge *merge)
 {
 	while (merge->heap_count > 0) {
@@ -252,7 +264,8 @@ static int run(struct merge *merge)
 			return r;
 		if (r == 0)
 			merge->heap[0] = merge->heap[--merge->heap_count];
-		if (merge->heap_count > 0)
+		/* Most events are followed by another one of their source. */
+		if (r == 0 || !is_first(merge))
 			sink(merge, 0);
 	}
 	return 0;

@@ -75,7 +75,13 @@ static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str
 int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret)
 {
 	const uint8_t *at = data, *end = at + size;
-	*ret = (struct orma_packet){.bytes = {data, size}};
+	/* Member by member: a compiler clears a structure of this size slowly, and this runs for each packet twice. */
+	ret->bytes = (struct orma_str){data, size};
+	ret->content = ret->interned = ret->defaults = (struct orma_str){NULL, 0};
+	ret->timestamp = 0;
+	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped = 0;
+	ret->pid = 0;
+	ret->flags = 0;
 	while (at < end) {
 		uint64_t tag, value;
 		at = orma_proto_get_varint(at, end, &tag);

@@ -123,27 +123,22 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_input 
 	return 0;
 }
 
-int orma_trace_window_read(struct orma_trace_window *window, const struct orma_trace_input *input,
-			   uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
+int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_input *input,
+			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
 {
-	if (address < window->address || address - window->address > window->size ||
-	    size > window->size - (size_t)(address - window->address)) {
-		size_t wanted = ORMA_MAX(size, ahead);
-		if (wanted > window->capacity) {
-			uint8_t *data = orma_base_alloc(wanted);
-			if (!data)
-				return -ENOMEM;
-			orma_base_free(window->data);
-			window->data = data;
-			window->capacity = wanted;
-			window->size = 0;
-		}
-		int r = fill(window, input, address, wanted);
-		if (r < 0)
-			return r;
-		if (window->size < size)
-			return 0;
+	size_t wanted = ORMA_MAX(size, ahead);
+	if (wanted > window->capacity) {
+		uint8_t *data = orma_base_alloc(wanted);
+		if (!data)
+			return -ENOMEM;
+		orma_base_free(window->data);
+		window->data = data;
+		window->capacity = wanted;
+		window->size = 0;
 	}
-	*ret = window->data + (address - window->address);
-	return 1;
+	int r = fill(window, input, address, wanted);
+	if (r < 0)
+		return r;
+	*ret = window->data;
+	return window->size >= size;
 }

@@ -45,7 +45,17 @@ void orma_trace_window_done(struct orma_trace_window *window);
  * Finds `size` bytes at an address, reading on from there by as much as `ahead` bytes. They stay where they are until
  * the window is used again. 1, 0 (the input ends before), -ENOMEM, or an error of reading a file.
  */
-int orma_trace_window_read(struct orma_trace_window *window, const struct orma_trace_input *input,
-			   uint64_t address, size_t size, size_t ahead, const uint8_t **ret);
+int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_input *input,
+			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret);
+static inline int orma_trace_window_read(struct orma_trace_window *window,
+					 const struct orma_trace_input *input, uint64_t address,
+					 size_t size, size_t ahead, const uint8_t **ret)
+{
+	uint64_t at = address - window->address;
+	if (address < window->address || at > window->size || size > window->size - at)
+		return orma_trace_window_refill(window, input, address, size, ahead, ret);
+	*ret = window->data + at;
+	return 1;
+}
 
 #endif

@@ -21,8 +21,8 @@ struct import {
 	struct orma_importer *importer;
 	const struct orma_ordered_event *ordered;
 	struct orma_track_event event;
-	struct orma_legacy_event legacy;
-	int64_t category, name; /* cells */
+	const struct orma_legacy_event *legacy; /* NULL when there is none */
+	int64_t category, name;                 /* cells */
 	uint64_t track_uuid;
 	struct orma_track_owner owner;
 	int64_t thread_ts, thread_instructions; /* ORMA_CELL_NULL = not given */
@@ -97,7 +97,9 @@ static int64_t find_category(struct import *import)
 
 static int64_t find_name(struct import *import)
 {
-	uint64_t iid = import->event.name_iid ? import->event.name_iid : import->legacy.name_iid;
+	uint64_t iid = import->event.name_iid;
+	if (iid == 0 && import->legacy)
+		iid = import->legacy->name_iid;
 	if (iid)
 		return interned_cell(import, ORMA_PB_INTERNED_DATA_EVENT_NAMES, iid);
 	if (import->event.flags & ORMA_EVENT_HAS_NAME)
@@ -365,17 +367,21 @@ static int add_typed(struct import *import)
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event)
 {
-	struct import import = {.importer = importer,
-				.ordered = event,
-				.thread_ts = ORMA_CELL_NULL,
-				.thread_instructions = ORMA_CELL_NULL};
+	struct orma_legacy_event legacy;
+	struct import import;
 	int r = orma_track_event_read(event->packet->content, &import.event);
 	if (r < 0) {
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
 		return 0;
 	}
-	if (import.event.legacy.data)
-		orma_legacy_event_read(import.event.legacy, &import.legacy);
+	import.importer = importer;
+	import.ordered = event;
+	import.thread_ts = import.thread_instructions = ORMA_CELL_NULL;
+	import.legacy = NULL;
+	if (import.event.legacy.data) {
+		orma_legacy_event_read(import.event.legacy, &legacy);
+		import.legacy = &legacy;
+	}
 	if (!event->state->is_loaded)
 		r = orma_sequence_state_load(event->state);
 	if (r < 0)

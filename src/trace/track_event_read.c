@@ -137,7 +137,11 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	int r;
-	*ret = (struct orma_track_event){.bytes = bytes};
+	ret->bytes = bytes;
+	ret->name = ret->legacy = (struct orma_str){NULL, 0};
+	ret->name_iid = ret->category_iid = ret->track_uuid = 0;
+	ret->type = ret->categories = 0;
+	ret->flags = 0;
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
 	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		if (field.type == ORMA_PROTO_VARINT)

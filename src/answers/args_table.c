@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * args_table.c - the table of arguments: the sets that are stored, and those that are read from the trace.
+ *
+ * A query that knows the set, which a join with a slice does, reads one packet. One that does not, visits the stored sets, and then
+ * each slice that has arguments, in the order of the slices. Rows have numbers only as long as the cursor lives.
+ */
+#include <errno.h>
+
+#include "answers/trace_database.h"
+#include "base/alloc.h"
+
+enum {
+	COLUMN_ID,
+	COLUMN_SET,
+	COLUMN_FLAT_KEY,
+	COLUMN_KEY,
+	COLUMN_INT,
+	COLUMN_STRING,
+	COLUMN_REAL,
+	COLUMN_TYPE
+};
+
+struct args_vtab {
+	sqlite3_vtab base;
+	struct orma_trace_database *database;
+};
+
+struct args_cursor {
+	sqlite3_vtab_cursor base;
+	struct orma_arg_list list; /* a copy of the set that is visited */
+	int64_t set;
+	uint32_t idx;
+	uint64_t next_row;   /* of the stored rows, then of the slices */
+	bool is_one, is_end; /* visits one set only */
+	bool is_in_slices;
+	sqlite3_int64 rowid;
+};
+
+static int connect_args(sqlite3 *db, void *aux, int argc, const char *const *argv,
+			sqlite3_vtab **ret, char **reterr)
+{
+	struct args_vtab *vtab = sqlite3_malloc(sizeof(*vtab));
+	(void)argc;
+	(void)argv;
+	(void)reterr;
+	if (!vtab)
+		return SQLITE_NOMEM;
+	*vtab = (struct args_vtab){.database = aux};
+	*ret = &vtab->base;
+	return sqlite3_declare_vtab(
+		db,
+		"create table x(id int, arg_set_id int, flat_key text, key text, int_value int, "
+		"string_value text, real_value real, value_type text)");
+}
+
+static int disconnect_args(sqlite3_vtab *vtab)
+{
+	sqlite3_free(vtab);
+	return SQLITE_OK;
+}
+
+static int plan_args(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+	(void)vtab;
+	info->estimatedCost = 1e9;
+	info->estimatedRows = 10000000;
+	for (int i = 0; i < info->nConstraint; i++) {
+		const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+		if (!constraint->usable || constraint->iColumn != COLUMN_SET ||
+		    constraint->op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		info->aConstraintUsage[i].argvIndex = 1;
+		info->aConstraintUsage[i].omit = 1;
+		info->idxNum = 1;
+		info->estimatedCost = 20;
+		info->estimatedRows = 4;
+		break;
+	}
+	return SQLITE_OK;
+}
+
+static int open_args(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
+{
+	struct args_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*cursor = (struct args_cursor){
+		.list = {.tables = &((struct args_vtab *)vtab)->database->tables}};
+	*ret = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_args(sqlite3_vtab_cursor *base)
+{
+	struct args_cursor *cursor = (struct args_cursor *)base;
+	orma_arg_list_done(&cursor->list);
+	sqlite3_free(cursor);
+	return SQLITE_OK;
+}
+
+static struct orma_trace_database *database_of(const struct args_cursor *cursor)
+{
+	return ((struct args_vtab *)cursor->base.pVtab)->database;
+}
+
+/* Copies a set, because the database keeps only the last one. */
+static int load_set(struct args_cursor *cursor, int64_t set)
+{
+	const struct orma_arg_list *list;
+	int r = orma_trace_database_args(database_of(cursor), set, &list);
+	if (r < 0)
+		return r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR;
+	struct orma_arg *args =
+		orma_base_realloc_array(cursor->list.args, list->count + 1, sizeof(*args));
+	if (!args)
+		return SQLITE_NOMEM;
+	memcpy(args, list->args, list->count * sizeof(*args));
+	cursor->list.args = args;
+	cursor->list.count = list->count;
+	cursor->set = set;
+	cursor->idx = 0;
+	return SQLITE_OK;
+}
+
+/* Goes to the next set that has arguments. */
+static int next_set(struct args_cursor *cursor)
+{
+	struct orma_tables *tables = &database_of(cursor)->tables;
+	struct orma_table *stored = &tables->all[ORMA_TABLE_ARGS],
+			  *slices = &tables->all[ORMA_TABLE_SLICE];
+	const struct orma_column *columns = slices->columns;
+	while (!cursor->is_in_slices) {
+		if (cursor->next_row >= orma_store_table_rows(stored)) {
+			cursor->is_in_slices = true;
+			cursor->next_row = 0;
+			break;
+		}
+		int r = load_set(cursor, (int64_t)cursor->next_row);
+		cursor->next_row += cursor->list.count;
+		return r;
+	}
+	for (; cursor->next_row < orma_store_table_rows(slices); cursor->next_row++) {
+		if (orma_store_column_get(&columns[ORMA_SLICE_BEGIN_PACKET], cursor->next_row) ==
+			    ORMA_CELL_NULL &&
+		    orma_store_column_get(&columns[ORMA_SLICE_END_PACKET], cursor->next_row) ==
+			    ORMA_CELL_NULL)
+			continue;
+		int r = load_set(cursor, ORMA_ARG_SET_OF_SLICE | (int64_t)cursor->next_row);
+		if (r != SQLITE_OK || cursor->list.count > 0) {
+			cursor->next_row++;
+			return r;
+		}
+	}
+	cursor->is_end = true;
+	return SQLITE_OK;
+}
+
+static int filter_args(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
+		       sqlite3_value **argv)
+{
+	struct args_cursor *cursor = (struct args_cursor *)base;
+	(void)text;
+	(void)argc;
+	cursor->is_one = plan == 1;
+	cursor->is_end = cursor->is_in_slices = false;
+	cursor->next_row = 0;
+	cursor->rowid = 0;
+	cursor->list.count = 0;
+	if (!cursor->is_one)
+		return next_set(cursor);
+	/* A comparison with something else than an integer is never true. */
+	cursor->is_end = sqlite3_value_type(argv[0]) != SQLITE_INTEGER;
+	int r = cursor->is_end ? SQLITE_OK : load_set(cursor, sqlite3_value_int64(argv[0]));
+	cursor->is_end = cursor->is_end || cursor->list.count == 0;
+	return r;
+}
+
+static int next_arg(sqlite3_vtab_cursor *base)
+{
+	struct args_cursor *cursor = (struct args_cursor *)base;
+	cursor->rowid++;
+	if (++cursor->idx < cursor->list.count)
+		return SQLITE_OK;
+	if (!cursor->is_one)
+		return next_set(cursor);
+	cursor->is_end = true;
+	return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+	return ((struct args_cursor *)base)->is_end;
+}
+
+static void return_string(const struct args_cursor *cursor, sqlite3_context *context, int64_t cell)
+{
+	struct orma_str text =
+		orma_store_pool_get(&database_of(cursor)->tables.strings, (uint32_t)cell);
+	sqlite3_result_text64(context, text.data, text.size, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int return_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	static const char *const types[] = {"null", "int",     "uint", "string",
+					    "real", "pointer", "bool", "json"};
+	const struct args_cursor *cursor = (const struct args_cursor *)base;
+	const struct orma_arg *arg = &cursor->list.args[cursor->idx];
+	bool is_string = arg->type == ORMA_ARG_STRING || arg->type == ORMA_ARG_JSON;
+	bool is_real = arg->type == ORMA_ARG_REAL;
+	if (column == COLUMN_ID)
+		sqlite3_result_int64(context, cursor->set & (ORMA_ARG_SET_OF_SLICE |
+							     ORMA_ARG_SET_OF_FTRACE_EVENT)
+						      ? cursor->rowid
+						      : cursor->set + cursor->idx);
+	else if (column == COLUMN_SET)
+		sqlite3_result_int64(context, cursor->set);
+	else if (column == COLUMN_FLAT_KEY)
+		return_string(cursor, context, arg->flat_key);
+	else if (column == COLUMN_KEY)
+		return_string(cursor, context, arg->key);
+	else if (column == COLUMN_TYPE)
+		sqlite3_result_text(context, types[arg->type], -1, SQLITE_STATIC);
+	else if (column == COLUMN_STRING && is_string)
+		return_string(cursor, context, arg->value);
+	else if (column == COLUMN_REAL && is_real)
+		sqlite3_result_double(context, orma_store_double_of_cell(arg->value));
+	else if (column == COLUMN_INT && !is_string && !is_real && arg->type != ORMA_ARG_NULL)
+		sqlite3_result_int64(context, arg->value);
+	return SQLITE_OK;
+}
+
+static int return_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	*ret = ((struct args_cursor *)base)->rowid;
+	return SQLITE_OK;
+}
+
+static const sqlite3_module args_module = {
+	.xConnect = connect_args,
+	.xBestIndex = plan_args,
+	.xDisconnect = disconnect_args,
+	.xOpen = open_args,
+	.xClose = close_args,
+	.xFilter = filter_args,
+	.xNext = next_arg,
+	.xEof = is_at_end,
+	.xColumn = return_column,
+	.xRowid = return_rowid,
+};
+
+int orma_args_table_add(struct orma_trace_database *database)
+{
+	/* A module without xCreate is a table of its own name. */
+	int r = sqlite3_create_module(orma_sql_db(database->sql), "__intrinsic_args", &args_module,
+				      database);
+	return r == SQLITE_OK ? 0 : -ENOMEM;
+}
+
+/* Reads a set that is rows of the table. */
+static void read_stored(struct orma_trace_database *database, int64_t set)
+{
+	static const struct {
+		char first;
+		enum orma_arg_type type;
+	} types[] = {{'n', ORMA_ARG_NULL},   {'i', ORMA_ARG_INT},  {'u', ORMA_ARG_UINT},
+		     {'s', ORMA_ARG_STRING}, {'r', ORMA_ARG_REAL}, {'p', ORMA_ARG_POINTER},
+		     {'b', ORMA_ARG_BOOL},   {'j', ORMA_ARG_JSON}};
+	struct orma_table *table = &database->tables.all[ORMA_TABLE_ARGS];
+	const struct orma_column *columns = table->columns;
+	for (uint64_t row = (uint64_t)set; row < orma_store_table_rows(table); row++) {
+		if (orma_store_column_get(&columns[ORMA_ARGS_ARG_SET_ID], row) != set)
+			break;
+		int64_t type_cell = orma_store_column_get(&columns[ORMA_ARGS_VALUE_TYPE], row);
+		const char *type =
+			orma_store_pool_get(&database->tables.strings, (uint32_t)type_cell).data;
+		enum orma_arg_type kind = ORMA_ARG_NULL;
+		for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+			kind = types[i].first == type[0] ? types[i].type : kind;
+		size_t column = kind == ORMA_ARG_REAL ? ORMA_ARGS_REAL_VALUE
+				: kind == ORMA_ARG_STRING || kind == ORMA_ARG_JSON
+					? ORMA_ARGS_STRING_VALUE
+					: ORMA_ARGS_INT_VALUE;
+		int64_t flat_key = orma_store_column_get(&columns[ORMA_ARGS_FLAT_KEY], row);
+		int64_t key = orma_store_column_get(&columns[ORMA_ARGS_KEY], row);
+		orma_arg_list_add(
+			&database->args,
+			orma_store_pool_get(&database->tables.strings, (uint32_t)flat_key),
+			orma_store_pool_get(&database->tables.strings, (uint32_t)key), kind,
+			orma_store_column_get(&columns[column], row));
+	}
+}
+
+static int read_slice(struct orma_trace_database *database, uint64_t row)
+{
+	static const size_t ends[] = {ORMA_SLICE_BEGIN_PACKET, ORMA_SLICE_END_PACKET};
+	struct orma_table *table = &database->tables.all[ORMA_TABLE_SLICE];
+	int r = 0;
+	if (row >= orma_store_table_rows(table))
+		return 0;
+	for (size_t i = 0; i < 2 && r == 0; i++) {
+		int64_t entry = orma_store_column_get(&table->columns[ends[i]], row);
+		if (entry != ORMA_CELL_NULL)
+			r = orma_event_args_add(&database->event_args, (uint64_t)entry,
+						&database->args);
+	}
+	return r;
+}
+
+int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
+			     const struct orma_arg_list **ret)
+{
+	*ret = &database->args;
+	if (set == database->args_set)
+		return 0;
+	orma_arg_list_clear(&database->args);
+	database->args_set = ORMA_CELL_NULL;
+	int r = 0;
+	if (set >= 0 && set & ORMA_ARG_SET_OF_SLICE)
+		r = read_slice(database, (uint64_t)(set & ~ORMA_ARG_SET_OF_SLICE));
+	else if (set >= 0)
+		read_stored(database, set);
+	if (r == 0)
+		r = database->args.error;
+	if (r == 0)
+		database->args_set = set;
+	return r;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_database.c - a trace is read into tables, the tables become relations, and the prelude makes the views that people know.
+ */
+#include "answers/trace_database.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "answers/prelude_text.h"
+#include "base/alloc.h"
+#include "base/macros.h"
+
+/* The times that the trace covers, as a view of constants. */
+static int add_bounds(struct orma_trace_database *database, struct orma_error *reterr)
+{
+	static const enum orma_table_id timed[] = {ORMA_TABLE_SLICE,        ORMA_TABLE_COUNTER,
+						   ORMA_TABLE_STATE,        ORMA_TABLE_SCHED,
+						   ORMA_TABLE_THREAD_STATE, ORMA_TABLE_FTRACE_EVENT,
+						   ORMA_TABLE_LOG};
+	int64_t start = INT64_MAX, end = INT64_MIN;
+	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
+		struct orma_table *table = &database->tables.all[timed[i]];
+		static int64_t times[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
+		bool has_dur = strcmp(table->specs[1].name, "dur") == 0;
+		for (size_t block = 0; block < orma_store_column_blocks(&table->columns[0]);
+		     block++) {
+			size_t count = orma_store_column_read(&table->columns[0], block, times);
+			if (has_dur)
+				orma_store_column_read(&table->columns[1], block, lengths);
+			for (size_t row = 0; row < count; row++) {
+				int64_t length = has_dur ? ORMA_MAX(lengths[row], (int64_t)0) : 0;
+				start = ORMA_MIN(start, times[row]);
+				end = ORMA_MAX(end, times[row] + length);
+			}
+		}
+	}
+	if (start > end)
+		start = end = 0;
+	else if (start == end)
+		end++;
+	char text[160];
+	int size = snprintf(text, sizeof(text),
+			    "create view trace_bounds as select %lld as start_ts, %lld as end_ts;",
+			    (long long)start, (long long)end);
+	return orma_sql_execute(database->sql, (struct orma_str){text, (size_t)size}, reterr);
+}
+
+static int open_sql(struct orma_trace_database *database, struct orma_error *reterr)
+{
+	struct orma_sql_options options = {.pool = &database->tables.strings, .ctx = database};
+	int r = orma_sql_new(&options, &database->sql, reterr);
+	if (r == 0)
+		r = orma_trace_relations_add(database);
+	if (r == 0)
+		r = orma_args_table_add(database);
+	if (r == 0)
+		r = orma_trace_functions_add(database);
+	if (r == 0)
+		r = add_bounds(database, reterr);
+	if (r == 0)
+		r = orma_sql_execute(database->sql, (struct orma_str){prelude_text, sizeof(prelude_text) - 1}, reterr);
+	return r;
+}
+
+int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack,
+			     struct orma_trace_database **ret, struct orma_error *reterr)
+{
+	struct orma_trace_database *database = orma_base_zalloc(sizeof(*database));
+	*ret = NULL;
+	if (!database)
+		return -ENOMEM;
+	database->input.fd = database->input.spool_fd = -1;
+	database->args_set = ORMA_CELL_NULL;
+	int r = orma_tables_init(&database->tables, memory_bytes, NULL);
+	if (r == 0)
+		r = orma_trace_input_open(&database->input, fd, NULL);
+	if (r == 0)
+		r = orma_importer_run(&database->importer, &database->tables, &database->input,
+				      unpack, reterr);
+	int damage = r == -EBADMSG ? r : 0;
+	database->event_args.index = &database->importer.index;
+	database->args.tables = &database->tables;
+	if (r == 0 || damage)
+		r = open_sql(database, damage ? NULL : reterr);
+	if (r < 0) {
+		orma_trace_database_free(database);
+		return r;
+	}
+	*ret = database;
+	return damage;
+}
+
+void orma_trace_database_free(struct orma_trace_database *database)
+{
+	if (!database)
+		return;
+	orma_sql_free(database->sql);
+	orma_event_args_done(&database->event_args);
+	orma_arg_list_done(&database->args);
+	orma_importer_done(&database->importer);
+	orma_trace_input_done(&database->input);
+	orma_tables_done(&database->tables);
+	orma_base_free(database);
+}

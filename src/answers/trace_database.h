@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_database.h - a trace that answers SQL.
+ */
+#ifndef ORMA_ANSWERS_TRACE_DATABASE_H
+#define ORMA_ANSWERS_TRACE_DATABASE_H
+
+#include "sql/sql_engine.h"
+#include "trace/event_args.h"
+#include "trace/importer.h"
+
+struct orma_trace_database {
+	struct orma_tables tables;
+	struct orma_trace_input input;
+	struct orma_importer importer;
+	struct orma_event_args event_args;
+	struct orma_arg_list args; /* of the set that was asked for last */
+	int64_t args_set;          /* its id; ORMA_CELL_NULL = none */
+	struct orma_sql *sql;
+};
+
+/*
+ * Reads a whole trace from a descriptor, which stays the caller's and open as long as the database. `memory_bytes` is
+ * the budget of the tables; 0 = no limit. 0 or a negative errno value; for -EBADMSG with a database in *ret the trace is
+ * damaged, and what came before the damage can be asked.
+ */
+int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack,
+			     struct orma_trace_database **ret, struct orma_error *reterr);
+void orma_trace_database_free(struct orma_trace_database *database);
+
+/* Finds the arguments of a set, which are valid until the next call. 0 or a negative errno value; an unknown set is empty. */
+int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
+			     const struct orma_arg_list **ret);
+
+/* Parts of the database, for its own files. 0 or a negative errno value. */
+int orma_trace_relations_add(struct orma_trace_database *database);
+int orma_args_table_add(struct orma_trace_database *database);
+int orma_trace_functions_add(struct orma_trace_database *database);
+
+#endif
