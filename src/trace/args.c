@@ -18,6 +18,7 @@ void orma_arg_list_done(struct orma_arg_list *list)
 {
 	orma_base_free(list->args);
 	orma_base_map_done(&list->places);
+	orma_base_map_done(&list->arrays);
 	*list = (struct orma_arg_list){.tables = list->tables};
 }
 
@@ -27,6 +28,8 @@ void orma_arg_list_clear(struct orma_arg_list *list)
 	list->error = 0;
 	if (list->places.count > 0)
 		orma_base_map_done(&list->places);
+	if (list->arrays.count > 0)
+		orma_base_map_done(&list->arrays);
 }
 
 static struct orma_arg *find_arg(struct orma_arg_list *list, uint32_t key)
@@ -80,6 +83,21 @@ void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, str
 	if (r == 0)
 		r = orma_store_pool_add(&list->tables->strings, key, &arg.key);
 	list->error = r < 0 ? r : add_arg(list, arg);
+}
+
+uint32_t orma_arg_list_index(struct orma_arg_list *list, struct orma_str key)
+{
+	uint32_t id = orma_store_pool_find(&list->tables->strings, key);
+	return id == 0 ? 0 : (uint32_t)(uintptr_t)orma_base_map_get(&list->arrays, id);
+}
+
+void orma_arg_list_set_index(struct orma_arg_list *list, struct orma_str key, uint32_t idx)
+{
+	uint32_t id;
+	int r = idx == 0 ? 0 : orma_store_pool_add(&list->tables->strings, key, &id);
+	if (r == 0 && idx > 0)
+		r = orma_base_map_put(&list->arrays, id, (void *)(uintptr_t)idx);
+	list->error = r < 0 ? r : list->error;
 }
 
 void orma_arg_list_add_int(struct orma_arg_list *list, const char *key, int64_t value)

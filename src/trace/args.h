@@ -31,6 +31,7 @@ struct orma_arg_list {
 	struct orma_arg *args;
 	uint32_t count, capacity;
 	struct orma_map places; /* index + 1 by key; used when there are many */
+	struct orma_map arrays; /* the next index by the array's key, a string of the pool */
 	int error;              /* the first failure of a function below, which then does nothing */
 };
 
@@ -38,6 +39,9 @@ void orma_arg_list_done(struct orma_arg_list *list);
 void orma_arg_list_clear(struct orma_arg_list *list);
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value);
+/* Returns the index that the next entry of an array gets, and sets it: an array that is given twice goes on. */
+uint32_t orma_arg_list_index(struct orma_arg_list *list, struct orma_str key);
+void orma_arg_list_set_index(struct orma_arg_list *list, struct orma_str key, uint32_t idx);
 /* The following have the same flat key and key. */
 void orma_arg_list_add_int(struct orma_arg_list *list, const char *key, int64_t value);
 void orma_arg_list_add_string(struct orma_arg_list *list, const char *key, struct orma_str value);

@@ -153,6 +153,11 @@ static void add_value(struct walk *walk, enum orma_arg_type type, uint64_t numbe
 			  (struct orma_str){(char *)path->key.data, path->key.size}, type, value);
 }
 
+static struct orma_str key_of(const struct walk *walk)
+{
+	return (struct orma_str){(char *)walk->path->key.data, walk->path->key.size};
+}
+
 /* Begins to read the children of a message, whose own name is in the path. */
 static void push(struct walk *walk, enum level_kind kind, struct orma_str message, size_t flat_size,
 		 size_t key_size)
@@ -167,6 +172,8 @@ static void push(struct walk *walk, enum level_kind kind, struct orma_str messag
 	*level = (struct level){.kind = kind, .flat_size = flat_size, .key_size = key_size};
 	orma_proto_reader_init(&level->children, message.data, message.size);
 	level->names = level->children;
+	if (kind == ARRAY || kind == OLD_ARRAY)
+		level->idx = orma_arg_list_index(walk->list, key_of(walk));
 }
 
 /* A child has ended; `has_added` when it became an argument. The path is that of its level again. */
@@ -275,6 +282,8 @@ static void pop(struct walk *walk)
 {
 	const struct level level = walk->levels[--walk->depth];
 	bool is_dictionary = level.kind == DICTIONARY || level.kind == OLD_DICTIONARY;
+	if (!is_dictionary)
+		orma_arg_list_set_index(walk->list, key_of(walk), level.idx);
 	end_child(walk, level.flat_size, level.key_size, level.has_added || is_dictionary);
 }
 

@@ -440,6 +440,12 @@ bool orma_descriptor_tracks_counter(struct orma_descriptor_tracks *tracks, uint6
 	return true;
 }
 
+bool orma_descriptor_tracks_is_state(struct orma_descriptor_tracks *tracks, uint64_t uuid)
+{
+	const struct orma_descriptor *descriptor = find(tracks, uuid);
+	return descriptor && descriptor->is_state;
+}
+
 static int apply_thread(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
 			struct orma_str bytes)
 {

@@ -73,4 +73,6 @@ bool orma_descriptor_tracks_counter(struct orma_descriptor_tracks *tracks, uint6
 				    double *ret_multiplier, bool *ret_is_incremental,
 				    int64_t *ret_name);
 
+bool orma_descriptor_tracks_is_state(struct orma_descriptor_tracks *tracks, uint64_t uuid);
+
 #endif

@@ -202,6 +202,17 @@ static int add_annotations(struct orma_event_args *args, const struct orma_seque
 	return ORMA_MIN(r, 0);
 }
 
+int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_state *state,
+			 struct orma_str event, struct orma_arg_list *list)
+{
+	int r = orma_sequence_state_load(state);
+	if (r < 0)
+		return r;
+	add_fixed(args, state, event, list);
+	r = add_annotations(args, state, event, list);
+	return r < 0 ? r : list->error;
+}
+
 int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list)
 {
 	struct orma_packet packet;
@@ -213,11 +224,5 @@ int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orm
 	if (!state)
 		return sequence ? -ENOMEM : -EIO;
 	r = orma_sequence_state_move(state, packet.address);
-	if (r == 0)
-		r = orma_sequence_state_load(state);
-	if (r < 0)
-		return r;
-	add_fixed(args, state, packet.content, list);
-	r = add_annotations(args, state, packet.content, list);
-	return r < 0 ? r : list->error;
+	return r < 0 ? r : orma_event_args_read(args, state, packet.content, list);
 }

@@ -22,4 +22,8 @@ void orma_event_args_done(struct orma_event_args *args);
 /* Adds the arguments of the track event in the entry at an address. 0, -ENOMEM or an error of reading. */
 int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list);
 
+/* The same for an event at hand, with the state at its packet. */
+int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_state *state,
+			 struct orma_str event, struct orma_arg_list *list);
+
 #endif

@@ -96,6 +96,10 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->tracks.tables = tables;
 	importer->tracks.sets = &importer->sets;
 	importer->slices.tables = tables;
+	importer->slice_args.tables = tables;
+	importer->slice_args.sets = &importer->sets;
+	importer->states.tables = tables;
+	importer->event_args.index = &importer->index;
 	importer->flows.tables = tables;
 	importer->sched.tables = tables;
 	importer->sched.processes = &importer->processes;
@@ -114,6 +118,8 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	if (r == 0)
 		r = orma_ordered_read(&importer->index, take_in_time_order, importer);
 	if (r == 0)
+		r = orma_slice_args_end(&importer->slice_args);
+	if (r == 0)
 		r = orma_tables_seal(tables);
 	return r < 0 ? r : damage;
 }
@@ -124,11 +130,15 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_processes_done(&importer->processes);
 	orma_tracks_done(&importer->tracks);
 	orma_slices_done(&importer->slices);
+	orma_slice_args_done(&importer->slice_args);
+	orma_states_done(&importer->states);
+	orma_event_args_done(&importer->event_args);
 	orma_flows_done(&importer->flows);
 	orma_sched_done(&importer->sched);
 	orma_descriptor_tracks_done(&importer->descriptors);
 	orma_track_groups_done(&importer->async_groups);
 	orma_base_map_done(&importer->counter_sums);
+	orma_base_map_done(&importer->async_names);
 	orma_base_arena_done(&importer->arena);
 	orma_packet_index_done(&importer->index);
 }

@@ -5,10 +5,13 @@
 #define ORMA_TRACE_IMPORTER_H
 
 #include "trace/descriptor_tracks.h"
+#include "trace/event_args.h"
 #include "trace/flows.h"
 #include "trace/ordered_read.h"
 #include "trace/sched.h"
+#include "trace/slice_args.h"
 #include "trace/slices.h"
+#include "trace/states.h"
 
 enum orma_import_count {
 	ORMA_IMPORT_EVENT_ERRORS,
@@ -31,10 +34,14 @@ struct orma_importer {
 	struct orma_processes processes;
 	struct orma_tracks tracks;
 	struct orma_slices slices;
+	struct orma_slice_args slice_args;
+	struct orma_states states;
+	struct orma_event_args event_args;
 	struct orma_flows flows;
 	struct orma_sched sched;
 	struct orma_descriptor_tracks descriptors;
 	struct orma_track_groups async_groups;
+	struct orma_map async_names;  /* the first name (a cell) of events with an id */
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
 	struct orma_arena arena;
 	uint64_t counts[ORMA_IMPORT_COUNTS];

@@ -11,25 +11,12 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/importer.h"
-#include "trace/track_event_read.h"
+#include "trace/event_import.h"
 
 enum { EXTRA_COUNTERS_MAX = 8, FLOW_IDS_OLD = 36, TERMINATING_FLOW_IDS_OLD = 42 };
 
-/* One event on its way into the tables. */
-struct import {
-	struct orma_importer *importer;
-	const struct orma_ordered_event *ordered;
-	struct orma_track_event event;
-	const struct orma_legacy_event *legacy; /* NULL when there is none */
-	int64_t category, name;                 /* cells */
-	uint64_t track_uuid;
-	struct orma_track_owner owner;
-	int64_t thread_ts, thread_instructions; /* ORMA_CELL_NULL = not given */
-};
-
 /* Returns the cell of an interned string, or ORMA_CELL_NULL. */
-static int64_t interned_cell(struct import *import, uint32_t field, uint64_t iid)
+static int64_t interned_cell(struct orma_event_import *import, uint32_t field, uint64_t iid)
 {
 	struct orma_interned *entry =
 		orma_interning_find(&import->ordered->state->interning, field, iid);
@@ -51,7 +38,7 @@ static int append_category(struct orma_buf *buf, struct orma_str text)
 }
 
 /* Several categories are one string, the interned ones first. */
-static int64_t join_categories(struct import *import)
+static int64_t join_categories(struct orma_event_import *import)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf joined = {0};
 	struct orma_repeated iids;
@@ -79,7 +66,7 @@ static int64_t join_categories(struct import *import)
 				  (struct orma_str){(char *)joined.data, joined.size});
 }
 
-static int64_t find_category(struct import *import)
+static int64_t find_category(struct orma_event_import *import)
 {
 	if (import->event.categories == 0)
 		return ORMA_CELL_NULL;
@@ -95,7 +82,7 @@ static int64_t find_category(struct import *import)
 	return orma_tables_string(import->importer->tables, (struct orma_str){text, (size_t)size});
 }
 
-static int64_t find_name(struct import *import)
+static int64_t find_name(struct orma_event_import *import)
 {
 	uint64_t iid = import->event.name_iid;
 	if (iid == 0 && import->legacy)
@@ -108,7 +95,7 @@ static int64_t find_name(struct import *import)
 }
 
 /* Returns the TrackEventDefaults of the sequence; data is NULL when there are none. */
-static struct orma_str find_defaults(const struct import *import)
+static struct orma_str find_defaults(const struct orma_event_import *import)
 {
 	const struct orma_buf *defaults = &import->ordered->state->defaults;
 	struct orma_proto_field field;
@@ -122,25 +109,62 @@ static struct orma_str find_defaults(const struct import *import)
 }
 
 /* Finds which track the event is on, and whose that is. 1, 0 (there is no such track) or a negative errno value. */
-static int find_owner(struct import *import)
+static int find_owner(struct orma_event_import *import)
 {
 	bool has_track = (import->event.flags & ORMA_EVENT_HAS_TRACK) != 0;
 	import->track_uuid =
 		has_track ? import->event.track_uuid : import->ordered->state->default_track;
+	import->is_of_thread = false;
+	if (import->track_uuid == 0)
+		return orma_event_find_thread(import);
 	return orma_descriptor_tracks_owner(&import->importer->descriptors,
 					    import->ordered->machine_idx, import->track_uuid,
 					    &import->owner);
 }
 
-static int64_t use_track(struct import *import, enum orma_lane_use use)
+int64_t orma_event_use_track(struct orma_event_import *import, enum orma_lane_use use)
 {
+	if (import->is_of_thread) {
+		struct orma_track_key key = {
+			.type = "thread_execution",
+			.event_type = "slice",
+			.machine_idx = import->ordered->machine_idx,
+			.dimension_count = 1,
+			.dimensions = {{"utid", ORMA_ARG_INT, import->owner.utid}}};
+		return orma_tracks_get(&import->importer->tracks, &key, ORMA_CELL_NULL,
+				       ORMA_CELL_NULL, NULL);
+	}
 	return orma_descriptor_tracks_use(&import->importer->descriptors,
 					  import->ordered->state->sequence, import->track_uuid,
 					  import->name, use);
 }
 
+/* Where the event can be read again. */
+static int64_t entry_of(const struct orma_event_import *import)
+{
+	return (int64_t)(import->ordered->address - import->ordered->packet->header);
+}
+
+/* A state lasts until the next one of its track; one without a name ends the last. */
+static int add_state(struct orma_event_import *import)
+{
+	bool is_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
+	if (import->is_of_thread ||
+	    !orma_descriptor_tracks_is_state(&import->importer->descriptors, import->track_uuid)) {
+		import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
+		return 0;
+	}
+	int64_t track = orma_event_use_track(import, ORMA_LANE_FIRST);
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	return orma_states_set(&import->importer->states, import->ordered->ns, track,
+			       import->category, import->name,
+			       is_args ? entry_of(import) : ORMA_CELL_NULL);
+}
+
 /* The value of a counter, after its unit and, if it counts differences, all values before. */
-static int count_value(struct import *import, uint64_t uuid, double *value, int64_t *ret_name)
+static int count_value(struct orma_event_import *import, uint64_t uuid, double *value,
+		       int64_t *ret_name)
 {
 	struct orma_importer *importer = import->importer;
 	double multiplier;
@@ -168,7 +192,7 @@ static int count_value(struct import *import, uint64_t uuid, double *value, int6
 	return 1;
 }
 
-static int add_counter(struct import *import)
+static int add_counter(struct orma_event_import *import)
 {
 	double value = import->event.value;
 	int64_t name;
@@ -179,14 +203,14 @@ static int add_counter(struct import *import)
 	int r = count_value(import, import->track_uuid, &value, &name);
 	if (r <= 0)
 		return r;
-	int64_t track = use_track(import, ORMA_LANE_FIRST);
+	int64_t track = orma_event_use_track(import, ORMA_LANE_FIRST);
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
 	return orma_counters_add(import->importer->tables, import->ordered->ns, track, value,
 				 ORMA_CELL_NULL);
 }
 
-static int add_extra_counter(struct import *import, uint64_t uuid, double value)
+static int add_extra_counter(struct orma_event_import *import, uint64_t uuid, double value)
 {
 	int64_t name;
 	int r = count_value(import, uuid, &value, &name);
@@ -206,8 +230,8 @@ static int add_extra_counter(struct import *import, uint64_t uuid, double value)
 }
 
 /* Counters that an event brings with it: values of the event, tracks of the event or of the sequence. */
-static int add_extra_counters(struct import *import, uint32_t values_field, uint32_t uuids_field,
-			      uint32_t default_uuids_field, bool is_double)
+static int add_extra_counters(struct orma_event_import *import, uint32_t values_field,
+			      uint32_t uuids_field, uint32_t default_uuids_field, bool is_double)
 {
 	struct orma_repeated values, uuids;
 	uint64_t bits, uuid;
@@ -231,7 +255,7 @@ static int add_extra_counters(struct import *import, uint32_t values_field, uint
 	return r;
 }
 
-static int add_all_extra_counters(struct import *import)
+static int add_all_extra_counters(struct orma_event_import *import)
 {
 	int r = add_extra_counters(import, ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES,
 				   ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS,
@@ -244,8 +268,8 @@ static int add_all_extra_counters(struct import *import)
 				  true);
 }
 
-static int add_flows_of(struct import *import, int64_t slice, uint32_t field, uint32_t old_field,
-			bool is_end)
+static int add_flows_of(struct orma_event_import *import, int64_t slice, uint32_t field,
+			uint32_t old_field, bool is_end)
 {
 	struct orma_flows *flows = &import->importer->flows;
 	struct orma_repeated ids;
@@ -262,7 +286,7 @@ static int add_flows_of(struct import *import, int64_t slice, uint32_t field, ui
 	return r;
 }
 
-static int add_flows(struct import *import, int64_t slice)
+static int add_flows(struct orma_event_import *import, int64_t slice)
 {
 	if (!(import->event.flags & ORMA_EVENT_HAS_MORE))
 		return 0;
@@ -273,40 +297,52 @@ static int add_flows(struct import *import, int64_t slice)
 			    TERMINATING_FLOW_IDS_OLD, true);
 }
 
-/* Where the event can be read again. */
-static int64_t entry_of(const struct import *import)
+/* Arguments that depend on what is known now are made now, and not when somebody asks: of events of the old kind. */
+static int add_args_now(struct orma_event_import *import, int64_t slice, char phase)
 {
-	return (int64_t)(import->ordered->address - import->ordered->packet->header);
+	struct orma_arg_list *list = orma_slice_args_get(&import->importer->slice_args, slice);
+	if (!list)
+		return -ENOMEM;
+	if (import->legacy->has_id && strchr("STpFbne", (char)import->legacy->phase))
+		orma_arg_list_add_int(list, "legacy_trace_source_id", (int64_t)import->legacy->id);
+	int r = orma_event_args_read(&import->importer->event_args, import->ordered->state,
+				     import->ordered->packet->content, list);
+	if (import->passed_utid >= 0)
+		orma_arg_list_add(list, ORMA_STR("legacy_event.passthrough_utid"),
+				  ORMA_STR("legacy_event.passthrough_utid"), ORMA_ARG_UINT,
+				  import->passed_utid);
+	if (phase)
+		orma_arg_list_add_string(list, "legacy_event.phase", (struct orma_str){&phase, 1});
+	return r < 0 ? r : list->error;
 }
 
-static int begin_slice(struct import *import, int64_t track, int64_t dur)
+int orma_event_begin_slice(struct orma_event_import *import, const struct orma_event_slice *slice)
 {
 	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
-	bool is_instant = dur == 0;
 	struct orma_slice_begin begin = {
 		.ts = import->ordered->ns,
-		.dur = dur,
-		.track_id = (uint32_t)track,
+		.dur = slice->dur,
+		.track_id = (uint32_t)slice->track_id,
 		.category = import->category,
 		.name = import->name,
 		.arg_set_id = ORMA_CELL_NULL,
-		.begin_packet = has_args ? entry_of(import) : ORMA_CELL_NULL,
+		.begin_packet = has_args && !import->legacy ? entry_of(import) : ORMA_CELL_NULL,
 		.thread_ts = import->thread_ts,
-		.thread_dur =
-			is_instant && import->thread_ts != ORMA_CELL_NULL ? 0 : ORMA_CELL_NULL,
+		.thread_dur = slice->thread_dur,
 		.thread_instruction_count = import->thread_instructions,
-		.thread_instruction_delta =
-			is_instant && import->thread_instructions != ORMA_CELL_NULL
-				? 0
-				: ORMA_CELL_NULL,
+		.thread_instruction_delta = slice->thread_instruction_delta,
 	};
-	int64_t slice;
-	int r = orma_slices_begin(&import->importer->slices, &begin, &slice);
-	return r <= 0 ? r : add_flows(import, slice);
+	int64_t id;
+	int r = orma_slices_begin(&import->importer->slices, &begin, &id);
+	if (r <= 0)
+		return r;
+	if (import->legacy)
+		r = add_args_now(import, id, slice->phase);
+	return r < 0 ? r : add_flows(import, id);
 }
 
 /* What the thread did during the slice, if both ends say where it was. */
-static int set_thread_part(struct import *import, int64_t slice, size_t begin_column,
+static int set_thread_part(struct orma_event_import *import, int64_t slice, size_t begin_column,
 			   size_t delta_column, int64_t end, bool is_zero_left_out)
 {
 	struct orma_tables *tables = import->importer->tables;
@@ -320,15 +356,17 @@ static int set_thread_part(struct import *import, int64_t slice, size_t begin_co
 				     (uint64_t)slice, end - begin);
 }
 
-static int end_slice(struct import *import, int64_t track)
+int orma_event_end_slice(struct orma_event_import *import, int64_t track_id)
 {
 	struct orma_tables *tables = import->importer->tables;
 	int64_t slice;
-	int r = orma_slices_end(&import->importer->slices, import->ordered->ns, (uint32_t)track,
+	int r = orma_slices_end(&import->importer->slices, import->ordered->ns, (uint32_t)track_id,
 				import->category, import->name, &slice);
 	if (r < 0 || slice == ORMA_NO_SLICE)
 		return r;
-	if (import->event.flags & ORMA_EVENT_HAS_ARGS)
+	if (import->legacy)
+		r = add_args_now(import, slice, 0);
+	else if (import->event.flags & ORMA_EVENT_HAS_ARGS)
 		r = orma_store_column_set(
 			orma_tables_column(tables, ORMA_TABLE_SLICE, ORMA_SLICE_END_PACKET),
 			(uint64_t)slice, entry_of(import));
@@ -342,33 +380,46 @@ static int end_slice(struct import *import, int64_t track)
 	return r < 0 ? r : add_flows(import, slice);
 }
 
-static int add_typed(struct import *import)
+static int add_typed(struct orma_event_import *import)
 {
 	static const enum orma_lane_use uses[] = {
 		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN] = ORMA_LANE_BEGIN,
 		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END] = ORMA_LANE_END,
 		[ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT] = ORMA_LANE_INSTANT,
 	};
-	if (import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
+	uint32_t type = import->event.type;
+	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
 		return add_counter(import);
-	if (import->event.type == 0 || import->event.type >= sizeof(uses) / sizeof(*uses)) {
+	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_STATE)
+		return add_state(import);
+	if (type == 0 || type >= sizeof(uses) / sizeof(*uses)) {
 		import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
 		return 0;
 	}
-	int64_t track = use_track(import, uses[import->event.type]);
+	int64_t track = orma_event_use_track(import, uses[type]);
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
-	if (import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
-		return end_slice(import, track);
-	return begin_slice(import, track,
-			   import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT ? 0 : -1);
+	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
+		return orma_event_end_slice(import, track);
+	bool is_instant = type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT;
+	struct orma_event_slice slice = {
+		.track_id = track,
+		.dur = is_instant ? 0 : -1,
+		.thread_dur =
+			is_instant && import->thread_ts != ORMA_CELL_NULL ? 0 : ORMA_CELL_NULL,
+		.thread_instruction_delta =
+			is_instant && import->thread_instructions != ORMA_CELL_NULL
+				? 0
+				: ORMA_CELL_NULL,
+	};
+	return orma_event_begin_slice(import, &slice);
 }
 
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event)
 {
 	struct orma_legacy_event legacy;
-	struct import import;
+	struct orma_event_import import;
 	int r = orma_track_event_read(event->packet->content, &import.event);
 	if (r < 0) {
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
@@ -378,6 +429,7 @@ int orma_importer_track_event(struct orma_importer *importer,
 	import.ordered = event;
 	import.thread_ts = import.thread_instructions = ORMA_CELL_NULL;
 	import.legacy = NULL;
+	import.passed_utid = -1;
 	if (import.event.legacy.data) {
 		orma_legacy_event_read(import.event.legacy, &legacy);
 		import.legacy = &legacy;
@@ -395,5 +447,8 @@ int orma_importer_track_event(struct orma_importer *importer,
 	}
 	if (import.event.flags & ORMA_EVENT_HAS_MORE)
 		r = add_all_extra_counters(&import);
-	return r < 0 ? r : add_typed(&import);
+	if (r < 0)
+		return r;
+	return import.legacy && import.legacy->has_phase ? orma_event_import_legacy(&import)
+							 : add_typed(&import);
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * legacy_event_import.c - events with the phases of Chrome's JSON format, which traces of before 2021 have.
+ *
+ * Asynchronous events of one id share a track, as far as they nest; so the tracks of an id are a group of lanes.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "proto/reader.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "trace/event_import.h"
+
+enum { SCOPE_GLOBAL = 1, SCOPE_PROCESS = 2, FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
+
+static int count_error(struct orma_event_import *import)
+{
+	import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
+	return 0;
+}
+
+static bool read_thread(const struct orma_buf *descriptor, int64_t *ret_pid, int64_t *ret_tid)
+{
+	struct orma_proto_field pid, tid;
+	if (descriptor->size == 0 ||
+	    orma_proto_reader_find(descriptor->data, descriptor->size,
+				   ORMA_PB_THREAD_DESCRIPTOR_PID, &pid) <= 0 ||
+	    orma_proto_reader_find(descriptor->data, descriptor->size,
+				   ORMA_PB_THREAD_DESCRIPTOR_TID, &tid) <= 0)
+		return false;
+	*ret_pid = (int32_t)pid.value;
+	*ret_tid = (int64_t)tid.value;
+	return true;
+}
+
+/* A thread that nobody has a number for: the upper half is the process's, so that threads of two processes differ. */
+static int64_t made_up_tid(int64_t tid, int64_t pid)
+{
+	return (int64_t)((uint64_t)pid << 32 | (uint32_t)tid);
+}
+
+int orma_event_find_thread(struct orma_event_import *import)
+{
+	const struct orma_legacy_event *legacy = import->legacy;
+	int64_t pid = 0, tid = 0;
+	bool has_thread = read_thread(&import->ordered->state->thread, &pid, &tid);
+	bool has_pid = legacy && legacy->has_pid_override,
+	     has_tid = legacy && legacy->has_tid_override;
+	bool has_typed_track = import->event.flags & ORMA_EVENT_HAS_TRACK &&
+			       import->event.flags & ORMA_EVENT_HAS_TYPE;
+	import->is_of_thread =
+		(has_thread && !has_typed_track) || has_pid || (has_tid && has_thread);
+	import->owner = (struct orma_track_owner){ORMA_SCOPE_GLOBAL, -1, -1};
+	if (!import->is_of_thread)
+		return 1;
+	if (has_pid) {
+		pid = legacy->pid_override;
+		tid = made_up_tid(-1, pid);
+	}
+	if (has_tid)
+		tid = legacy->tid_override;
+	if (pid == 0 || tid == 0)
+		return 0;
+	int64_t utid = orma_processes_thread_of(&import->importer->processes,
+						import->ordered->machine_idx, tid, pid);
+	if (utid < 0)
+		return (int)utid;
+	import->owner = (struct orma_track_owner){ORMA_SCOPE_THREAD, utid,
+						  import->importer->processes.threads[utid].upid};
+	return 1;
+}
+
+static int64_t use_group(struct orma_event_import *import, const struct orma_track_key *key,
+			 int64_t name, enum orma_lane_use use)
+{
+	struct orma_importer *importer = import->importer;
+	struct orma_track_group *group =
+		orma_track_groups_get(&importer->async_groups, orma_track_key_hash(key));
+	int64_t idx =
+		group ? orma_track_group_use(group, (int64_t)import->legacy->id, use) : -ENOMEM;
+	if (idx < 0)
+		return idx;
+	struct orma_track_lane *lane = &group->lanes[idx];
+	if (lane->track_id >= 0)
+		return lane->track_id;
+	struct orma_track_key whole = *key;
+	whole.dimensions[whole.dimension_count++] =
+		(struct orma_track_dimension){"track_compressor_idx", ORMA_ARG_INT, idx};
+	int64_t id = orma_tracks_add(&importer->tracks, &whole, name, ORMA_CELL_NULL);
+	if (id < 0)
+		return id;
+	lane->track_id = id;
+	struct orma_arg_list *args = &importer->descriptors.args;
+	args->tables = importer->tables;
+	orma_arg_list_clear(args);
+	orma_arg_list_add_string(args, "source", ORMA_STR("chrome"));
+	orma_arg_list_add(args, ORMA_STR("trace_id_is_process_scoped"),
+			  ORMA_STR("trace_id_is_process_scoped"), ORMA_ARG_BOOL,
+			  import->legacy->is_local_id);
+	orma_arg_list_add(args, ORMA_STR("upid"), ORMA_STR("upid"), ORMA_ARG_UINT,
+			  import->owner.upid >= 0 ? import->owner.upid : 0);
+	int64_t set;
+	orma_arg_list_add(args, ORMA_STR("source_scope"), ORMA_STR("source_scope"), ORMA_ARG_STRING,
+			  key->dimensions[key->dimension_count - 2].value);
+	int r = orma_arg_sets_add(&importer->sets, args, &set);
+	if (r == 0)
+		r = orma_tracks_set(&importer->tracks, id, ORMA_TRACK_SOURCE_ARG_SET_ID, set);
+	if (r == 0)
+		r = orma_tracks_set(&importer->tracks, id, ORMA_TRACK_TRACK_GROUP_ID, group->id);
+	return r < 0 ? r : id;
+}
+
+/* The scope of an id: the category, and a scope of its own; for events of the older kind, the name. */
+static int64_t id_scope(struct orma_event_import *import)
+{
+	struct orma_tables *tables = import->importer->tables;
+	const struct orma_legacy_event *legacy = import->legacy;
+	bool is_old = strchr("STpF", legacy->phase) != NULL;
+	if (!legacy->id_scope.data)
+		return is_old ? import->name : import->category;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	int r = 0;
+	if (import->category != ORMA_CELL_NULL) {
+		struct orma_str category =
+			orma_store_pool_get(&tables->strings, (uint32_t)import->category);
+		r = orma_base_buf_append(&text, category.data, category.size);
+	}
+	if (r == 0)
+		r = orma_base_buf_append(&text, ":", 1);
+	if (r == 0)
+		r = orma_base_buf_append(&text, legacy->id_scope.data, legacy->id_scope.size);
+	if (r < 0)
+		tables->error = r;
+	return orma_tables_string(tables, (struct orma_str){(char *)text.data, text.size});
+}
+
+/* The tracks of one id have the name of its first event. */
+static int64_t first_name(struct orma_event_import *import)
+{
+	struct orma_map *names = &import->importer->async_names;
+	uint64_t parts[] = {import->legacy->is_local_id ? (uint64_t)import->owner.upid + 1 : 0,
+			    import->legacy->id};
+	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts));
+	uintptr_t known = (uintptr_t)orma_base_map_get(names, key);
+	if (known)
+		return (int64_t)known;
+	if (import->name != ORMA_CELL_NULL &&
+	    orma_base_map_put(names, key, (void *)(uintptr_t)import->name) < 0)
+		import->importer->tables->error = -ENOMEM;
+	return import->name;
+}
+
+static int64_t use_async_track(struct orma_event_import *import, enum orma_lane_use use)
+{
+	const struct orma_legacy_event *legacy = import->legacy;
+	struct orma_track_key key = {.event_type = "slice",
+				     .machine_idx = import->ordered->machine_idx,
+				     .type = legacy->is_local_id ? "legacy_async_process_slice"
+								 : "legacy_async_global_slice"};
+	if (!legacy->has_id || (legacy->is_local_id && import->owner.upid < 0)) {
+		count_error(import);
+		return -1;
+	}
+	if (legacy->is_local_id)
+		key.dimensions[key.dimension_count++] =
+			(struct orma_track_dimension){"upid", ORMA_ARG_INT, import->owner.upid};
+	int64_t scope = id_scope(import);
+	int64_t name = first_name(import);
+	key.dimensions[key.dimension_count++] = (struct orma_track_dimension){
+		"scope", scope == ORMA_CELL_NULL ? ORMA_ARG_NULL : ORMA_ARG_STRING, scope};
+	key.dimensions[key.dimension_count++] = (struct orma_track_dimension){
+		"name", name == ORMA_CELL_NULL ? ORMA_ARG_NULL : ORMA_ARG_STRING, name};
+	return use_group(import, &key, name, use);
+}
+
+static int64_t use_instant_track(struct orma_event_import *import)
+{
+	struct orma_track_key key = {.event_type = "slice",
+				     .machine_idx = import->ordered->machine_idx,
+				     .type = "legacy_chrome_global_instants"};
+	if (import->legacy->instant_scope != SCOPE_GLOBAL &&
+	    import->legacy->instant_scope != SCOPE_PROCESS)
+		return orma_event_use_track(import, ORMA_LANE_INSTANT);
+	if (import->legacy->instant_scope == SCOPE_PROCESS) {
+		if (import->owner.upid < 0) {
+			count_error(import);
+			return -1;
+		}
+		key.type = "chrome_process_instant";
+		key.dimensions[key.dimension_count++] =
+			(struct orma_track_dimension){"upid", ORMA_ARG_INT, import->owner.upid};
+	}
+	import->passed_utid = import->owner.utid;
+	return orma_tracks_get(&import->importer->tracks, &key, ORMA_CELL_NULL, ORMA_CELL_NULL,
+			       NULL);
+}
+
+/* The flows of events with a bind_id. */
+static int add_flow(struct orma_event_import *import, int64_t slice)
+{
+	const struct orma_legacy_event *legacy = import->legacy;
+	struct orma_flows *flows = &import->importer->flows;
+	if (!legacy->has_bind_id || slice == ORMA_NO_SLICE)
+		return 0;
+	if (legacy->flow_direction == FLOW_IN)
+		return orma_flows_end(flows, legacy->bind_id, slice);
+	return orma_flows_step(flows, legacy->bind_id, slice);
+}
+
+static int begin(struct orma_event_import *import, int64_t track, int64_t dur, char phase)
+{
+	struct orma_event_slice slice = {.track_id = track,
+					 .dur = dur,
+					 .phase = phase,
+					 .thread_dur = ORMA_CELL_NULL,
+					 .thread_instruction_delta = ORMA_CELL_NULL};
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	if (dur >= 0 && import->thread_ts != ORMA_CELL_NULL)
+		slice.thread_dur = dur == 0 ? 0 : import->legacy->thread_duration_us * 1000;
+	if (dur >= 0 && import->thread_instructions != ORMA_CELL_NULL)
+		slice.thread_instruction_delta =
+			dur == 0 ? 0 : import->legacy->thread_instruction_delta;
+	int r = orma_event_begin_slice(import, &slice);
+	return r < 0 ? r
+		     : add_flow(import,
+				orma_slices_top(&import->importer->slices, (uint32_t)track));
+}
+
+static int end(struct orma_event_import *import, int64_t track)
+{
+	if (track < 0)
+		return track == -1 ? 0 : (int)track;
+	return orma_event_end_slice(import, track);
+}
+
+int orma_event_import_legacy(struct orma_event_import *import)
+{
+	const struct orma_legacy_event *legacy = import->legacy;
+	char phase = (char)legacy->phase;
+	bool needs_thread = strchr("BEX", phase) && phase != 0;
+	if (needs_thread && import->owner.utid < 0)
+		return count_error(import);
+	switch (phase) {
+	case 'B':
+		return begin(import, orma_event_use_track(import, ORMA_LANE_BEGIN), -1, 0);
+	case 'E':
+		return end(import, orma_event_use_track(import, ORMA_LANE_END));
+	case 'X':
+		if (legacy->duration_us < 0 || legacy->duration_us > INT64_MAX / 1000)
+			return count_error(import);
+		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT),
+			     legacy->duration_us * 1000, 0);
+	case 'i':
+	case 'I':
+		return begin(import, use_instant_track(import), 0, 0);
+	case 'R':
+		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT), 0, phase);
+	case 'b':
+	case 'S':
+		import->passed_utid = import->owner.utid;
+		return begin(import, use_async_track(import, ORMA_LANE_BEGIN), -1,
+			     phase == 'S' ? phase : 0);
+	case 'e':
+	case 'F':
+		import->passed_utid = import->owner.utid;
+		return end(import, use_async_track(import, ORMA_LANE_END));
+	case 'n':
+	case 'T':
+	case 'p':
+		import->passed_utid = import->owner.utid;
+		return begin(import, use_async_track(import, ORMA_LANE_INSTANT), 0,
+			     phase == 'n' ? 0 : phase);
+	default:
+		return 0;
+	}
+}
