@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "answers/modules.h"
 #include "answers/prelude_text.h"
 #include "base/alloc.h"
 #include "base/macros.h"
@@ -47,7 +48,10 @@ static int add_bounds(struct orma_trace_database *database, struct orma_error *r
 
 static int open_sql(struct orma_trace_database *database, struct orma_error *reterr)
 {
-	struct orma_sql_options options = {.pool = &database->tables.strings, .ctx = database};
+	struct orma_sql_options options = {.pool = &database->tables.strings,
+					   .ctx = database,
+					   .module_text = orma_module_text,
+					   .module_name = orma_module_name};
 	int r = orma_sql_new(&options, &database->sql, reterr);
 	if (r == 0)
 		r = orma_trace_relations_add(database);
@@ -58,7 +62,9 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	if (r == 0)
 		r = add_bounds(database, reterr);
 	if (r == 0)
-		r = orma_sql_execute(database->sql, (struct orma_str){prelude_text, sizeof(prelude_text) - 1}, reterr);
+		r = orma_sql_execute(database->sql,
+				     (struct orma_str){prelude_text, sizeof(prelude_text) - 1},
+				     reterr);
 	return r;
 }
 
