@@ -3,8 +3,6 @@
  *
  * Usage: sql_bench [ROWS [QUERY...]]
  */
-#include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -12,7 +10,8 @@
 
 #include "base/macros.h"
 #include "sql/relation.h"
-#include "sql/relation_vtab.h"
+#include "sql/result.h"
+#include "sql/sql_engine.h"
 
 enum { TS, DUR, TRACK, CATEGORY, NAME, DEPTH, PARENT, COLUMNS, TRACKS = 16, NAMES = 2000 };
 
@@ -41,6 +40,9 @@ static const char *const queries[] = {
 	"select count(*) from slice p join slice c on c.parent_id = p.id",
 	"select distinct name from slice",
 	"select count(*) from slice where track_id = 3",
+	"select name, track_id, avg(dur) from slice group by name, track_id",
+	"select track_id, sum(dur) from (select * from slice) group by track_id",
+	"create perfetto table copy as select ts, dur, name from slice where dur > 30000",
 };
 
 static double seconds(clockid_t clock)
@@ -81,26 +83,40 @@ static int fill(struct orma_table *table, struct orma_string_pool *pool, uint64_
 	return r == 0 ? orma_store_table_seal(table) : r;
 }
 
-/* Steps through the rows, and fetches each value once. */
-static int run(sqlite3 *db, const char *sql, uint64_t rows)
+static int ignore_names(void *ctx, const char *const *names, size_t count)
 {
-	sqlite3_stmt *statement;
+	(void)ctx, (void)names, (void)count;
+	return 0;
+}
+
+static int count_row(void *ctx, const struct orma_value *values, size_t count)
+{
+	(void)values, (void)count;
+	++*(unsigned long long *)ctx;
+	return 0;
+}
+
+static int ignore_end(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+static int run(struct orma_sql *sql, const char *text, uint64_t rows)
+{
+	struct orma_error error = {0};
+	unsigned long long count = 0;
+	const struct orma_result_sink sink = {&count, ignore_names, count_row, ignore_end};
 	double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) {
-		fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
-		return 1;
+	int r = orma_sql_run(sql, orma_base_str(text), &sink, &error);
+	if (r < 0) {
+		fprintf(stderr, "%s: %s\n", text, error.message);
+		return r;
 	}
-	uint64_t count = 0;
-	while (sqlite3_step(statement) == SQLITE_ROW) {
-		count++;
-		for (int i = 0; i < sqlite3_column_count(statement); i++)
-			(void)sqlite3_column_blob(statement, i);
-	}
-	sqlite3_finalize(statement);
 	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	printf("%8.1f ms CPU %8.1f ms wall %7.2f ns/row %9llu rows  %s\n", cpu * 1e3, wall * 1e3,
-	       cpu * 1e9 / (double)rows, (unsigned long long)count, sql);
+	       cpu * 1e9 / (double)rows, count, text);
 	return 0;
 }
 
@@ -109,10 +125,10 @@ int main(int argc, char **argv)
 	uint64_t rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 8000000;
 	struct orma_extents extents = {.fd = -1};
 	struct orma_string_pool pool = {.text = {.fd = -1}};
-	struct orma_interrupt interrupt = {.is_set = false};
 	struct orma_table table;
 	struct orma_relation *relation = NULL;
-	sqlite3 *db = NULL;
+	struct orma_sql *sql = NULL;
+	struct orma_error error = {0};
 	double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	int r = orma_store_table_init(&table, "slice", specs, COLUMNS, &extents);
 	if (r == 0)
@@ -122,16 +138,16 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = orma_sql_relation_add_table(relation, &table);
 	if (r == 0)
-		r = sqlite3_open(":memory:", &db) == SQLITE_OK ? 0 : -ENOMEM;
+		r = orma_sql_new(&(struct orma_sql_options){.pool = &pool}, &sql, &error);
 	if (r == 0)
-		r = orma_sql_relation_register(db, relation, &interrupt);
+		r = orma_sql_add_relation(sql, relation);
 	printf("filled in %.0f ms, %.1f bytes a row\n",
 	       (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) * 1e3,
 	       (double)extents.memory_bytes / (double)rows);
 	for (size_t i = 0; r == 0 && argc <= 2 && i < ORMA_ARRAY_SIZE(queries); i++)
-		r = run(db, queries[i], rows);
+		r = run(sql, queries[i], rows);
 	for (int i = 2; r == 0 && i < argc; i++)
-		r = run(db, argv[i], rows);
+		r = run(sql, argv[i], rows);
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	printf("peak memory %ld MB\n", usage.ru_maxrss / 1024);

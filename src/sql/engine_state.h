@@ -30,8 +30,9 @@ struct orma_sql {
 	const char *
 		fault; /* the place in a text that the last failed prepare() was given; NULL = unknown */
 	struct orma_sql_function *functions;
-	unsigned call_depth;   /* functions within functions */
-	unsigned script_count; /* that run, one within the other */
+	unsigned call_depth;                /* functions within functions */
+	uint64_t native_tried, native_made; /* statements with native aggregates */
+	unsigned script_count;              /* that run, one within the other */
 };
 
 /* Makes the relation findable for the module, or forgets it. 0 or -ENOMEM. */

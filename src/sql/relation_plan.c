@@ -265,8 +265,10 @@ static void plan_order(struct planning *planning)
 		info->orderByConsumed = 1;
 		return;
 	}
-	/* SQLite's sorter takes longer, but knows how to stop, and few rows cost it nothing. */
+	/* Distinct rows without an order are in that of their first occurrence, which sorting would lose. */
+	enum { DISTINCT_ONLY = 2 };
 	if (info->nOrderBy > ORMA_PLAN_ORDERS_MAX ||
+	    sqlite3_vtab_distinct(planning->info) == DISTINCT_ONLY ||
 	    orma_sql_relation_rows(planning->relation) >= UINT32_MAX)
 		return;
 	for (int i = 0; i < info->nOrderBy; i++)

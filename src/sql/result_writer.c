@@ -157,7 +157,7 @@ static int append_plain(struct orma_buf *out, const struct orma_value *value, bo
 	}
 }
 
-/* In characters. Wide ones count as one. */
+/* Counts characters; wide ones count as one. */
 static size_t width_of(const char *text)
 {
 	size_t width = 0;

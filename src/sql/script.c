@@ -15,6 +15,7 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
+#include "sql/native.h"
 #include "sql/perfetto_define.h"
 #include "sql/perfetto_statement.h"
 #include "sql/sql_token.h"
@@ -38,6 +39,7 @@ struct orma_sql_script {
 	bool has_macros;
 	struct orma_arena arena;
 	sqlite3_stmt *statement;
+	char *groups; /* the table that a native aggregate made for the statement */
 };
 
 int orma_sql_script_new(struct orma_sql *sql, struct orma_str text, struct orma_sql_script **ret)
@@ -82,6 +84,7 @@ static int end_statement(struct orma_sql_script *script)
 {
 	int code = sqlite3_finalize(script->statement);
 	script->statement = NULL;
+	orma_sql_native_drop(script->sql, ORMA_TAKE(script->groups));
 	return code;
 }
 
@@ -300,10 +303,27 @@ static int step(struct orma_sql_script *script, struct orma_error *reterr)
 	return orma_sql_describe(script->sql, code, reterr);
 }
 
+/* Prepares a statement, over groups that are computed natively if that can be. */
+static int prepare(struct orma_sql_script *script, struct orma_str text, struct orma_error *reterr)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf native = {0};
+	int r = orma_sql_native_try(script->sql, text, &native, &script->groups);
+	if (r < 0)
+		return r == -ECANCELED ? orma_sql_describe(script->sql, SQLITE_INTERRUPT, reterr)
+				       : r;
+	if (r > 0) {
+		struct orma_str sql = {(const char *)native.data, native.size};
+		if (orma_sql_prepare(script->sql, sql, &script->statement, NULL) == 0)
+			return 0;
+		orma_sql_native_drop(script->sql, ORMA_TAKE(script->groups));
+	}
+	return orma_sql_prepare(script->sql, text, &script->statement, reterr);
+}
+
 /* Prepares a statement of SQLite. 1 when it has columns; without them it is run. */
 static int start(struct orma_sql_script *script, struct orma_str text, struct orma_error *reterr)
 {
-	int r = orma_sql_prepare(script->sql, text, &script->statement, reterr);
+	int r = prepare(script, text, reterr);
 	if (r < 0 || !script->statement)
 		return r;
 	if (sqlite3_column_count(script->statement) == 0) {

@@ -216,10 +216,10 @@ static int compare_text(const struct orma_relation *relation, struct orma_filter
 	return 0;
 }
 
-/* Returns 1 and the cell that equals the value, 0 when none does, and -ENOTSUP when SQLite has to compare. */
-static int cell_of(const struct orma_relation *relation, const struct orma_relation_column *column,
-		   sqlite3_value *value, int64_t *ret)
+int orma_sql_value_cell(const struct orma_relation *relation, size_t column_idx,
+			sqlite3_value *value, int64_t *ret)
 {
+	const struct orma_relation_column *column = &relation->columns[column_idx];
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return 0;
 	struct orma_filter equal = {.is_double = column->type == ORMA_COLUMN_DOUBLE};
@@ -243,7 +243,6 @@ static int cell_of(const struct orma_relation *relation, const struct orma_relat
 static int use_values(const struct orma_relation *relation, struct orma_filter *filter,
 		      sqlite3_value *list)
 {
-	const struct orma_relation_column *column = &relation->columns[filter->column_idx];
 	int64_t *set = NULL;
 	size_t count = 0, capacity = 0;
 	sqlite3_value *value = NULL;
@@ -258,7 +257,7 @@ static int use_values(const struct orma_relation *relation, struct orma_filter *
 			}
 			set = bigger;
 		}
-		int found = cell_of(relation, column, value, &set[count]);
+		int found = orma_sql_value_cell(relation, filter->column_idx, value, &set[count]);
 		if (found < 0) {
 			orma_base_free(set);
 			filter->kind = ORMA_FILTER_ALL;

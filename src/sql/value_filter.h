@@ -20,5 +20,11 @@ struct orma_relation;
  */
 int orma_sql_value_filter(const struct orma_relation *relation, const struct orma_plan_term *term,
 			  sqlite3_value *value, struct orma_filter *ret, struct orma_error *reterr);
+/*
+ * The cell that equals the value. 1, 0 when none does, -ENOTSUP when SQLite has to compare (a number with texts), or
+ * -ENOMEM.
+ */
+int orma_sql_value_cell(const struct orma_relation *relation, size_t column_idx,
+			sqlite3_value *value, int64_t *ret);
 
 #endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * native.h - the commonest aggregates, a block of rows at a time instead of SQLite's row by row.
+ *
+ * `select name, count(*), sum(dur) from slice where dur > 5 group by name having ... order by ... limit ...`: the groups
+ * are computed here and become a small table, and the statement becomes one over that table. Everything that is not
+ * recognised is left to SQLite, which gives the same rows, only later.
+ */
+#ifndef ORMA_SQL_NATIVE_H
+#define ORMA_SQL_NATIVE_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "sql/cell_filter.h"
+
+struct orma_relation;
+struct orma_sql;
+
+enum orma_aggregate_kind {
+	ORMA_AGGREGATE_COUNT,
+	ORMA_AGGREGATE_SUM,
+	ORMA_AGGREGATE_MIN,
+	ORMA_AGGREGATE_MAX,
+	ORMA_AGGREGATE_AVG,
+};
+
+enum { ORMA_NATIVE_GROUPS_MAX = 2, ORMA_NATIVE_AGGREGATES_MAX = 16, ORMA_NATIVE_FILTERS_MAX = 16 };
+
+struct orma_native_query {
+	struct orma_relation *relation;
+	struct orma_filter filters[ORMA_NATIVE_FILTERS_MAX];
+	size_t filter_count;
+	size_t groups[ORMA_NATIVE_GROUPS_MAX]; /* columns */
+	size_t group_count;
+	bool is_distinct; /* `select distinct`: groups without aggregates, in the order of their first rows */
+	struct orma_native_aggregate {
+		enum orma_aggregate_kind kind;
+		int column; /* -1 = all rows are counted */
+	} aggregates[ORMA_NATIVE_AGGREGATES_MAX];
+	size_t aggregate_count;
+	struct orma_buf sql; /* the statement over the table of groups */
+};
+
+/*
+ * Recognises a statement. `table` is the name that the table of groups will have; its columns are g0, g1, ... and a0, a1,
+ * ... 1, 0 = leave it to SQLite, or -ENOMEM. The query is to be given to done() in any case.
+ */
+int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char *table,
+			  struct orma_native_query *ret);
+void orma_sql_native_done(struct orma_native_query *query);
+
+/*
+ * Computes the groups, in ascending order, as a relation of this name. 1, 0 = leave it to SQLite (sums overflow, too many
+ * groups), -ENOMEM, -ECANCELED or an error of a column.
+ */
+int orma_sql_native_aggregate(struct orma_sql *sql, const struct orma_native_query *query,
+			      const char *name, struct orma_relation **ret);
+
+/*
+ * Both. 1 when `ret` has the statement to run instead of `text`; then the table named *rettable exists until it is dropped.
+ * 0 or an error as above.
+ */
+int orma_sql_native_try(struct orma_sql *sql, struct orma_str text, struct orma_buf *ret,
+			char **rettable);
+void orma_sql_native_drop(struct orma_sql *sql, char *table);
+
+#endif

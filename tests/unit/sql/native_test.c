@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * native_test.c - aggregates over a relation, computed natively, have the rows that SQLite has over an ordinary table.
+ */
+#include "sql/native.h"
+
+#include "base/macros.h"
+#include "engine_fixture.h"
+#include "sql/engine_state.h"
+#include "sql/script.h"
+
+static uint64_t state = 11;
+
+static uint64_t next_random(void)
+{
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (state ^ state >> 29) >> 7;
+}
+
+#define PICK(array) ((array)[next_random() % ORMA_ARRAY_SIZE(array)])
+
+static void open_tables(void)
+{
+	engine_open(&(struct orma_sql_options){.ctx = NULL});
+	CHECK_STR(engine_run("create perfetto table r as with recursive c(i, x) as (select 1, 7 "
+			     "union all select i + 1, "
+			     "(x * 1103515245 + 12345) % 2147483648 from c where i < 25000) select "
+			     "i * 3 as ts, "
+			     "iif(x / 4096 % 9 = 0, null, x / 65536 % 50 - 5) as dur, x / 8192 % "
+			     "17 as track, "
+			     "iif(x / 1024 % 11 = 0, null, 'n' || (x / 32768 % 40)) as name, "
+			     "iif(x / 2048 % 10 = 0, null, x / 65536 % 100 / 4.0) as value from c;"
+			     "create table plain(ts bigint, dur bigint, track bigint, name text, "
+			     "value double);"
+			     "insert into plain select * from r"),
+		  "");
+}
+
+static char *with_table(const char *sql, const char *table)
+{
+	static char out[3000];
+	size_t at = 0;
+	for (; *sql && at + 20 < sizeof(out); sql++)
+		if (*sql == '$')
+			at += (size_t)snprintf(out + at, sizeof(out) - at, "%s", table);
+		else
+			out[at++] = *sql;
+	out[at] = '\0';
+	return out;
+}
+
+static void compare(const char *sql)
+{
+	char *actual = strdup(engine_run(with_table(sql, "r")));
+	const char *expected = engine_run(with_table(sql, "plain"));
+	if (strcmp(actual, expected) != 0)
+		orma_test_fail(__FILE__, __LINE__, "%s\n-- is\n%.400s\n-- expected\n%.400s", sql,
+			       actual, expected);
+	free(actual);
+}
+
+static void write_condition(char *out, size_t size)
+{
+	static const char *const conditions[] = {
+		"dur > 10",
+		"dur <= 5.5",
+		"dur is null",
+		"dur is not null",
+		"name = 'n3'",
+		"name glob 'n1*'",
+		"name like 'N_'",
+		"name in ('n1', 'n2', 'zz')",
+		"track in (1, 2, 3)",
+		"track != 4",
+		"value >= 3",
+		"value < 20.25",
+		"ts between 300 and 60000",
+		"track <> 99",
+		"name is not null",
+		"name > 'n2'",
+		"dur = -1",
+		"x.dur == 3",
+		"value is null",
+		"ts < 0",
+	};
+	size_t at = 0;
+	for (uint64_t i = 0, count = next_random() % 3 + 1; i < count; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s %s ", i == 0 ? "where" : "and",
+				       PICK(conditions));
+}
+
+ORMA_TEST(random_aggregates_have_the_rows_of_sqlite)
+{
+	static const char *const aggregates[] = {
+		"count(*)",          "count(dur)",
+		"sum(dur)",          "min(dur)",
+		"max(dur)",          "avg(dur)",
+		"sum(value)",        "min(value)",
+		"max(value)",        "avg(value)",
+		"count(name)",       "count(value)",
+		"sum(dur) * 2 + 1",  "round(avg(dur), 3)",
+		"max(ts) - min(ts)", "sum( x.dur ) / count( * )",
+	};
+	static const char *const groups[] = {"name",        "track", "dur", "track, name",
+					     "x.name, dur", "1",     "2"};
+	static const char *const orders[] = {"",
+					     "",
+					     "order by c desc, 1",
+					     "order by 2, 1",
+					     "order by count(*), 1 limit 5",
+					     "order by c limit 3 offset 1"};
+	open_tables();
+	for (int i = 0; i < 400; i++) {
+		char sql[2000], where[300] = "";
+		const char *group = next_random() % 5 ? PICK(groups) : "";
+		const char *column = *group ? group : "5";
+		if (strcmp(group, "1") == 0)
+			column = "name";
+		if (strcmp(group, "2") == 0)
+			column = "'x', track";
+		if (next_random() % 3)
+			write_condition(where, sizeof(where));
+		snprintf(sql, sizeof(sql), "select %s, %s as c, %s from $ as x %s %s %s %s %s",
+			 column, PICK(aggregates), PICK(aggregates), where,
+			 *group ? "group by" : "", group,
+			 *group && next_random() % 3 == 0 ? "having count(*) > 20" : "",
+			 *group ? PICK(orders) : "");
+		compare(sql);
+	}
+	/* All of them were computed natively. */
+	CHECK_INT(fixture_sql->native_made, 400);
+	engine_close();
+}
+
+ORMA_TEST(distinct_rows_come_in_the_order_of_their_first_occurrence)
+{
+	static const char *const queries[] = {
+		"select distinct name from $",
+		"select distinct x.track, dur as d from $ x where value > 3 limit 30",
+		"select distinct name, track from $ where dur is null order by 2 desc, 1",
+		"select distinct dur from $ where ts < 0",
+	};
+	open_tables();
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++)
+		compare(queries[i]);
+	CHECK_INT(fixture_sql->native_made, ORMA_ARRAY_SIZE(queries));
+	compare("select distinct name, count(*) from $ group by name order by 1");
+	compare("select distinct count(*) from $");
+	compare("select distinct value from $");
+	CHECK_INT(fixture_sql->native_made, ORMA_ARRAY_SIZE(queries));
+	engine_close();
+}
+
+ORMA_TEST(columns_have_the_names_that_sqlite_gives)
+{
+	open_tables();
+	struct orma_sql_script *script;
+	struct orma_error error;
+	CHECK_INT(orma_sql_script_new(fixture_sql,
+				      ORMA_STR("select Name, x.track, sum( dur ), count(*) as \"a "
+					       "b\", avg(dur)+1 c "
+					       "from r x group by 1, 2"),
+				      &script),
+		  0);
+	CHECK_INT(orma_sql_script_next(script, &error), 1);
+	sqlite3_stmt *statement = orma_sql_script_statement(script);
+	CHECK_STR(sqlite3_column_name(statement, 0), "Name");
+	CHECK_STR(sqlite3_column_name(statement, 1), "track");
+	CHECK_STR(sqlite3_column_name(statement, 2), "sum( dur )");
+	CHECK_STR(sqlite3_column_name(statement, 3), "a b");
+	CHECK_STR(sqlite3_column_name(statement, 4), "c");
+	orma_sql_script_free(script);
+	CHECK_INT(fixture_sql->native_made, 1);
+	engine_close();
+}
+
+ORMA_TEST(what_is_not_understood_is_left_to_sqlite)
+{
+	static const char *const queries[] = {
+		"select name, dur, count(*) from $ group by name order by 1 limit 3",
+		"select sum(dur + 1) from $",
+		"select count(distinct name) from $",
+		"select track, group_concat(name) from $ where ts < 60 group by track",
+		"select max(dur), name from $ where track = 3 and dur < 40",
+		"select count(*) from $ where dur > track",
+		"select count(*) from $ where dur > 5 or track = 2",
+		"select count(*) from $ a join $ b using (ts)",
+		"select count(*) from (select * from $ limit 5)",
+		"select upper(name) as name, count(*) from $ group by name order by 1 limit 5",
+		"select dur as track, count(*) from $ group by track order by 1, 2",
+		"select sum(dur) filter (where track = 1) from $",
+		"select sum(dur) over (order by ts) from $ limit 3",
+		"select max(track, 5) from $ limit 2",
+		"select name from $ limit 2",
+		"select value, count(*) from $ group by value order by 1 limit 4",
+		"select count(*) from $ where name = 5",
+		"select count(*) from $ where name in (5, 'n1')",
+		"select min(name) from $",
+		"select count(*) from $ where not dur > 5",
+		"select count(*) from $ where name collate nocase = 'N1'",
+		"select track, count(*) from $ group by track, dur, name limit 1",
+		"select count(*) from $ where dur between 1 and track",
+	};
+	open_tables();
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++)
+		compare(queries[i]);
+	CHECK_INT(fixture_sql->native_made, 0);
+	/* A view of the relation's name hides it. */
+	CHECK_STR(engine_run("create temp view r as select 1 as x; select count(*) from r"), "1;");
+	engine_close();
+}
+
+ORMA_TEST(a_sum_that_overflows_is_an_error_as_in_sqlite)
+{
+	engine_open(&(struct orma_sql_options){.ctx = NULL});
+	engine_run("create perfetto table r as with recursive c(i) as (select 1 union all select i "
+		   "+ 1 from c where "
+		   "i < 30000) select 9223372036854775807 as x from c");
+	engine_check_error("select sum(x) from r", "integer overflow");
+	CHECK_STR(engine_run("select count(x), max(x) from r"), "30000,9223372036854775807;");
+	engine_close();
+}
+
+static bool stop_at_once(void *ctx)
+{
+	return *(bool *)ctx;
+}
+
+ORMA_TEST(a_native_aggregate_can_be_stopped)
+{
+	bool stops = false;
+	engine_open(&(struct orma_sql_options){.should_stop = stop_at_once, .ctx = &stops});
+	engine_run("create perfetto table r as with recursive c(i) as (select 1 union all select i "
+		   "+ 1 from c where "
+		   "i < 30000) select i as x from c");
+	stops = true;
+	engine_check_error("select sum(x) from r", "the query was stopped");
+	stops = false;
+	CHECK_STR(engine_run("select sum(x) from r"), "450015000;");
+	engine_close();
+}
+
+ORMA_TEST(each_allocation_of_an_aggregate_may_fail)
+{
+	open_tables();
+	for (uint64_t nth = 1;; nth++) {
+		struct orma_error error = {0};
+		orma_test_fail_allocation(nth);
+		int r = orma_sql_execute(fixture_sql,
+					 ORMA_STR("select name, track, count(*), avg(value) from r "
+						  "where dur in (1, 2, 3) and "
+						  "name glob 'n*' group by name, track order by 3"),
+					 &error);
+		bool has_failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		CHECK(r == 0 || (has_failed && (r == -ENOMEM || strstr(error.message, "memory"))));
+		if (!has_failed)
+			break;
+	}
+	engine_close();
+}
