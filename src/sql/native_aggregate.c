@@ -33,7 +33,7 @@ struct aggregation {
 	int64_t mins[ORMA_NATIVE_GROUPS_MAX];
 	uint64_t spans[ORMA_NATIVE_GROUPS_MAX]; /* codes of each column; the last one is NULL's */
 	uint32_t *group_of_code;                /* + 1; 0 = not met */
-	uint32_t *codes;                        /* of groups */
+	uint32_t *codes;                        /* the groups' */
 	size_t group_count, group_capacity;
 	struct accumulator *accumulators[ORMA_NATIVE_AGGREGATES_MAX];
 	uint32_t groups[ORMA_BLOCK_ROWS]; /* by chosen row, as are `cells` */
@@ -208,52 +208,37 @@ static void add_real(struct accumulator *a, double value)
 	a->real = sum;
 }
 
-static void accumulate_ints(struct aggregation *aggregation, size_t aggregate, const int64_t *cells)
-{
-	struct accumulator *accumulators = aggregation->accumulators[aggregate];
-	const uint32_t *groups = aggregation->groups;
-	size_t count = aggregation->scan.chosen_count;
-	bool overflows = false;
-	switch (aggregation->query->aggregates[aggregate].kind) {
-	case ORMA_AGGREGATE_COUNT:
-		FOR_EACH_INT((void)v);
-		break;
-	case ORMA_AGGREGATE_SUM:
-	case ORMA_AGGREGATE_AVG:
-		FOR_EACH_INT(overflows |= __builtin_add_overflow(a->value, v, &a->value));
-		break;
-	case ORMA_AGGREGATE_MIN:
-		FOR_EACH_INT(a->value = a->count == 0 || v < a->value ? v : a->value);
-		break;
-	case ORMA_AGGREGATE_MAX:
-		FOR_EACH_INT(a->value = a->count == 0 || v > a->value ? v : a->value);
-		break;
-	}
-	aggregation->overflows |= overflows;
-}
+typedef void (*accumulate_fn)(struct aggregation *aggregation, struct accumulator *accumulators,
+			      const int64_t *cells);
 
-static void accumulate_doubles(struct aggregation *aggregation, size_t aggregate,
-			       const int64_t *cells)
-{
-	struct accumulator *accumulators = aggregation->accumulators[aggregate];
-	const uint32_t *groups = aggregation->groups;
-	size_t count = aggregation->scan.chosen_count;
-	switch (aggregation->query->aggregates[aggregate].kind) {
-	case ORMA_AGGREGATE_COUNT:
-		FOR_EACH_DOUBLE((void)v);
-		break;
-	case ORMA_AGGREGATE_SUM:
-	case ORMA_AGGREGATE_AVG:
-		FOR_EACH_DOUBLE(add_real(a, v));
-		break;
-	case ORMA_AGGREGATE_MIN:
-		FOR_EACH_DOUBLE(a->real = a->count == 0 || v < a->real ? v : a->real);
-		break;
-	case ORMA_AGGREGATE_MAX:
-		FOR_EACH_DOUBLE(a->real = a->count == 0 || v > a->real ? v : a->real);
-		break;
+/* One function for each aggregate and type of column. */
+#define ACCUMULATE(name, for_each, update)                                                         \
+	static void name(struct aggregation *aggregation, struct accumulator *accumulators,        \
+			 const int64_t *cells)                                                     \
+	{                                                                                          \
+		const uint32_t *groups = aggregation->groups;                                      \
+		size_t count = aggregation->scan.chosen_count;                                     \
+		bool overflows = false;                                                            \
+		for_each(update);                                                                  \
+		aggregation->overflows |= overflows;                                               \
 	}
-}
+
+ACCUMULATE(count_ints, FOR_EACH_INT, (void)v)
+ACCUMULATE(sum_ints, FOR_EACH_INT, overflows |= __builtin_add_overflow(a->value, v, &a->value))
+ACCUMULATE(min_ints, FOR_EACH_INT, a->value = a->count == 0 || v < a->value ? v : a->value)
+ACCUMULATE(max_ints, FOR_EACH_INT, a->value = a->count == 0 || v > a->value ? v : a->value)
+ACCUMULATE(count_doubles, FOR_EACH_DOUBLE, (void)v)
+ACCUMULATE(sum_doubles, FOR_EACH_DOUBLE, add_real(a, v))
+ACCUMULATE(min_doubles, FOR_EACH_DOUBLE, a->real = a->count == 0 || v < a->real ? v : a->real)
+ACCUMULATE(max_doubles, FOR_EACH_DOUBLE, a->real = a->count == 0 || v > a->real ? v : a->real)
+
+static const accumulate_fn accumulate_cells[][2] = {
+	[ORMA_AGGREGATE_COUNT] = {count_ints, count_doubles},
+	[ORMA_AGGREGATE_SUM] = {sum_ints, sum_doubles},
+	[ORMA_AGGREGATE_MIN] = {min_ints, min_doubles},
+	[ORMA_AGGREGATE_MAX] = {max_ints, max_doubles},
+	[ORMA_AGGREGATE_AVG] = {sum_ints, sum_doubles},
+};
 
 static void count_rows(const struct aggregation *aggregation, struct accumulator *accumulators)
 {
@@ -279,10 +264,9 @@ static int accumulate_block(struct aggregation *aggregation)
 		r = read_chosen(aggregation, (size_t)column, &cells);
 		if (r < 0)
 			return r;
-		if (query->relation->columns[column].type == ORMA_COLUMN_DOUBLE)
-			accumulate_doubles(aggregation, i, cells);
-		else
-			accumulate_ints(aggregation, i, cells);
+		bool is_double = query->relation->columns[column].type == ORMA_COLUMN_DOUBLE;
+		accumulate_cells[query->aggregates[i].kind][is_double](
+			aggregation, aggregation->accumulators[i], cells);
 	}
 	return r;
 }
@@ -424,7 +408,7 @@ static int show(const struct orma_native_query *query, struct group_table *table
 		r = orma_store_column_seal(&table->columns[i]);
 	if (r == 0)
 		r = orma_sql_relation_new(name, NULL, query->relation->pool, &relation);
-	if (r < 0) {
+	if (r < 0 || !relation) {
 		free_table(table);
 		return r;
 	}

@@ -52,7 +52,7 @@ static bool is_name(const struct orma_token *token)
 
 static bool is_same(struct orma_str a, struct orma_str b)
 {
-	return a.size == b.size && strncasecmp(a.data, b.data, a.size) == 0;
+	return a.size == b.size && (a.size == 0 || strncasecmp(a.data, b.data, a.size) == 0);
 }
 
 static bool is_sign(const struct match *match, size_t i, char sign)

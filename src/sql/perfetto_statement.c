@@ -84,7 +84,7 @@ static int parse_type(struct parser *parser, struct orma_perfetto_column *ret)
 {
 	size_t begin = parser->offset;
 	int r = parse_name(parser, "a type", &ret->type_name);
-	if (r < 0)
+	if (r < 0 || !ret->type_name)
 		return r;
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(type_names); i++) {
 		if (strcasecmp(ret->type_name, type_names[i].name) != 0)

@@ -37,7 +37,7 @@ static void free_table(void *ctx)
 	struct made_table *table = ctx;
 	if (!table)
 		return;
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; table->columns && i < table->column_count; i++) {
 		orma_store_column_done(&table->columns[i].cells);
 		orma_base_free(table->columns[i].name);
 	}

@@ -101,7 +101,9 @@ struct orma_token orma_sql_token_read(struct orma_str sql, size_t offset)
 {
 	if (offset >= sql.size)
 		return token(sql, ORMA_TOKEN_END, sql.size, sql.size);
-	char c = sql.data[offset], next = offset + 1 < sql.size ? sql.data[offset + 1] : '\0';
+	char c = sql.data[offset], next = '\0';
+	if (offset + 1 < sql.size)
+		next = sql.data[offset + 1];
 	size_t end;
 	if (space_at(sql, offset) > 0)
 		return read_space(sql, offset);

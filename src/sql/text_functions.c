@@ -125,8 +125,10 @@ static void base64_encode(sqlite3_context *context, int argc, sqlite3_value **ar
 				(left > 2 ? data[i + 2] : 0u);
 		out[at++] = base64_digits[bits >> 18 & 63];
 		out[at++] = base64_digits[bits >> 12 & 63];
-		out[at++] = left > 1 ? base64_digits[bits >> 6 & 63] : '=';
-		out[at++] = left > 2 ? base64_digits[bits & 63] : '=';
+		const char last[2] = {base64_digits[bits >> 6 & 63], base64_digits[bits & 63]};
+		memset(out + at, '=', 2);
+		memcpy(out + at, last, left > 2 ? 2 : left - 1);
+		at += 2;
 	}
 	give_text(context, out, at);
 }

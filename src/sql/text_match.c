@@ -102,7 +102,7 @@ int orma_sql_text_match_id(struct orma_text_match *match, uint32_t id)
 			return -ENOMEM;
 	}
 	/* A computed column may have added strings since. */
-	if (id >= match->known_count)
+	if (!match->answers || id >= match->known_count)
 		return evaluate(match, orma_store_pool_get(match->pool, id));
 	if (match->answers[id] == UNKNOWN) {
 		int fits = evaluate(match, orma_store_pool_get(match->pool, id));

@@ -153,6 +153,8 @@ static int compare_patches(const void *a, const void *b)
 static int apply_patches(struct orma_column *column)
 {
 	int64_t cells[ORMA_BLOCK_ROWS];
+	if (column->patch_count == 0)
+		return 0;
 	qsort(column->patches, column->patch_count, sizeof(*column->patches), compare_patches);
 	for (size_t i = 0; i < column->patch_count;) {
 		size_t block_idx = (size_t)(column->patches[i].row >> ORMA_BLOCK_SHIFT);
