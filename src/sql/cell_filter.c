@@ -177,8 +177,8 @@ static size_t select_double(const struct orma_filter *filter, const int64_t *cel
 {
 	double low = filter->double_low, high = filter->double_high;
 	size_t kept = 0;
-	SELECT((orma_store_double_of_cell(cell) >= low) &
-	       (orma_store_double_of_cell(cell) <= high));
+	SELECT((size_t)(orma_store_double_of_cell(cell) >= low) &
+	       (size_t)(orma_store_double_of_cell(cell) <= high));
 	return kept;
 }
 

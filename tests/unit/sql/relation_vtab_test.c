@@ -179,32 +179,34 @@ ORMA_TEST(groups_joins_and_subqueries_have_the_rows_of_sqlite)
 {
 	static const char *const queries[] = {
 		"select name, count(*), sum(id) from $ group by 1 order by 1",
-		"select track_id, name, count(*) from $ group by 1, 2 having count(*) > 3 "
-		"order by 1, 2",
+		("select track_id, name, count(*) from $ group by 1, 2 having count(*) > 3 "
+		 "order by 1, 2"),
 		"select distinct name, track_id from $ order by 1, 2",
 		"select distinct dur from $ order by 1 desc",
 		"select count(*), sum(p.id) from $ c join $ p on c.parent_id = p.id",
-		"select count(*), sum(c.id) from $ p join $ c on c.parent_id = p.id where "
-		"p.track_id = 3",
-		"select count(*) from $ a join $ b on a.name = b.name and a.track_id = b.track_id "
-		"where a.id < 100 and b.dur > 5",
-		"select a.id, (select count(*) from $ b where b.parent_id = a.id) from $ a where "
-		"a.id < 200",
-		"select count(*) from $ a where exists (select 1 from $ b where b.parent_id = a.id "
-		"and "
-		"b.name glob 'a*')",
+		("select count(*), sum(c.id) from $ p join $ c on c.parent_id = p.id where "
+		 "p.track_id = 3"),
+		("select count(*) from $ a join $ b on a.name = b.name and a.track_id = b.track_id "
+		 "where a.id < 100 and b.dur > 5"),
+		("select a.id, (select count(*) from $ b where b.parent_id = a.id) from $ a where "
+		 "a.id < 200"),
+		("select count(*) from $ a where exists (select 1 from $ b where b.parent_id = "
+		 "a.id "
+		 "and "
+		 "b.name glob 'a*')"),
 		"select count(*) from $ a left join $ b on b.parent_id = a.id and b.dur = 5",
-		"select a.id, b.id from $ a join $ b on b.ts > a.ts and b.ts <= a.ts + 2 where "
-		"a.id % 500 = 1 "
-		"order by a.id, b.id",
+		("select a.id, b.id from $ a join $ b on b.ts > a.ts and b.ts <= a.ts + 2 where "
+		 "a.id % 500 = 1 "
+		 "order by a.id, b.id"),
 		"select count(*) from $ where id in (select parent_id from $ where name = 'a')",
-		"select count(*) from $ where name in (select name from $ where track_id = 4 "
-		"order by id limit 3)",
+		("select count(*) from $ where name in (select name from $ where track_id = 4 "
+		 "order by id limit 3)"),
 		"select max(dur), name from $",
-		"select sum(dur) from $ where dur < 1000 and dur > -1000 and (track_id = 3 or name "
-		"= 'b')",
-		"select id, lag(dur) over (order by ts, id) from $ where track_id = 2 order by id "
-		"desc limit 30",
+		("select sum(dur) from $ where dur < 1000 and dur > -1000 and (track_id = 3 or "
+		 "name "
+		 "= 'b')"),
+		("select id, lag(dur) over (order by ts, id) from $ where track_id = 2 order by id "
+		 "desc limit 30"),
 		"select count(*) from $ a join $ b on a.twice = b.id where b.name = 'abc'",
 	};
 	fixture_open(&fixture, ROWS, 45);
@@ -246,8 +248,9 @@ ORMA_TEST(a_scan_can_be_stopped)
 ORMA_TEST(each_allocation_of_a_query_may_fail)
 {
 	static const char *const queries[] = {
-		"select count(*) from r where name glob 'a*' and dur in (5, 6, 7) and id in (1, 2, "
-		"300)",
+		("select count(*) from r where name glob 'a*' and dur in (5, 6, 7) and id in (1, "
+		 "2, "
+		 "300)"),
 		"select * from r order by name, dur limit 10",
 		"select * from r order by dur desc limit 10",
 		"select count(*) from r a join r b on b.parent_id = a.id where a.id < 100",
