@@ -13,35 +13,12 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
-#include "sql/native.h"
-#include "sql/relation_plan.h"
+#include "sql/native_aggregation.h"
 #include "sql/relation_vtab.h"
-#include "sql/row_sort.h"
-#include "sql/scan.h"
 
 enum { CODES_MAX = 8 << 20, GROUPS_MAX = 1 << 20, FEW_ROWS = 128 };
 
-struct accumulator {
-	int64_t count; /* values that are not NULL */
-	int64_t value; /* sum, least or largest one */
-	double real, error;
-};
-
-struct aggregation {
-	const struct orma_native_query *query;
-	struct orma_scan scan;
-	int64_t mins[ORMA_NATIVE_GROUPS_MAX];
-	uint64_t spans[ORMA_NATIVE_GROUPS_MAX]; /* codes of each column; the last one is NULL's */
-	uint32_t *group_of_code;                /* + 1; 0 = not met */
-	uint32_t *codes;                        /* the groups' */
-	size_t group_count, group_capacity;
-	struct accumulator *accumulators[ORMA_NATIVE_AGGREGATES_MAX];
-	uint32_t groups[ORMA_BLOCK_ROWS]; /* by chosen row, as are `cells` */
-	int64_t cells[ORMA_BLOCK_ROWS];
-	bool overflows;
-};
-
-static void done(struct aggregation *aggregation)
+static void done(struct orma_native_aggregation *aggregation)
 {
 	orma_sql_scan_done(&aggregation->scan);
 	orma_base_free(aggregation->group_of_code);
@@ -51,7 +28,7 @@ static void done(struct aggregation *aggregation)
 	orma_base_free(aggregation);
 }
 
-static int add_group(struct aggregation *aggregation, uint32_t code)
+static int add_group(struct orma_native_aggregation *aggregation, uint32_t code)
 {
 	const struct orma_native_query *query = aggregation->query;
 	if (aggregation->group_count == GROUPS_MAX)
@@ -64,7 +41,7 @@ static int add_group(struct aggregation *aggregation, uint32_t code)
 			return -ENOMEM;
 		aggregation->codes = codes;
 		for (size_t i = 0; i < query->aggregate_count; i++) {
-			struct accumulator *bigger = orma_base_realloc_array(
+			struct orma_native_accumulator *bigger = orma_base_realloc_array(
 				aggregation->accumulators[i], capacity, sizeof(*bigger));
 			if (!bigger)
 				return -ENOMEM;
@@ -75,12 +52,12 @@ static int add_group(struct aggregation *aggregation, uint32_t code)
 	size_t group = aggregation->group_count++;
 	aggregation->codes[group] = code;
 	for (size_t i = 0; i < query->aggregate_count; i++)
-		aggregation->accumulators[i][group] = (struct accumulator){.count = 0};
+		aggregation->accumulators[i][group] = (struct orma_native_accumulator){.count = 0};
 	aggregation->group_of_code[code] = (uint32_t)group + 1;
 	return 0;
 }
 
-static int find_spans(struct aggregation *aggregation)
+static int find_spans(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
 	uint64_t codes = 1;
@@ -105,14 +82,15 @@ static int find_spans(struct aggregation *aggregation)
 }
 
 /* The code of NULL is the last one of its column. */
-static uint32_t code_of(const struct aggregation *aggregation, size_t i, int64_t cell)
+static uint32_t code_of(const struct orma_native_aggregation *aggregation, size_t i, int64_t cell)
 {
 	return cell == ORMA_CELL_NULL ? (uint32_t)(aggregation->spans[i] - 1)
 				      : (uint32_t)((uint64_t)cell - (uint64_t)aggregation->mins[i]);
 }
 
 /* Returns the column's cells of the chosen rows alone. */
-static int read_chosen(struct aggregation *aggregation, size_t column, const int64_t **ret)
+static int read_chosen(struct orma_native_aggregation *aggregation, size_t column,
+		       const int64_t **ret)
 {
 	struct orma_scan *scan = &aggregation->scan;
 	size_t count = scan->chosen_count;
@@ -138,7 +116,7 @@ static int read_chosen(struct aggregation *aggregation, size_t column, const int
 	return 0;
 }
 
-static int find_groups(struct aggregation *aggregation)
+static int find_groups(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
 	size_t count = aggregation->scan.chosen_count;
@@ -175,7 +153,7 @@ static int find_groups(struct aggregation *aggregation)
 #define FOR_EACH(type, read, is_absent, update)                                                    \
 	do {                                                                                       \
 		if (aggregation->group_count == 1) {                                               \
-			struct accumulator single = accumulators[0], *a = &single;                 \
+			struct orma_native_accumulator single = accumulators[0], *a = &single;     \
 			for (size_t n = 0; n < count; n++) {                                       \
 				type v = read(cells[n]);                                           \
 				if (is_absent(v))                                                  \
@@ -188,7 +166,7 @@ static int find_groups(struct aggregation *aggregation)
 		}                                                                                  \
 		for (size_t n = 0; n < count; n++) {                                               \
 			type v = read(cells[n]);                                                   \
-			struct accumulator *a = &accumulators[groups[n]];                          \
+			struct orma_native_accumulator *a = &accumulators[groups[n]];              \
 			if (is_absent(v))                                                          \
 				continue;                                                          \
 			update;                                                                    \
@@ -200,7 +178,7 @@ static int find_groups(struct aggregation *aggregation)
 #define FOR_EACH_INT(update)    FOR_EACH(int64_t, (int64_t), IS_NULL_CELL, update)
 #define FOR_EACH_DOUBLE(update) FOR_EACH(double, orma_store_double_of_cell, isnan, update)
 
-static void add_real(struct accumulator *a, double value)
+static void add_real(struct orma_native_accumulator *a, double value)
 {
 	double sum = a->real + value;
 	a->error +=
@@ -208,13 +186,13 @@ static void add_real(struct accumulator *a, double value)
 	a->real = sum;
 }
 
-typedef void (*accumulate_fn)(struct aggregation *aggregation, struct accumulator *accumulators,
-			      const int64_t *cells);
+typedef void (*accumulate_fn)(struct orma_native_aggregation *aggregation,
+			      struct orma_native_accumulator *accumulators, const int64_t *cells);
 
 /* One function for each aggregate and type of column. */
 #define ACCUMULATE(name, for_each, update)                                                         \
-	static void name(struct aggregation *aggregation, struct accumulator *accumulators,        \
-			 const int64_t *cells)                                                     \
+	static void name(struct orma_native_aggregation *aggregation,                              \
+			 struct orma_native_accumulator *accumulators, const int64_t *cells)       \
 	{                                                                                          \
 		const uint32_t *groups = aggregation->groups;                                      \
 		size_t count = aggregation->scan.chosen_count;                                     \
@@ -240,7 +218,8 @@ static const accumulate_fn accumulate_cells[][2] = {
 	[ORMA_AGGREGATE_AVG] = {sum_ints, sum_doubles},
 };
 
-static void count_rows(const struct aggregation *aggregation, struct accumulator *accumulators)
+static void count_rows(const struct orma_native_aggregation *aggregation,
+		       struct orma_native_accumulator *accumulators)
 {
 	if (aggregation->query->group_count == 0) {
 		accumulators[0].count += (int64_t)aggregation->scan.chosen_count;
@@ -250,7 +229,7 @@ static void count_rows(const struct aggregation *aggregation, struct accumulator
 		accumulators[aggregation->groups[n]].count++;
 }
 
-static int accumulate_block(struct aggregation *aggregation)
+static int accumulate_block(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
 	int r = find_groups(aggregation);
@@ -278,7 +257,7 @@ static bool is_count_of_all(const struct orma_native_query *query)
 	       query->aggregates[0].column < 0;
 }
 
-static int accumulate(struct aggregation *aggregation, struct orma_interrupt *interrupt)
+static int accumulate(struct orma_native_aggregation *aggregation, struct orma_interrupt *interrupt)
 {
 	const struct orma_native_query *query = aggregation->query;
 	int r = find_spans(aggregation);
@@ -304,191 +283,16 @@ static int accumulate(struct aggregation *aggregation, struct orma_interrupt *in
 	return r == 0 && aggregation->overflows ? -ENOTSUP : r;
 }
 
-/* The relation that shows the groups owns this. */
-struct group_table {
-	struct orma_extents extents;
-	struct orma_column columns[ORMA_NATIVE_GROUPS_MAX + ORMA_NATIVE_AGGREGATES_MAX];
-	char names[ORMA_NATIVE_GROUPS_MAX + ORMA_NATIVE_AGGREGATES_MAX][8];
-	size_t column_count;
-};
-
-static void free_table(void *ctx)
-{
-	struct group_table *table = ctx;
-	for (size_t i = 0; i < table->column_count; i++)
-		orma_store_column_done(&table->columns[i]);
-	orma_store_extents_done(&table->extents);
-	orma_base_free(table);
-}
-
-static void add_column(struct group_table *table, char prefix, size_t number,
-		       enum orma_column_type type)
-{
-	size_t i = table->column_count++;
-	orma_store_column_init(&table->columns[i], type, &table->extents, 0);
-	snprintf(table->names[i], sizeof(table->names[i]), "%c%u", prefix, (unsigned)number % 100);
-}
-
-static enum orma_column_type result_type(const struct orma_native_query *query, size_t aggregate)
-{
-	const struct orma_native_aggregate *wanted = &query->aggregates[aggregate];
-	if (wanted->kind == ORMA_AGGREGATE_AVG)
-		return ORMA_COLUMN_DOUBLE;
-	bool is_count = wanted->kind == ORMA_AGGREGATE_COUNT;
-	return is_count ? ORMA_COLUMN_INT : query->relation->columns[wanted->column].type;
-}
-
-static int64_t result_cell(const struct orma_native_query *query, size_t aggregate,
-			   const struct accumulator *a)
-{
-	const struct orma_native_aggregate *wanted = &query->aggregates[aggregate];
-	if (wanted->kind == ORMA_AGGREGATE_COUNT)
-		return a->count;
-	if (a->count == 0)
-		return orma_store_null_of(result_type(query, aggregate));
-	bool is_double = query->relation->columns[wanted->column].type == ORMA_COLUMN_DOUBLE;
-	double real = isfinite(a->error) ? a->real + a->error : a->real;
-	if (wanted->kind == ORMA_AGGREGATE_AVG)
-		real = (is_double ? real : (double)a->value) / (double)a->count;
-	else if (!is_double)
-		return a->value;
-	return orma_store_cell_of_double(real);
-}
-
-/* The cell of a group column that a group's code stands for. */
-static int64_t group_cell(const struct aggregation *aggregation, size_t group, size_t column)
-{
-	uint64_t code = aggregation->codes[group];
-	for (size_t i = aggregation->query->group_count - 1; i > column; i--)
-		code /= aggregation->spans[i];
-	code %= aggregation->spans[column];
-	return code == aggregation->spans[column] - 1
-		       ? ORMA_CELL_NULL
-		       : (int64_t)((uint64_t)aggregation->mins[column] + code);
-}
-
-static int new_table(const struct orma_native_query *query, bool has_aggregates,
-		     struct group_table **ret)
-{
-	struct group_table *table = orma_base_zalloc(sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	table->extents.fd = -1;
-	for (size_t i = 0; i < query->group_count; i++)
-		add_column(table, 'g', i, query->relation->columns[query->groups[i]].type);
-	for (size_t i = 0; has_aggregates && i < query->aggregate_count; i++)
-		add_column(table, 'a', i, result_type(query, i));
-	*ret = table;
-	return 0;
-}
-
-/* Adds a group's row to a table of group columns and, if it has them, aggregates. */
-static int add_row(const struct aggregation *aggregation, struct group_table *table, size_t group)
-{
-	const struct orma_native_query *query = aggregation->query;
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < table->column_count; i++) {
-		size_t aggregate = i - query->group_count;
-		int64_t cell = i < query->group_count
-				       ? group_cell(aggregation, group, i)
-				       : result_cell(query, aggregate,
-						     &aggregation->accumulators[aggregate][group]);
-		r = orma_store_column_append(&table->columns[i], cell);
-	}
-	return r;
-}
-
-/* Makes the relation that owns the table. On failure the table is freed. */
-static int show(const struct orma_native_query *query, struct group_table *table, uint64_t rows,
-		const char *name, struct orma_relation **ret)
-{
-	struct orma_relation *relation = NULL;
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < table->column_count; i++)
-		r = orma_store_column_seal(&table->columns[i]);
-	if (r == 0)
-		r = orma_sql_relation_new(name, NULL, query->relation->pool, &relation);
-	if (r < 0 || !relation) {
-		free_table(table);
-		return r;
-	}
-	relation->release = free_table;
-	relation->release_ctx = table;
-	relation->row_count = rows;
-	for (size_t i = 0; r == 0 && i < table->column_count; i++)
-		r = orma_sql_relation_add(
-			relation, &(struct orma_relation_column){.name = table->names[i],
-								 .type = table->columns[i].type,
-								 .stored = &table->columns[i]});
-	if (r < 0) {
-		orma_sql_relation_unref(relation);
-		return r;
-	}
-	*ret = relation;
-	return 0;
-}
-
-/* Writes the groups' numbers in ascending order of their cells to `sort`, through a table of the cells alone. */
-static int sort_groups(const struct aggregation *aggregation, const struct orma_plan_order *orders,
-		       struct orma_relation **retunsorted, struct orma_row_sort *sort)
-{
-	const struct orma_native_query *query = aggregation->query;
-	struct group_table *table;
-	int r = new_table(query, false, &table);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; r == 0 && i < aggregation->group_count; i++)
-		r = add_row(aggregation, table, i);
-	if (r < 0) {
-		free_table(table);
-		return r;
-	}
-	r = show(query, table, aggregation->group_count, "unsorted", retunsorted);
-	if (r < 0)
-		return r;
-	orma_sql_row_sort_init(sort, *retunsorted, orders, query->group_count, UINT64_MAX);
-	for (size_t i = 0; r == 0 && i < aggregation->group_count; i++)
-		r = orma_sql_row_sort_add(sort, (uint32_t)i, 0);
-	return r < 0 ? r : orma_sql_row_sort_finish(sort);
-}
-
-static int make_relation(const struct aggregation *aggregation, const char *name,
-			 struct orma_relation **ret)
-{
-	const struct orma_native_query *query = aggregation->query;
-	struct orma_plan_order orders[ORMA_NATIVE_GROUPS_MAX];
-	struct orma_row_sort sort = {.limit = 0};
-	struct orma_relation *unsorted = NULL;
-	struct group_table *table = NULL;
-	/* Column 0 of a relation is the row's number. */
-	for (size_t i = 0; i < query->group_count; i++)
-		orders[i] = (struct orma_plan_order){.column_idx = i + 1};
-	/* `distinct` keeps the order in which the groups were met. */
-	bool is_sorted = query->group_count > 0 && !query->is_distinct;
-	int r = is_sorted ? sort_groups(aggregation, orders, &unsorted, &sort) : 0;
-	if (r == 0)
-		r = new_table(query, true, &table);
-	for (size_t i = 0; r == 0 && i < aggregation->group_count; i++)
-		r = add_row(aggregation, table, sort.rows ? sort.rows[i] : i);
-	orma_sql_row_sort_done(&sort);
-	orma_sql_relation_unref(unsorted);
-	if (r == 0)
-		return show(query, table, aggregation->group_count, name, ret);
-	if (table)
-		free_table(table);
-	return r;
-}
-
 int orma_sql_native_aggregate(struct orma_sql *sql, const struct orma_native_query *query,
 			      const char *name, struct orma_relation **ret)
 {
-	struct aggregation *aggregation = orma_base_zalloc(sizeof(*aggregation));
+	struct orma_native_aggregation *aggregation = orma_base_zalloc(sizeof(*aggregation));
 	if (!aggregation)
 		return -ENOMEM;
 	aggregation->query = query;
 	int r = accumulate(aggregation, &sql->interrupt);
 	if (r == 0)
-		r = make_relation(aggregation, name, ret);
+		r = orma_sql_native_show(aggregation, name, ret);
 	done(aggregation);
 	if (r < 0)
 		return r == -ENOTSUP ? 0 : r;

@@ -173,6 +173,60 @@ ORMA_TEST(columns_have_the_names_that_sqlite_gives)
 	engine_close();
 }
 
+ORMA_TEST(views_that_choose_columns_and_rows_are_looked_through)
+{
+	static const char *const queries[] = {
+		"select n, count(*), sum(d) from v group by n",
+		"select n as name, avg(ts) from v where tr in (1, 2) and d > 3 group by n order by "
+		"2",
+		"select count(*) from w",
+		"select n, track, max(x.d) from w x where n glob 'n1*' group by 1, 2",
+		"select distinct tr from v",
+	};
+	static const char *const others[] = {
+		"select sum(twice) from v",
+		"select n, count(*) from v where twice > 4 group by n",
+		"select sum(name) from v", /* no such column */
+		"select count(*) from joined",
+		"select count(*) from first_ones",
+		"select max(tr) as twice, count(*) from v",
+	};
+	open_tables();
+	CHECK_STR(engine_run("create view r_v as select name as n, dur d, track as tr, ts, dur * 2 "
+			     "as twice from r "
+			     "where value > 2 and dur is not null; create perfetto view r_w as "
+			     "select * , tr as track "
+			     "from r_v where tr != 3;"
+			     "create view r_joined as select a.ts from r a join r b using (ts);"
+			     "create view r_first_ones as select * from r limit 10;"
+			     "create view plain_v as select name as n, dur d, track as tr, ts, dur "
+			     "* 2 as twice from plain "
+			     "where value > 2 and dur is not null; create view plain_w as select "
+			     "*, tr as track from "
+			     "plain_v where tr != 3;"
+			     "create view plain_joined as select a.ts from plain a join plain b "
+			     "using (ts);"
+			     "create view plain_first_ones as select * from plain limit 10;"),
+		  "");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries) + ORMA_ARRAY_SIZE(others); i++) {
+		bool is_native = i < ORMA_ARRAY_SIZE(queries);
+		const char *sql = is_native ? queries[i] : others[i - ORMA_ARRAY_SIZE(queries)];
+		char text[400];
+		/* The views of both tables have the names of this one, with the table's before it. */
+		snprintf(text, sizeof(text), "%s", sql);
+		char *from = strstr(text, "from ") + 5;
+		memmove(from + 2, from, strlen(from) + 1);
+		memcpy(from, "$_", 2);
+		uint64_t made = fixture_sql->native_made;
+		if (strstr(sql, "sum(name)"))
+			engine_check_error(with_table(text, "r"), "no such column: name");
+		else
+			compare(text);
+		CHECK_INT(fixture_sql->native_made - made, is_native);
+	}
+	engine_close();
+}
+
 ORMA_TEST(what_is_not_understood_is_left_to_sqlite)
 {
 	static const char *const queries[] = {
