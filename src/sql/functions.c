@@ -13,18 +13,6 @@
 #include "sql/perfetto_function.h"
 #include "sql/sqlite_error.h"
 
-struct orma_str orma_sql_text_of(sqlite3_value *value)
-{
-	const char *data = (const char *)sqlite3_value_text(value);
-	return (struct orma_str){data, data ? (size_t)sqlite3_value_bytes(value) : 0};
-}
-
-void orma_sql_result_void(sqlite3_context *context)
-{
-	static char nothing;
-	sqlite3_result_pointer(context, &nothing, ORMA_SQL_VOID, NULL);
-}
-
 static bool is_number(sqlite3_value *value)
 {
 	int type = sqlite3_value_numeric_type(value);

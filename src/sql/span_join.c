@@ -6,9 +6,6 @@
 #include "sql/span_join.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
@@ -16,23 +13,8 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
-#include "sql/span_source.h"
+#include "sql/span_vtab.h"
 #include "sql/sqlite_error.h"
-
-enum partitioning { PARTITIONED_NONE, PARTITIONED_BOTH, PARTITIONED_ONE };
-
-struct column_place {
-	int side, column;
-};
-
-struct span_vtab {
-	sqlite3_vtab base;
-	struct orma_sql *sql;
-	struct orma_span_table tables[2];
-	enum partitioning partitioning;
-	struct column_place *places; /* by column of the join; ts, dur and partition have side -1 */
-	int column_count, special_count;
-};
 
 struct span_cursor {
 	sqlite3_vtab_cursor base;
@@ -43,28 +25,28 @@ struct span_cursor {
 	int64_t row;
 };
 
-static struct span_vtab *vtab_of(sqlite3_vtab_cursor *cursor)
+static struct orma_span_vtab *vtab_of(sqlite3_vtab_cursor *cursor)
 {
-	return (struct span_vtab *)(void *)cursor->pVtab;
+	return (struct orma_span_vtab *)(void *)cursor->pVtab;
 }
 
-static bool is_special(const struct span_vtab *vtab, int side, int column)
+static bool is_special(const struct orma_span_vtab *vtab, int side, int column)
 {
 	const struct orma_span_table *table = &vtab->tables[side];
 	return column == table->ts_column || column == table->dur_column ||
 	       column == table->partition_column;
 }
 
-static const char *partition_name(const struct span_vtab *vtab)
+static const char *partition_name(const struct orma_span_vtab *vtab)
 {
 	return vtab->tables[0].partition ? vtab->tables[0].partition : vtab->tables[1].partition;
 }
 
-static int find_partitioning(struct span_vtab *vtab, struct orma_error *reterr)
+static int find_partitioning(struct orma_span_vtab *vtab, struct orma_error *reterr)
 {
 	const struct orma_span_table *a = &vtab->tables[0], *b = &vtab->tables[1];
 	if (a->partition && b->partition) {
-		vtab->partitioning = PARTITIONED_BOTH;
+		vtab->partitioning = ORMA_SPAN_PARTITIONED_BOTH;
 		if (strcasecmp(a->partition, b->partition) != 0)
 			return orma_base_error_set(reterr, -EINVAL,
 						   "SPAN_JOIN: mismatching partitions between the "
@@ -72,8 +54,8 @@ static int find_partitioning(struct span_vtab *vtab, struct orma_error *reterr)
 						   "table %s, partition %s in table %s)",
 						   a->partition, a->name, b->partition, b->name);
 	} else {
-		vtab->partitioning =
-			a->partition || b->partition ? PARTITIONED_ONE : PARTITIONED_NONE;
+		vtab->partitioning = a->partition || b->partition ? ORMA_SPAN_PARTITIONED_ONE
+								  : ORMA_SPAN_PARTITIONED_NONE;
 	}
 	if (a->dur_column < 0 && b->dur_column < 0)
 		return orma_base_error_set(
@@ -85,28 +67,29 @@ static int find_partitioning(struct span_vtab *vtab, struct orma_error *reterr)
 }
 
 /* A left join shows what the second side lacks, an outer join also what the first one lacks. */
-static void choose_shadows(struct span_vtab *vtab, const char *module)
+static void choose_shadows(struct orma_span_vtab *vtab, const char *module)
 {
 	bool is_outer = strcasecmp(module, "span_outer_join") == 0;
 	bool shows[2] = {is_outer, is_outer || strcasecmp(module, "span_left_join") == 0};
 	for (int side = 0; side < 2; side++) {
 		struct orma_span_table *table = &vtab->tables[side];
-		bool is_only_one = vtab->partitioning == PARTITIONED_ONE && table->partition;
+		bool is_only_one =
+			vtab->partitioning == ORMA_SPAN_PARTITIONED_ONE && table->partition;
 		table->shows_gaps = shows[side];
-		table->shows_absent =
-			shows[side] && !is_only_one && vtab->partitioning != PARTITIONED_NONE;
+		table->shows_absent = shows[side] && !is_only_one &&
+				      vtab->partitioning != ORMA_SPAN_PARTITIONED_NONE;
 		table->is_shadow_when_empty = shows[side] && !is_only_one;
 	}
 }
 
-static int append_column(struct span_vtab *vtab, int side, int column, struct orma_buf *text,
+static int append_column(struct orma_span_vtab *vtab, int side, int column, struct orma_buf *text,
 			 struct orma_error *reterr)
 {
 	const struct orma_span_column *added = &vtab->tables[side].columns[column];
 	const char *partition = partition_name(vtab);
 	bool is_taken = partition && strcasecmp(added->name, partition) == 0;
 	for (int i = vtab->special_count; i < vtab->column_count; i++) {
-		const struct column_place *place = &vtab->places[i];
+		const struct orma_span_place *place = &vtab->places[i];
 		is_taken = is_taken ||
 			   strcasecmp(vtab->tables[place->side].columns[place->column].name,
 				      added->name) == 0;
@@ -115,14 +98,14 @@ static int append_column(struct span_vtab *vtab, int side, int column, struct or
 		return orma_base_error_set(reterr, -EINVAL,
 					   "SPAN_JOIN: column %s present in both tables %s and %s",
 					   added->name, vtab->tables[0].name, vtab->tables[1].name);
-	vtab->places[vtab->column_count++] = (struct column_place){side, column};
+	vtab->places[vtab->column_count++] = (struct orma_span_place){side, column};
 	char *item = sqlite3_mprintf(", \"%w\" %s", added->name, added->type);
 	int r = item ? orma_base_buf_append_str(text, item) : -ENOMEM;
 	sqlite3_free(item);
 	return r;
 }
 
-static int declare(sqlite3 *db, struct span_vtab *vtab, struct orma_error *reterr)
+static int declare(sqlite3 *db, struct orma_span_vtab *vtab, struct orma_error *reterr)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	size_t most = vtab->tables[0].column_count + vtab->tables[1].column_count + 3;
@@ -151,7 +134,7 @@ static int declare(sqlite3 *db, struct span_vtab *vtab, struct orma_error *reter
 
 static int vtab_disconnect(sqlite3_vtab *base)
 {
-	struct span_vtab *vtab = (struct span_vtab *)(void *)base;
+	struct orma_span_vtab *vtab = (struct orma_span_vtab *)(void *)base;
 	orma_sql_span_table_done(&vtab->tables[0]);
 	orma_sql_span_table_done(&vtab->tables[1]);
 	orma_base_free(vtab->places);
@@ -163,7 +146,7 @@ static int vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *arg
 			sqlite3_vtab **ret, char **reterr)
 {
 	struct orma_error error = {0};
-	struct span_vtab *vtab = orma_base_zalloc(sizeof(*vtab));
+	struct orma_span_vtab *vtab = orma_base_zalloc(sizeof(*vtab));
 	if (!vtab)
 		return SQLITE_NOMEM;
 	vtab->sql = aux;
@@ -187,90 +170,9 @@ static int vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *arg
 	return SQLITE_OK;
 }
 
-static const char *operator_of(unsigned char op)
-{
-	switch (op) {
-	case SQLITE_INDEX_CONSTRAINT_EQ:
-		return "=";
-	case SQLITE_INDEX_CONSTRAINT_GT:
-		return ">";
-	case SQLITE_INDEX_CONSTRAINT_GE:
-		return ">=";
-	case SQLITE_INDEX_CONSTRAINT_LT:
-		return "<";
-	case SQLITE_INDEX_CONSTRAINT_LE:
-		return "<=";
-	case SQLITE_INDEX_CONSTRAINT_GLOB:
-		return "glob";
-	case SQLITE_INDEX_CONSTRAINT_LIKE:
-		return "like";
-	default:
-		return NULL;
-	}
-}
-
-/*
- * The column of a side that a condition on the join's column can be checked on before joining; -1 = none. Rows without
- * which there would be shadows must stay. A span that begins too late cannot overlap in time; one that begins early can.
- */
-static int pushed_column(const struct span_vtab *vtab, int side, int column, unsigned char op)
-{
-	const struct orma_span_table *table = &vtab->tables[side];
-	if (table->shows_gaps)
-		return -1;
-	if (column == 0)
-		return op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT
-			       ? table->ts_column
-			       : -1;
-	if (column == 2 && vtab->special_count == 3)
-		return table->partition_column;
-	if (column < vtab->special_count || vtab->places[column].side != side)
-		return -1;
-	return vtab->places[column].column;
-}
-
-/* The plan: for each value `side column operator`. A condition on both sides has two values. */
-static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
-{
-	const struct span_vtab *vtab = (const struct span_vtab *)(void *)base;
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf plan = {0};
-	int values = 0, r = 0;
-	for (int i = 0; r == 0 && i < info->nConstraint; i++) {
-		const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-		const char *op = operator_of(constraint->op);
-		if (!constraint->usable || !op || constraint->iColumn < 0)
-			continue;
-		bool is_used = false;
-		for (int side = 0; r == 0 && side < 2; side++) {
-			int column = pushed_column(vtab, side, constraint->iColumn, constraint->op);
-			if (column < 0)
-				continue;
-			r = orma_base_buf_printf(&plan, "%d %d %d %s;", values, side, column, op);
-			is_used = true;
-		}
-		if (is_used)
-			info->aConstraintUsage[i].argvIndex = ++values;
-	}
-	const char *text = r == 0 ? orma_base_buf_cstr(&plan) : NULL;
-	info->idxStr = text ? sqlite3_mprintf("%s", text) : NULL;
-	info->needToFreeIdxStr = 1;
-	if (!info->idxStr)
-		return SQLITE_NOMEM;
-	int ts = vtab->special_count == 3 ? 1 : 0;
-	info->orderByConsumed = info->nOrderBy > 0 && info->nOrderBy <= ts + 1;
-	for (int i = 0; i < info->nOrderBy; i++) {
-		int wanted = vtab->special_count == 3 && i == 0 ? 2 : 0;
-		if (info->aOrderBy[i].iColumn != wanted || info->aOrderBy[i].desc)
-			info->orderByConsumed = 0;
-	}
-	info->estimatedCost = values > 0 ? 1e5 : 1e6;
-	info->estimatedRows = values > 0 ? 1000 : 100000;
-	return SQLITE_OK;
-}
-
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 {
-	struct span_vtab *vtab = (struct span_vtab *)(void *)base;
+	struct orma_span_vtab *vtab = (struct orma_span_vtab *)(void *)base;
 	struct span_cursor *cursor = orma_base_zalloc(sizeof(*cursor));
 	if (!cursor)
 		return SQLITE_NOMEM;
@@ -299,38 +201,10 @@ static int refuse(sqlite3_vtab_cursor *base, int r, const struct orma_error *err
 	return orma_sql_vtab_refuse(base->pVtab, r, error);
 }
 
-/* Goes through the plan's conditions of a side: appends them to the query, or, with a statement, binds their values. */
-static int apply_plan(const struct span_vtab *vtab, int side, const char *plan,
-		      struct orma_buf *text, sqlite3_stmt *statement, sqlite3_value **values)
-{
-	int r = 0, number = 0;
-	for (; r == 0 && *plan; plan = strchr(plan, ';') + 1) {
-		char *at;
-		long value = strtol(plan, &at, 10), on = strtol(at, &at, 10);
-		long column = strtol(at, &at, 10);
-		const char *end = strchr(at, ';');
-		if (on != side)
-			continue;
-		number++;
-		if (statement) {
-			r = sqlite3_bind_value(statement, number, values[value]) == SQLITE_OK
-				    ? 0
-				    : -ENOMEM;
-			continue;
-		}
-		char *condition = sqlite3_mprintf(
-			" %s \"%w\" %.*s ?%d", number == 1 ? "where" : "and",
-			vtab->tables[side].columns[column].name, (int)(end - at), at, number);
-		r = condition ? orma_base_buf_append_str(text, condition) : -ENOMEM;
-		sqlite3_free(condition);
-	}
-	return r;
-}
-
 static int prepare_side(struct span_cursor *cursor, int side, const char *plan,
 			sqlite3_value **values, struct orma_error *reterr)
 {
-	const struct span_vtab *vtab = vtab_of(&cursor->base);
+	const struct orma_span_vtab *vtab = vtab_of(&cursor->base);
 	const struct orma_span_table *table = &vtab->tables[side];
 	struct orma_span_source *source = &cursor->sides[side];
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
@@ -339,7 +213,7 @@ static int prepare_side(struct span_cursor *cursor, int side, const char *plan,
 				       : sqlite3_mprintf(" order by ts");
 	int r = begin && order ? orma_base_buf_append_str(&text, begin) : -ENOMEM;
 	if (r == 0)
-		r = apply_plan(vtab, side, plan, &text, NULL, NULL);
+		r = orma_sql_span_apply_plan(vtab, side, plan, &text, NULL, NULL);
 	if (r == 0)
 		r = orma_base_buf_append_str(&text, order);
 	sqlite3_free(begin);
@@ -353,7 +227,7 @@ static int prepare_side(struct span_cursor *cursor, int side, const char *plan,
 	if (r == 0 && sqlite3_column_count(source->rows) != (int)table->column_count)
 		r = orma_base_error_set(reterr, -EINVAL, "SPAN_JOIN: table %s has changed",
 					table->name);
-	return r < 0 ? r : apply_plan(vtab, side, plan, NULL, source->rows, values);
+	return r < 0 ? r : orma_sql_span_apply_plan(vtab, side, plan, NULL, source->rows, values);
 }
 
 static int64_t first_partition(const struct orma_span_source *source)
@@ -366,12 +240,12 @@ static int64_t last_partition(const struct orma_span_source *source)
 	return source->state == ORMA_SPAN_ABSENT ? source->absent_to - 1 : source->partition;
 }
 
-static bool overlap(const struct span_vtab *vtab, const struct orma_span_source *a,
+static bool overlap(const struct orma_span_vtab *vtab, const struct orma_span_source *a,
 		    const struct orma_span_source *b)
 {
 	if (a->state != ORMA_SPAN_ROW && b->state != ORMA_SPAN_ROW)
 		return false;
-	if (vtab->partitioning == PARTITIONED_BOTH &&
+	if (vtab->partitioning == ORMA_SPAN_PARTITIONED_BOTH &&
 	    (first_partition(a) > last_partition(b) || first_partition(b) > last_partition(a)))
 		return false;
 	if (a->ts == b->ts && a->state == ORMA_SPAN_ROW && b->state == ORMA_SPAN_ROW)
@@ -380,10 +254,11 @@ static bool overlap(const struct span_vtab *vtab, const struct orma_span_source 
 }
 
 /* True when the first one has to move: it is in an earlier partition, ends earlier, or is a shadow that ends as early. */
-static bool is_earlier(const struct span_vtab *vtab, const struct orma_span_source *a,
+static bool is_earlier(const struct orma_span_vtab *vtab, const struct orma_span_source *a,
 		       const struct orma_span_source *b)
 {
-	if (vtab->partitioning == PARTITIONED_BOTH && last_partition(a) != last_partition(b))
+	if (vtab->partitioning == ORMA_SPAN_PARTITIONED_BOTH &&
+	    last_partition(a) != last_partition(b))
 		return last_partition(a) < last_partition(b);
 	if (orma_sql_span_end(a) != orma_sql_span_end(b))
 		return orma_sql_span_end(a) < orma_sql_span_end(b);
@@ -424,12 +299,12 @@ static struct orma_span_source *choose_next(struct span_cursor *cursor)
 
 static int find_overlap(struct span_cursor *cursor, struct orma_error *reterr)
 {
-	const struct span_vtab *vtab = vtab_of(&cursor->base);
+	const struct orma_span_vtab *vtab = vtab_of(&cursor->base);
 	struct orma_span_source *a = &cursor->sides[0], *b = &cursor->sides[1];
 	for (;;) {
 		bool is_end = a->state == ORMA_SPAN_END || b->state == ORMA_SPAN_END;
 		int r = 0;
-		if (vtab->partitioning == PARTITIONED_ONE)
+		if (vtab->partitioning == ORMA_SPAN_PARTITIONED_ONE)
 			r = follow_partition(cursor, &is_end, reterr);
 		if (r < 0 || is_end)
 			return r;
@@ -482,7 +357,7 @@ static int cursor_eof(sqlite3_vtab_cursor *base)
 static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	struct span_cursor *cursor = (struct span_cursor *)(void *)base;
-	const struct span_vtab *vtab = vtab_of(base);
+	const struct orma_span_vtab *vtab = vtab_of(base);
 	const struct orma_span_source *a = &cursor->sides[0], *b = &cursor->sides[1];
 	int64_t start = ORMA_MAX(a->ts, b->ts);
 	if (column == 0) {
@@ -491,13 +366,13 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 		sqlite3_result_int64(
 			context, (int64_t)((uint64_t)ORMA_MIN(a->end, b->end) - (uint64_t)start));
 	} else if (column < vtab->special_count) {
-		if (vtab->partitioning == PARTITIONED_ONE)
+		if (vtab->partitioning == ORMA_SPAN_PARTITIONED_ONE)
 			sqlite3_result_int64(context, cursor->partition);
 		else
 			sqlite3_result_int64(context, a->state == ORMA_SPAN_ROW ? a->partition
 										: b->partition);
 	} else {
-		const struct column_place *place = &vtab->places[column];
+		const struct orma_span_place *place = &vtab->places[column];
 		const struct orma_span_source *side = &cursor->sides[place->side];
 		if (side->state == ORMA_SPAN_ROW)
 			sqlite3_result_value(context,
@@ -516,7 +391,7 @@ static const sqlite3_module methods = {
 	.iVersion = 1,
 	.xCreate = vtab_connect,
 	.xConnect = vtab_connect,
-	.xBestIndex = vtab_best_index,
+	.xBestIndex = orma_sql_span_best_index,
 	.xDisconnect = vtab_disconnect,
 	.xDestroy = vtab_disconnect,
 	.xOpen = cursor_open,

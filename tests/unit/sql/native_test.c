@@ -109,7 +109,7 @@ ORMA_TEST(random_aggregates_have_the_rows_of_sqlite)
 					     "order by count(*), 1 limit 5",
 					     "order by c limit 3 offset 1"};
 	open_tables();
-	for (int i = 0; i < 400; i++) {
+	for (int i = 0; i < 200; i++) {
 		char sql[2000], where[300] = "";
 		const char *group = next_random() % 5 ? PICK(groups) : "";
 		const char *column = *group ? group : "5";
@@ -127,7 +127,7 @@ ORMA_TEST(random_aggregates_have_the_rows_of_sqlite)
 		compare(sql);
 	}
 	/* All of them were computed natively. */
-	CHECK_INT(fixture_sql->native_made, 400);
+	CHECK_INT(fixture_sql->native_made, 200);
 	engine_close();
 }
 
