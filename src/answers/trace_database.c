@@ -79,7 +79,7 @@ int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack
 	database->args_set = ORMA_CELL_NULL;
 	int r = orma_tables_init(&database->tables, memory_bytes, NULL);
 	if (r == 0)
-		r = orma_trace_input_open(&database->input, fd, NULL);
+		r = orma_trace_bytes_open(&database->input, fd, NULL);
 	if (r == 0)
 		r = orma_importer_run(&database->importer, &database->tables, &database->input,
 				      unpack, reterr);
@@ -104,7 +104,7 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	orma_event_args_done(&database->event_args);
 	orma_arg_list_done(&database->args);
 	orma_importer_done(&database->importer);
-	orma_trace_input_done(&database->input);
+	orma_trace_bytes_done(&database->input);
 	orma_tables_done(&database->tables);
 	orma_base_free(database);
 }

@@ -10,7 +10,7 @@
 
 struct orma_trace_database {
 	struct orma_tables tables;
-	struct orma_trace_input input;
+	struct orma_trace_bytes input;
 	struct orma_importer importer;
 	struct orma_event_args event_args;
 	struct orma_arg_list args; /* of the set that was asked for last */

@@ -63,7 +63,7 @@ static int read_packet(struct orma_event_args *args, uint64_t entry, struct orma
 {
 	const uint8_t *data;
 	size_t wanted = 2 * ORMA_PROTO_VARINT_MAX;
-	uint64_t end = orma_trace_input_end(args->index->input), size = 0;
+	uint64_t end = orma_trace_bytes_end(args->index->input), size = 0;
 	for (;;) {
 		struct orma_str bytes;
 		wanted = (size_t)ORMA_MIN((uint64_t)wanted, end - entry);

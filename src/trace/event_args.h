@@ -5,7 +5,7 @@
 #define ORMA_TRACE_EVENT_ARGS_H
 
 #include "trace/debug_args.h"
-#include "trace/sequence_state.h"
+#include "trace/incremental_state.h"
 
 enum { ORMA_EVENT_ARGS_STATES = 8 };
 

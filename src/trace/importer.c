@@ -87,7 +87,7 @@ static int add_machines(struct orma_importer *importer)
 }
 
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
-		      struct orma_trace_input *input, orma_unpack_fn *unpack,
+		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
 {
 	*importer = (struct orma_importer){.tables = tables};

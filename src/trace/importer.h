@@ -50,7 +50,7 @@ struct orma_importer {
 /* Reads a trace into empty tables. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
  * tables hold what came before. `unpack` may be NULL. */
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
-		      struct orma_trace_input *input, orma_unpack_fn *unpack,
+		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr);
 void orma_importer_done(struct orma_importer *importer);
 

@@ -5,7 +5,7 @@
 #define ORMA_TRACE_ORDERED_READ_H
 
 #include "trace/bundle_read.h"
-#include "trace/sequence_state.h"
+#include "trace/incremental_state.h"
 
 enum orma_ordered_kind {
 	ORMA_ORDERED_PACKET,

@@ -4,7 +4,7 @@
 #ifndef ORMA_TRACE_PACKET_CURSOR_H
 #define ORMA_TRACE_PACKET_CURSOR_H
 
-#include "trace/sequence_state.h"
+#include "trace/incremental_state.h"
 
 /* A packet of a sequence that has to be sorted. */
 struct orma_packet_place {

@@ -299,7 +299,7 @@ static int take_compressed(struct orma_packet_index *index, const struct orma_pa
 		index->counts[ORMA_COUNT_UNPACK_FAILED]++;
 		return r == -ENOMEM ? r : 0;
 	}
-	r = orma_trace_input_add(index->input, unpacked.data, unpacked.size, &address);
+	r = orma_trace_bytes_add(index->input, unpacked.data, unpacked.size, &address);
 	for (size_t at = 0; r == 0 && at < unpacked.size;) {
 		struct orma_str bytes;
 		struct orma_packet inner;
@@ -341,7 +341,7 @@ static int read_entry(struct orma_packet_index *index, struct orma_trace_window 
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr)
 {
 	/* What is unpacked goes behind this end. */
-	uint64_t end = orma_trace_input_end(index->input), address = 0;
+	uint64_t end = orma_trace_bytes_end(index->input), address = 0;
 	struct orma_trace_window window = {0};
 	orma_trace_clocks_init(&index->clocks);
 	index->trace_default_clock = ORMA_CLOCK_BOOTTIME;

@@ -9,9 +9,9 @@
 
 #include "base/map.h"
 #include "trace/clocks.h"
-#include "trace/packet.h"
+#include "trace/packet_fields.h"
 #include "trace/sequence_time.h"
-#include "trace/trace_input.h"
+#include "trace/trace_bytes.h"
 
 /* Neighbouring entries of the file, all of one sequence. */
 struct orma_run {
@@ -102,7 +102,7 @@ enum orma_index_count {
 };
 
 struct orma_packet_index {
-	struct orma_trace_input *input;
+	struct orma_trace_bytes *input;
 	orma_unpack_fn *unpack;
 	orma_file_order_fn *file_order;
 	void *ctx;

@@ -5,7 +5,7 @@
 #define ORMA_TRACE_SEQUENCE_TIME_H
 
 #include "trace/clocks.h"
-#include "trace/packet.h"
+#include "trace/packet_fields.h"
 
 /* How far an incremental clock of the sequence has come. */
 struct orma_sequence_clock {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * packet.c - one pass over a packet's fields.
+ * packet_fields.c - one pass over a packet's fields.
  *
  * Of several fields that say what the packet is, the last one wins, as in a oneof.
  */
-#include "trace/packet.h"
+#include "trace/packet_fields.h"
 
 #include <errno.h>
 

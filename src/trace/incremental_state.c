@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sequence_state.c - finds the state of any packet from the notes that the first pass made.
+ * incremental_state.c - finds the state of any packet from the notes that the first pass made.
  *
  * The interned data of a generation is read as a whole when the first name is asked for, so a packet may be looked at in any
  * order, as sorting a disordered sequence and showing one slice's arguments do. A packet therefore sees definitions that come
@@ -7,7 +7,7 @@
  *
  * Invariant: notes[begin .. end) are those of the generation, where only the first one may be a clear; `next` is in there.
  */
-#include "trace/sequence_state.h"
+#include "trace/incremental_state.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_input.h - the bytes of a trace under addresses, with what was compressed unpacked behind the file's end.
+ * trace_bytes.h - the bytes of a trace under addresses, with what was compressed unpacked behind the file's end.
  */
-#ifndef ORMA_TRACE_INPUT_H
-#define ORMA_TRACE_INPUT_H
+#ifndef ORMA_TRACE_TRACE_BYTES_H
+#define ORMA_TRACE_TRACE_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
  * Addresses below `size` are places in the file; those from `size` on are in the spool, an unlinked file of our own. {.fd
  * = -1, .spool_fd = -1} is empty. A pipe is copied to the spool first, so its `size` is 0.
  */
-struct orma_trace_input {
+struct orma_trace_bytes {
 	int fd;       /* borrowed */
 	int spool_fd; /* -1 = none */
 	uint64_t size;
@@ -28,16 +28,16 @@ struct orma_trace_window {
 	uint64_t address; /* of data[0] */
 };
 
-/* Begins to read a file or a pipe, which stays open until orma_trace_input_done(). 0 or a negative errno value. */
-int orma_trace_input_open(struct orma_trace_input *input, int fd, const char *folder);
-void orma_trace_input_done(struct orma_trace_input *input);
-static inline uint64_t orma_trace_input_end(const struct orma_trace_input *input)
+/* Begins to read a file or a pipe, which stays open until orma_trace_bytes_done(). 0 or a negative errno value. */
+int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder);
+void orma_trace_bytes_done(struct orma_trace_bytes *input);
+static inline uint64_t orma_trace_bytes_end(const struct orma_trace_bytes *input)
 {
 	return input->size + input->spool_size;
 }
 
 /* Adds bytes to the spool. 0, -ENOSPC or another error of writing a file. */
-int orma_trace_input_add(struct orma_trace_input *input, const void *data, size_t size,
+int orma_trace_bytes_add(struct orma_trace_bytes *input, const void *data, size_t size,
 			 uint64_t *ret_address);
 
 void orma_trace_window_done(struct orma_trace_window *window);
@@ -45,10 +45,10 @@ void orma_trace_window_done(struct orma_trace_window *window);
  * Finds `size` bytes at an address, reading on from there by as much as `ahead` bytes. They stay where they are until
  * the window is used again. 1, 0 (the input ends before), -ENOMEM, or an error of reading a file.
  */
-int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_input *input,
+int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_bytes *input,
 			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret);
 static inline int orma_trace_window_read(struct orma_trace_window *window,
-					 const struct orma_trace_input *input, uint64_t address,
+					 const struct orma_trace_bytes *input, uint64_t address,
 					 size_t size, size_t ahead, const uint8_t **ret)
 {
 	uint64_t at = address - window->address;

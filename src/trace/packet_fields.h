@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * packet.h - the outer fields of a TracePacket: whose it is, when it is, and what it holds.
+ * packet_fields.h - the outer fields of a TracePacket: whose it is, when it is, and what it holds.
  */
-#ifndef ORMA_TRACE_PACKET_H
-#define ORMA_TRACE_PACKET_H
+#ifndef ORMA_TRACE_PACKET_FIELDS_H
+#define ORMA_TRACE_PACKET_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ enum {
 
 /* Nothing of it is trusted. */
 struct orma_packet {
-	uint64_t address; /* of its first byte; see trace_input.h */
+	uint64_t address; /* of its first byte; see trace_bytes.h */
 	struct orma_str bytes;
 	struct orma_str content; /* of the field `kind`, if that is a message */
 	struct orma_str interned, defaults;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_input.c - reads with pread() into windows.
+ * trace_bytes.c - reads with pread() into windows.
  *
  * Each cursor over the trace has a window of its own, so a window is refilled in the direction in which its owner reads.
  * Invariant: window->data holds the `size` bytes from window->address on, all of them from the file or all from the spool.
@@ -7,7 +7,7 @@
  * Rejected: mapping the file. A file that another process cuts while it is mapped kills the reader with SIGBUS, and its
  * pages count as the reader's memory. pread() costs a copy, 0.1 s per gigabyte.
  */
-#include "trace/trace_input.h"
+#include "trace/trace_bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-static int open_spool(struct orma_trace_input *input)
+static int open_spool(struct orma_trace_bytes *input)
 {
 	const char *folder = input->folder ? input->folder : getenv("TMPDIR");
 	if (!folder || !*folder)
@@ -29,14 +29,14 @@ static int open_spool(struct orma_trace_input *input)
 	return input->spool_fd < 0 ? -errno : 0;
 }
 
-int orma_trace_input_add(struct orma_trace_input *input, const void *data, size_t size,
+int orma_trace_bytes_add(struct orma_trace_bytes *input, const void *data, size_t size,
 			 uint64_t *ret_address)
 {
 	int r = input->spool_fd < 0 ? open_spool(input) : 0;
 	if (r < 0)
 		return r;
 	const uint8_t *at = data;
-	*ret_address = orma_trace_input_end(input);
+	*ret_address = orma_trace_bytes_end(input);
 	while (size > 0) {
 		ssize_t written = pwrite(input->spool_fd, at, size, (off_t)input->spool_size);
 		if (written < 0 && errno == EINTR)
@@ -50,7 +50,7 @@ int orma_trace_input_add(struct orma_trace_input *input, const void *data, size_
 	return 0;
 }
 
-static int copy_to_spool(struct orma_trace_input *input)
+static int copy_to_spool(struct orma_trace_bytes *input)
 {
 	enum { COPY_BYTES = 1 << 16 };
 	uint8_t *bytes = orma_base_alloc(COPY_BYTES);
@@ -63,7 +63,7 @@ static int copy_to_spool(struct orma_trace_input *input)
 		if (size == 0)
 			break;
 		if (size > 0)
-			r = orma_trace_input_add(input, bytes, (size_t)size, &address);
+			r = orma_trace_bytes_add(input, bytes, (size_t)size, &address);
 		else if (errno != EINTR)
 			r = -errno;
 	}
@@ -71,10 +71,10 @@ static int copy_to_spool(struct orma_trace_input *input)
 	return r;
 }
 
-int orma_trace_input_open(struct orma_trace_input *input, int fd, const char *folder)
+int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder)
 {
 	struct stat status;
-	*input = (struct orma_trace_input){.fd = fd, .spool_fd = -1, .folder = folder};
+	*input = (struct orma_trace_bytes){.fd = fd, .spool_fd = -1, .folder = folder};
 	if (fstat(fd, &status) < 0)
 		return -errno;
 	if (S_ISDIR(status.st_mode))
@@ -85,11 +85,11 @@ int orma_trace_input_open(struct orma_trace_input *input, int fd, const char *fo
 	return 0;
 }
 
-void orma_trace_input_done(struct orma_trace_input *input)
+void orma_trace_bytes_done(struct orma_trace_bytes *input)
 {
 	if (input->spool_fd >= 0)
 		close(input->spool_fd);
-	*input = (struct orma_trace_input){.fd = -1, .spool_fd = -1};
+	*input = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
 }
 
 void orma_trace_window_done(struct orma_trace_window *window)
@@ -99,7 +99,7 @@ void orma_trace_window_done(struct orma_trace_window *window)
 }
 
 /* Reads up to `size` bytes; fewer only at the end of the file or of the spool. */
-static int fill(struct orma_trace_window *window, const struct orma_trace_input *input,
+static int fill(struct orma_trace_window *window, const struct orma_trace_bytes *input,
 		uint64_t address, size_t size)
 {
 	bool is_file = address < input->size;
@@ -123,7 +123,7 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_input 
 	return 0;
 }
 
-int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_input *input,
+int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_bytes *input,
 			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
 {
 	size_t wanted = ORMA_MAX(size, ahead);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sequence_state.h - the incremental state of a sequence at a packet: interned data, defaults, the thread.
+ * incremental_state.h - the incremental state of a sequence at a packet: interned data, defaults, the thread.
  */
-#ifndef ORMA_TRACE_SEQUENCE_STATE_H
-#define ORMA_TRACE_SEQUENCE_STATE_H
+#ifndef ORMA_TRACE_INCREMENTAL_STATE_H
+#define ORMA_TRACE_INCREMENTAL_STATE_H
 
 #include "base/buf.h"
 #include "trace/interning.h"
 
 /* A state begins at 0 but for `input` and `sequence`. */
 struct orma_sequence_state {
-	const struct orma_trace_input *input;
+	const struct orma_trace_bytes *input;
 	const struct orma_sequence *sequence;
 	struct orma_interning
 		interning; /* of the whole generation; see orma_sequence_state_load() */
