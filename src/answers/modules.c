@@ -3,7 +3,7 @@
  */
 #include "answers/modules.h"
 
-#include "answers/module_texts.h"
+#include <module_texts.h> /* CMakeLists.txt writes it */
 
 const char *orma_module_name(void *ctx, size_t idx)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "answers/modules.h"
-#include "answers/prelude_text.h"
+#include <prelude_text.h> /* CMakeLists.txt writes it */
 #include "base/alloc.h"
 #include "base/macros.h"
 
