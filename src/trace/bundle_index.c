@@ -101,6 +101,13 @@ int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret)
 			ret->ftrace_ns = field.value;
 		else if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP && is_number)
 			ret->boot_ns = field.value;
+		else if ((field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_LAST_READ_EVENT_TIMESTAMP ||
+			  field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP) &&
+			 is_number)
+			ret->start_ns = field.value;
+		else if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_LOST_EVENTS ||
+			 field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
+			ret->has_notes = true;
 	}
 	return r < 0 ? r : take_compact(ret, ret->compact);
 }
@@ -194,6 +201,8 @@ int orma_bundle_index_add(struct orma_packet_index *index, struct orma_sequence 
 	}
 	uint64_t key = orma_bundle_clock_key(sequence, head.clock);
 	int r = take_clock(index, key, sequence, &head);
+	if (r >= 0 && index->bundle)
+		r = index->bundle(index->ctx, sequence, packet, &head);
 	if (r < 0 || !head.has_events)
 		return r;
 	struct orma_bundle bundle = {.address = packet->address,

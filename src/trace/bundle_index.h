@@ -14,6 +14,8 @@ struct orma_bundle_head {
 	uint64_t first_ns, last_ns;
 	uint64_t ftrace_ns, boot_ns; /* the same moment on both clocks; 0 = not given */
 	struct orma_str compact;     /* CompactSched */
+	uint64_t start_ns;           /* from when on the CPU has data; 0 = not given */
+	bool has_notes;              /* there are descriptions of events, or a loss */
 };
 
 /* Reads an untrusted bundle. 0 or -EBADMSG. */

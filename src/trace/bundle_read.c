@@ -237,13 +237,14 @@ DEFINE_SORT(orma_compact_switch, switches)
 DEFINE_SORT(orma_compact_waking, wakings)
 
 int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma_clocks *clocks,
-			    const struct orma_sequence *sequence, struct orma_str content,
+			    const struct orma_sequence *sequence, const struct orma_packet *packet,
 			    uint32_t snapshots)
 {
 	struct orma_bundle_head head;
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	struct compact compact = {0};
+	struct orma_str content = packet->content;
 	events->event_count = events->switch_count = events->waking_count = 0;
 	int r = orma_bundle_head_read(content, &head);
 	if (r < 0)
@@ -262,6 +263,9 @@ int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma
 	if (r == 0)
 		r = add_wakings(events, &compact, &converter);
 	orma_base_free(compact.names);
+	for (uint32_t i = 0; i < events->event_count; i++)
+		events->events[i].offset =
+			(uint32_t)(events->events[i].bytes.data - packet->bytes.data);
 	sort_events(events->events, events->event_count);
 	sort_switches(events->switches, events->switch_count);
 	sort_wakings(events->wakings, events->waking_count);

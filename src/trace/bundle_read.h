@@ -10,6 +10,7 @@ struct orma_kernel_event {
 	int64_t ns;
 	struct orma_str bytes; /* FtraceEvent */
 	uint32_t order;        /* in the bundle */
+	uint32_t offset;       /* of `bytes` in the bundle's packet */
 };
 
 struct orma_compact_switch {
@@ -46,7 +47,7 @@ void orma_bundle_events_done(struct orma_bundle_events *events);
  * -ENOMEM.
  */
 int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma_clocks *clocks,
-			    const struct orma_sequence *sequence, struct orma_str content,
+			    const struct orma_sequence *sequence, const struct orma_packet *packet,
 			    uint32_t snapshots);
 
 #endif

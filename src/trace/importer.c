@@ -6,6 +6,8 @@
 #include <errno.h>
 
 #include "schema/gen/trace_packet.pb.h"
+#include "trace/kernel_import.h"
+#include "trace/system_packets.h"
 
 static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 			      struct orma_sequence *sequence, const struct orma_packet *packet,
@@ -20,36 +22,20 @@ static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 	}
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
-	return 0;
+	return orma_system_packet_early(&importer->system, sequence, packet, ns);
 }
 
-static int take_switch(struct orma_importer *importer, const struct orma_ordered_event *event)
+static int take_bundle(void *ctx, struct orma_sequence *sequence, const struct orma_packet *packet,
+		       const struct orma_bundle_head *head)
 {
-	const struct orma_compact_switch *compact = event->compact_switch;
-	struct orma_sched_switch row = {
-		.ts = event->ns,
-		.machine_idx = event->machine_idx,
-		.cpu = event->cpu,
-		.prev_state = compact->prev_state,
-		.next_tid = compact->next_pid,
-		.next_comm = orma_tables_string(importer->tables, compact->next_comm),
-		.next_prio = compact->next_prio,
-		.is_compact = true,
-	};
-	return orma_sched_switch(&importer->sched, &row);
+	struct orma_importer *importer = ctx;
+	return orma_kernel_bundle_take(&importer->system, sequence, packet, head);
 }
 
-static int take_waking(struct orma_importer *importer, const struct orma_ordered_event *event)
+static int take_clocks(void *ctx, const struct orma_clock_reading *readings, size_t count)
 {
-	const struct orma_compact_waking *compact = event->compact_waking;
-	/* Who wakes is who runs on the CPU, which the switches say. */
-	int64_t waker = orma_sched_running(&importer->sched, event->machine_idx, event->cpu);
-	if (waker < 0) {
-		importer->sched.counts[ORMA_SCHED_WAKINGS_SKIPPED]++;
-		return 0;
-	}
-	return orma_sched_waking(&importer->sched, event->ns, event->machine_idx, compact->pid,
-				 waker, compact->has_flags ? (int32_t)compact->common_flags : -1);
+	struct orma_importer *importer = ctx;
+	return orma_clock_rows(&importer->system, readings, count);
 }
 
 static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
@@ -58,23 +44,25 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	if (event->kind == ORMA_ORDERED_TRACK_EVENT)
 		return orma_importer_track_event(importer, event);
 	if (event->kind == ORMA_ORDERED_SWITCH)
-		return take_switch(importer, event);
+		return orma_kernel_switch_take(&importer->system, event);
 	if (event->kind == ORMA_ORDERED_WAKING)
-		return take_waking(importer, event);
-	if (event->kind == ORMA_ORDERED_PACKET &&
-	    event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
+		return orma_kernel_waking_take(&importer->system, event);
+	if (event->kind == ORMA_ORDERED_KERNEL_EVENT)
+		return orma_kernel_event_take(&importer->system, event);
+	if (event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_apply(&importer->descriptors, event->machine_idx,
 						    event->packet->content);
-	return 0;
+	return orma_system_packet(&importer->system, event);
 }
 
 static int add_machines(struct orma_importer *importer)
 {
 	int r = 0;
 	for (uint32_t i = 0; i < importer->index.machine_count && r == 0; i++) {
-		int64_t cells[ORMA_MACHINE_COLUMNS];
-		for (size_t column = 0; column < ORMA_MACHINE_COLUMNS; column++)
-			cells[column] = ORMA_CELL_NULL;
+		struct orma_system_machine *machine = orma_system_machine(&importer->system, i);
+		if (!machine)
+			return -ENOMEM;
+		int64_t *cells = machine->cells;
 		cells[ORMA_MACHINE_RAW_ID] = importer->index.machine_ids[i];
 		r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
 		if (r == 0)
@@ -86,10 +74,23 @@ static int add_machines(struct orma_importer *importer)
 	return r;
 }
 
+static int finish(struct orma_importer *importer)
+{
+	int r = orma_ftrace_resolve_counters(&importer->system);
+	if (r == 0)
+		r = orma_trace_facts(&importer->system);
+	if (r == 0)
+		orma_importer_count(importer);
+	return r < 0 ? r
+		     : orma_stats_write(&importer->system.stats, importer->tables,
+					importer->index.machine_count);
+}
+
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
 {
+	bool has_no_raw_events = importer->system.has_no_raw_events;
 	*importer = (struct orma_importer){.tables = tables};
 	importer->sets.tables = tables;
 	importer->processes.tables = tables;
@@ -107,6 +108,19 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->descriptors.processes = &importer->processes;
 	importer->descriptors.tracks = &importer->tracks;
 	importer->descriptors.sets = &importer->sets;
+	importer->system = (struct orma_system){
+		.tables = tables,
+		.index = &importer->index,
+		.sets = &importer->sets,
+		.processes = &importer->processes,
+		.tracks = &importer->tracks,
+		.groups = &importer->descriptors.groups,
+		.slices = &importer->slices,
+		.sched = &importer->sched,
+		.has_no_raw_events = has_no_raw_events,
+	};
+	importer->index.bundle = take_bundle;
+	importer->index.snapshot = take_clocks;
 	importer->index.input = input;
 	importer->index.unpack = unpack;
 	importer->index.file_order = take_in_file_order;
@@ -119,6 +133,8 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 		r = orma_ordered_read(&importer->index, take_in_time_order, importer);
 	if (r == 0)
 		r = orma_slice_args_end(&importer->slice_args);
+	if (r == 0)
+		r = finish(importer);
 	if (r == 0)
 		r = orma_tables_seal(tables);
 	return r < 0 ? r : damage;
@@ -137,6 +153,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_sched_done(&importer->sched);
 	orma_descriptor_tracks_done(&importer->descriptors);
 	orma_track_groups_done(&importer->async_groups);
+	orma_system_done(&importer->system);
 	orma_base_map_done(&importer->counter_sums);
 	orma_base_map_done(&importer->async_names);
 	orma_base_arena_done(&importer->arena);

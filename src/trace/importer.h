@@ -12,6 +12,7 @@
 #include "trace/slice_args.h"
 #include "trace/slices.h"
 #include "trace/states.h"
+#include "trace/system.h"
 
 enum orma_import_count {
 	ORMA_IMPORT_EVENT_ERRORS,
@@ -42,12 +43,13 @@ struct orma_importer {
 	struct orma_descriptor_tracks descriptors;
 	struct orma_track_groups async_groups;
 	struct orma_map async_names;  /* the first name (a cell) of events with an id */
+	struct orma_system system;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
 	struct orma_arena arena;
 	uint64_t counts[ORMA_IMPORT_COUNTS];
 };
 
-/* Reads a trace into empty tables. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
+/* Reads a trace into empty tables. `importer` is {0}, but for options such as `system.has_no_raw_events`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
  * tables hold what came before. `unpack` may be NULL. */
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
@@ -57,5 +59,8 @@ void orma_importer_done(struct orma_importer *importer);
 /* Takes one track event. 0 or a negative errno value; events that make no sense are counted. */
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event);
+
+/* Makes statistics of what was counted. */
+void orma_importer_count(struct orma_importer *importer);
 
 #endif

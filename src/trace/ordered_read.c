@@ -119,7 +119,7 @@ static int open_bundle(struct merge *merge, struct lane_cursor *cursor)
 		if (!sequence)
 			return -EIO;
 		r = orma_bundle_events_read(&cursor->events, &merge->index->clocks, sequence,
-					    packet.content, bundle->snapshots);
+					    &packet, bundle->snapshots);
 		if (r < 0)
 			return r;
 		cursor->address = bundle->address;

@@ -176,6 +176,8 @@ static int take_snapshot(struct orma_packet_index *index, struct orma_sequence *
 		index->clocks.trace_time = orma_trace_clock_key(0, 0, primary);
 	}
 	int r = orma_trace_clocks_add(&index->clocks, readings, count);
+	if (r > 0 && index->snapshot)
+		r = index->snapshot(index->ctx, readings, count);
 	return ORMA_MIN(r, 0);
 }
 

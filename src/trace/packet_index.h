@@ -80,6 +80,11 @@ struct orma_packet_index;
 typedef int orma_file_order_fn(void *ctx, struct orma_packet_index *index,
 			       struct orma_sequence *sequence, const struct orma_packet *packet,
 			       int64_t ns);
+struct orma_bundle_head;
+/* Sees each bundle of kernel events, and each clock snapshot that was accepted, in the order of the file. */
+typedef int orma_bundle_fn(void *ctx, struct orma_sequence *sequence,
+			   const struct orma_packet *packet, const struct orma_bundle_head *head);
+typedef int orma_snapshot_fn(void *ctx, const struct orma_clock_reading *readings, size_t count);
 /* Unpacks the content of a field of compressed packets. 0 or a negative errno value. */
 typedef int orma_unpack_fn(uint32_t field_id, const void *data_untrusted, size_t size,
 			   size_t max_bytes, struct orma_buf *ret);
@@ -105,6 +110,8 @@ struct orma_packet_index {
 	struct orma_trace_bytes *input;
 	orma_unpack_fn *unpack;
 	orma_file_order_fn *file_order;
+	orma_bundle_fn *bundle;     /* NULL = none */
+	orma_snapshot_fn *snapshot; /* NULL = none */
 	void *ctx;
 	struct orma_clocks clocks;
 	uint32_t trace_default_clock;

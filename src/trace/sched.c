@@ -221,7 +221,7 @@ int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *
 	cpu->prio = event->next_prio;
 	/* Who stopped is not known, so the first compact switch of a CPU only says who runs. */
 	sched->counts[ORMA_SCHED_SWITCHES_SKIPPED] += is_first;
-	if (r < 0 || is_first)
+	if (r < 0 || is_first || event->is_early)
 		return r;
 	r = open_slice(sched, cpu, event->ts, next, event->next_prio);
 	return r < 0 ? r : switch_states(sched, event->ts, cpu->ucpu, prev, state, next);

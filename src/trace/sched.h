@@ -58,6 +58,7 @@ struct orma_sched_switch {
 	int64_t next_tid, next_comm;
 	int32_t next_prio;
 	bool is_compact;
+	bool is_early; /* not all CPUs have data yet: it only says who runs */
 };
 int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *event);
 /* `flags` of the interrupt context, or -1 = not known. The waker is what runs on the CPU; -1 = not known. */

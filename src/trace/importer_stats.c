@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * importer_stats.c - what the readers counted, under the names that SQL shows.
+ */
+#include "trace/importer.h"
+
+#define OF(part, index, name)                                                                      \
+	{                                                                                          \
+		&importer->part.counts[index], ORMA_STAT_##name                                    \
+	}
+
+void orma_importer_count(struct orma_importer *importer)
+{
+	const struct {
+		const uint64_t *count;
+		enum orma_stat stat;
+	} counts[] = {
+		OF(index, ORMA_COUNT_CLOCK_UNKNOWN_SOURCE, clock_sync_failure_unknown_source_clock),
+		OF(index, ORMA_COUNT_CLOCK_UNKNOWN_TARGET, clock_sync_failure_unknown_target_clock),
+		OF(index, ORMA_COUNT_CLOCK_NO_PATH, clock_sync_failure_no_path),
+		OF(index, ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE,
+		   incremental_state_cleared_missing_sequence_id),
+		OF(index, ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE,
+		   previous_packet_dropped_missing_sequence_id),
+		OF(index, ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE,
+		   trace_packet_defaults_missing_sequence_id),
+		OF(index, ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE, interned_data_missing_sequence_id),
+		OF(index, ORMA_COUNT_BAD_PACKETS, tokenizer_skipped_packets),
+		OF(index, ORMA_COUNT_BAD_BUNDLES, ftrace_bundle_tokenizer_errors),
+		OF(slices, ORMA_SLICES_MISPLACED_ENDS, misplaced_end_event),
+		OF(slices, ORMA_SLICES_OVERLAPPING, slice_drop_overlapping_complete_event),
+		OF(slices, ORMA_SLICES_TOO_DEEP, slice_max_depth_exceeded),
+		OF(sched, ORMA_SCHED_SWITCHES_SKIPPED, compact_sched_switch_skipped),
+		OF(sched, ORMA_SCHED_WAKINGS_SKIPPED, compact_sched_waking_skipped),
+		OF(sched, ORMA_SCHED_MISMATCHED_TIDS, mismatched_sched_switch_tids),
+		OF(sched, ORMA_SCHED_BAD_STATES, task_state_invalid),
+		OF(sched, ORMA_SCHED_BAD_CPUS, ftrace_bundle_tokenizer_errors),
+		OF(descriptors, ORMA_DESCRIPTORS_MISSING_UUID, track_descriptor_missing_uuid),
+		OF(descriptors, ORMA_DESCRIPTORS_THREAD_WITHOUT_IDS,
+		   track_descriptor_thread_missing_pid_tid),
+		OF(descriptors, ORMA_DESCRIPTORS_PROCESS_WITHOUT_PID,
+		   track_descriptor_process_missing_pid),
+		OF(descriptors, ORMA_DESCRIPTORS_BAD_ORDERING,
+		   track_descriptor_invalid_child_ordering),
+		OF(descriptors, ORMA_DESCRIPTORS_DEFAULT_WITH_PARENT,
+		   track_descriptor_default_track_with_parent),
+		OF(descriptors, ORMA_DESCRIPTORS_CONFLICTING,
+		   track_descriptor_conflicting_reservation),
+		OF(descriptors, ORMA_DESCRIPTORS_LOOP, track_event_track_hierarchy_loop),
+		OF(descriptors, ORMA_DESCRIPTORS_TOO_DEEP, track_event_track_hierarchy_too_deep),
+		OF(descriptors, ORMA_DESCRIPTORS_MISSING_PARENT, track_hierarchy_missing_uuid),
+		{&importer->counts[ORMA_IMPORT_EVENT_ERRORS], ORMA_STAT_track_event_parser_errors},
+		{&importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_TRACK],
+		 ORMA_STAT_track_event_counter_missing_track_uuid},
+		{&importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_VALUE],
+		 ORMA_STAT_track_event_counter_missing_value},
+		{&importer->counts[ORMA_IMPORT_NEGATIVE_TIMES],
+		 ORMA_STAT_track_event_invalid_timestamp},
+		{&importer->processes.errors, ORMA_STAT_process_tracker_errors},
+		{&importer->processes.changed_parents,
+		 ORMA_STAT_process_tracker_parent_pid_changed},
+		{&importer->system.kernel.missing_ids, ORMA_STAT_ftrace_missing_event_id},
+		{&importer->system.kernel.without_pid, ORMA_STAT_ftrace_bundle_tokenizer_errors},
+	};
+	/* They are counted for all machines together, and stand with the first. */
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		if (*counts[i].count > 0)
+			orma_stats_add(&importer->system.stats, 0, counts[i].stat, 0,
+				       (int64_t)*counts[i].count);
+	if (importer->index.clocks.rejected_count > 0)
+		orma_stats_add(&importer->system.stats, 0, ORMA_STAT_invalid_clock_snapshots, 0,
+			       importer->index.clocks.rejected_count);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel_import.h - what the importer does with kernel events.
+ */
+#ifndef ORMA_TRACE_KERNEL_IMPORT_H
+#define ORMA_TRACE_KERNEL_IMPORT_H
+
+#include "trace/kernel_event.h"
+
+/* Whether an event is read: not if it is from before tracing began; without slices, counters and states while some CPUs
+ * have no data yet. */
+enum { ORMA_KERNEL_DROPPED, ORMA_KERNEL_EARLY, ORMA_KERNEL_WHOLE };
+/* Also returns -ENOMEM. */
+int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts);
+
+/* Where the arguments of a row of kernel events are. */
+enum orma_kernel_row_kind {
+	ORMA_KERNEL_ROW_EVENT, /* `place` is the offset of the event's field in the bundle's packet */
+	ORMA_KERNEL_ROW_SWITCH, /* `place` is the index among the compact switches */
+	ORMA_KERNEL_ROW_WAKING,
+};
+struct orma_kernel_row {
+	int64_t ts;
+	uint32_t machine_idx, cpu;
+	uint32_t id;  /* of the event; 0 = it has a name of its own */
+	int64_t name; /* cell */
+	int64_t utid;
+	int64_t common_flags; /* cell */
+	uint64_t bundle, place;
+	enum orma_kernel_row_kind kind;
+};
+/* All return 0 or a negative errno value. */
+int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row *row);
+int orma_kernel_event_take(struct orma_system *system, const struct orma_ordered_event *event);
+int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordered_event *event);
+int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordered_event *event);
+/* Takes the parts of a bundle that are not events, in the order of the file. */
+int orma_kernel_bundle_take(struct orma_system *system, const struct orma_sequence *sequence,
+			    const struct orma_packet *packet, const struct orma_bundle_head *head);
+
+#endif

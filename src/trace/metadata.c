@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * metadata.c - what the trace says about itself: a row for each name.
+ */
+#include <errno.h>
+
+#include "trace/system_packets.h"
+
+static int64_t scoped(const struct orma_metadata *metadata, enum orma_metadata_scope scope,
+		      int64_t id)
+{
+	return metadata->scope == scope || metadata->scope == ORMA_METADATA_BOTH ? id
+										 : ORMA_CELL_NULL;
+}
+
+int orma_metadata_set(struct orma_system *system, const struct orma_metadata *metadata)
+{
+	struct orma_table *table = &system->tables->all[ORMA_TABLE_METADATA];
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, metadata->name.data, metadata->name.size);
+	hash = orma_base_fnv1a(hash, &metadata->machine_idx, sizeof(metadata->machine_idx));
+	uintptr_t known =
+		metadata->is_list ? 0 : (uintptr_t)orma_base_map_get(&system->metadata, hash);
+	if (known) {
+		int r = orma_store_column_set(&table->columns[ORMA_METADATA_INT_VALUE], known - 1,
+					      metadata->number);
+		return r < 0 ? r
+			     : orma_store_column_set(&table->columns[ORMA_METADATA_STR_VALUE],
+						     known - 1, metadata->text);
+	}
+	int64_t cells[ORMA_METADATA_COLUMNS] = {
+		[ORMA_METADATA_NAME] = orma_system_text(system, metadata->name),
+		[ORMA_METADATA_KEY_TYPE] = orma_tables_string(
+			system->tables, metadata->is_list ? ORMA_STR("multi") : ORMA_STR("single")),
+		[ORMA_METADATA_INT_VALUE] = metadata->number,
+		[ORMA_METADATA_STR_VALUE] = metadata->text,
+		[ORMA_METADATA_MACHINE_ID] =
+			scoped(metadata, ORMA_METADATA_MACHINE, metadata->machine_idx),
+		[ORMA_METADATA_TRACE_ID] = scoped(metadata, ORMA_METADATA_TRACE, 0),
+	};
+	uint64_t row = orma_store_table_rows(table);
+	int r = metadata->is_list
+			? 0
+			: orma_base_map_put(&system->metadata, hash, (void *)(uintptr_t)(row + 1));
+	return r < 0 ? r : orma_store_table_append(table, cells);
+}
+
+int orma_metadata_number(struct orma_system *system, const char *name,
+			 enum orma_metadata_scope scope, uint32_t machine_idx, int64_t number)
+{
+	return orma_metadata_set(system, &(struct orma_metadata){.name = orma_base_str(name),
+								 .scope = scope,
+								 .machine_idx = machine_idx,
+								 .number = number,
+								 .text = ORMA_CELL_NULL});
+}
+
+int orma_metadata_text(struct orma_system *system, const char *name, enum orma_metadata_scope scope,
+		       uint32_t machine_idx, struct orma_str text)
+{
+	if (!text.data)
+		return 0;
+	return orma_metadata_set(system,
+				 &(struct orma_metadata){.name = orma_base_str(name),
+							 .scope = scope,
+							 .machine_idx = machine_idx,
+							 .number = ORMA_CELL_NULL,
+							 .text = orma_system_text(system, text)});
+}
+
+int orma_trace_facts(struct orma_system *system)
+{
+	const struct orma_trace_input *input = system->index->input;
+	uint64_t size = input->size ? input->size : input->spool_size;
+	int r = orma_metadata_number(system, "trace_time_clock_id", ORMA_METADATA_GLOBAL, 0,
+				     (int64_t)(system->index->clocks.trace_time & 0xff));
+	if (r == 0)
+		r = orma_metadata_number(system, "trace_size_bytes", ORMA_METADATA_TRACE, 0,
+					 (int64_t)size);
+	if (r == 0)
+		r = orma_metadata_text(system, "trace_type", ORMA_METADATA_TRACE, 0,
+				       ORMA_STR("proto"));
+	for (uint32_t i = 0; i < system->machine_count && r == 0; i++)
+		if (system->machines[i].data_start_ns)
+			r = orma_metadata_number(system, "ftrace_latest_data_start_ns",
+						 ORMA_METADATA_BOTH, i,
+						 system->machines[i].data_start_ns);
+	return r;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stats.h - what was lost, left out or wrong, by name.
+ */
+#ifndef ORMA_TRACE_STATS_H
+#define ORMA_TRACE_STATS_H
+
+#include "base/map.h"
+#include "trace/stat_list.h"
+#include "trace/tables.h"
+
+#define ORMA_STAT_ENUM(name, key, type, severity, source, scope, text) ORMA_STAT_##name,
+enum orma_stat { ORMA_STAT_LIST(ORMA_STAT_ENUM) ORMA_STATS };
+
+/* One value of an indexed statistic, or the value of another. */
+struct orma_stat_value {
+	uint32_t machine_idx;
+	enum orma_stat stat;
+	int32_t idx;
+	int64_t value;
+};
+
+/* {0} is empty. Of a trace with many wrong indices, the first are kept. */
+struct orma_stats {
+	struct orma_stat_value *values;
+	uint32_t count, capacity;
+	struct orma_map places; /* index + 1 by machine, statistic and index */
+	int error;              /* the first failure */
+};
+
+#define ORMA_STAT_VALUES_MAX (1 << 16)
+
+void orma_stats_done(struct orma_stats *stats);
+/* `idx` is 0 for statistics that are not indexed. When memory is short, `stats->error` is set. */
+void orma_stats_set(struct orma_stats *stats, uint32_t machine_idx, enum orma_stat stat,
+		    int32_t idx, int64_t value);
+void orma_stats_add(struct orma_stats *stats, uint32_t machine_idx, enum orma_stat stat,
+		    int32_t idx, int64_t value);
+/* False when there is no value. */
+bool orma_stats_get(const struct orma_stats *stats, uint32_t machine_idx, enum orma_stat stat,
+		    int32_t idx, int64_t *ret);
+/* Writes the table: all single statistics of each machine, and the indexed ones that have values. 0 or a negative errno
+ * value. */
+int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables, uint32_t machine_count);
+
+#endif
