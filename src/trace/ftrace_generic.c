@@ -37,7 +37,7 @@ static bool has_prefix(struct orma_str text, const char *prefix)
 	return text.size >= strlen(prefix) && memcmp(text.data, prefix, strlen(prefix)) == 0;
 }
 
-/* What a field's name means. */
+/* Some names say what a field means. */
 static void take_role(struct orma_generic_event *event, uint8_t id, struct orma_str name,
 		      uint32_t type)
 {

@@ -9,7 +9,7 @@
 #include "schema/gen/ftrace_synthetic.pb.h"
 #include "trace/kernel_event.h"
 
-/* What a suspend is doing: see suspend_ended(). */
+/* How far a suspend has come; see suspend_ended(). */
 enum { SUSPEND_IDLE, SUSPEND_ENTERED, SUSPEND_FREEZES };
 
 static const struct orma_track_kind suspend_kind = {.type = "suspend_resume",

@@ -268,7 +268,7 @@ static int end_named(const struct orma_kernel_call *call, const struct marker *m
 	return set_args(call, slice);
 }
 
-/* A counter is of the process that it names, whoever wrote it. */
+/* A counter is of the process that it names, and any thread may write it. */
 static int add_counter(const struct orma_kernel_call *call, const struct marker *marker)
 {
 	struct orma_system *system = call->system;

@@ -61,7 +61,7 @@ int orma_ftrace_blocked_reason(const struct orma_kernel_call *call)
 			       orma_tables_string(system->tables, symbol));
 }
 
-/* A fork. Whose child it is may only be known later. */
+/* A fork. The process that forked may only be known later. */
 static int start_process(const struct orma_kernel_call *call, int64_t tid, int64_t comm)
 {
 	struct orma_processes *processes = call->system->processes;
@@ -165,7 +165,7 @@ int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordere
 int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordered_event *event)
 {
 	const struct orma_compact_waking *compact = event->compact_waking;
-	/* Who wakes is who runs on the CPU, which the switches say. */
+	/* The thread that runs on the CPU wakes the other, and the switches say which it is. */
 	int64_t waker = orma_sched_running(system->sched, event->machine_idx, event->cpu);
 	int window = orma_kernel_window(system, event->machine_idx, event->ns);
 	if (window <= ORMA_KERNEL_DROPPED)

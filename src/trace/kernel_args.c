@@ -18,6 +18,7 @@ enum { HEAD_BYTES = 2 * ORMA_PROTO_VARINT_MAX, AHEAD_BYTES = 64 << 10, TYPES = 1
 void orma_kernel_args_done(struct orma_kernel_args *args)
 {
 	orma_trace_window_done(&args->window);
+	orma_trace_window_done(&args->bundle_window);
 	orma_bundle_events_done(&args->compact);
 	*args = (struct orma_kernel_args){.system = args->system};
 }
@@ -251,8 +252,9 @@ static int load_bundle(struct orma_kernel_args *args, const struct orma_bundle *
 	if (args->bundle == bundle->address + 1)
 		return 0;
 	args->bundle = 0;
-	int r = orma_trace_window_read(&args->window, index->input, bundle->address, bundle->size,
-				       bundle->size, &data);
+	/* The events' texts stay in this window. */
+	int r = orma_trace_window_read(&args->bundle_window, index->input, bundle->address,
+				       bundle->size, bundle->size, &data);
 	if (r <= 0 || orma_trace_packet_read(data, bundle->size, &packet) < 0)
 		return r < 0 ? r : -EIO;
 	r = orma_kernel_find_state(&args->system->kernel, index->input, bundle->address, &state);

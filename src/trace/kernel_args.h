@@ -9,8 +9,8 @@
 /* {.system = ...} is empty. Ask in the order of rows: it remembers the bundle that was read last. */
 struct orma_kernel_args {
 	struct orma_system *system;
-	struct orma_trace_window window;
-	struct orma_bundle_events compact; /* of the bundle at `bundle` */
+	struct orma_trace_window window, bundle_window;
+	struct orma_bundle_events compact; /* events of the bundle at `bundle` */
 	uint64_t bundle;                   /* address + 1; 0 = none */
 };
 

@@ -8,7 +8,7 @@
 
 enum { ORMA_KERNEL_FIELDS = 24 };
 
-/* The fields of an event by number. Those that are absent, or of another wire type, are 0 or empty. */
+/* The fields of an event by number. A field that is absent, or has another wire type, is 0 or empty. */
 struct orma_kernel_fields {
 	uint32_t numbers, texts; /* bit N: field N is one */
 	uint64_t values[ORMA_KERNEL_FIELDS];
@@ -22,11 +22,11 @@ struct orma_kernel_call {
 	int64_t ts;
 	uint32_t machine_idx, cpu;
 	const struct orma_kernel_rule *rule; /* NULL = none */
-	uint32_t id;                         /* of the event's field in FtraceEvent */
-	int64_t tid;                         /* of the thread that ran */
+	uint32_t id;                         /* number of the event's field in FtraceEvent */
+	int64_t tid;                         /* the thread that ran */
 	struct orma_str bytes;               /* the event's message */
 	uint64_t bundle;                     /* address of the bundle's packet */
-	int64_t locator;                     /* of the event, for arguments that are read later */
+	int64_t locator; /* place of the event, for arguments that are read later */
 	struct orma_kernel_fields fields;
 };
 
@@ -95,7 +95,7 @@ int orma_ftrace_resolve_counters(struct orma_system *system);
 int orma_ftrace_describe_generic(struct orma_system *system, uint32_t machine_idx,
 				 struct orma_str descriptor);
 
-/* What the table of events says about one. */
+/* The table of events has a rule for each event that becomes more than a row. */
 const struct orma_kernel_rule *orma_kernel_rule_find(uint32_t id);
 int orma_kernel_rule_run(const struct orma_kernel_rule *rule, const struct orma_kernel_call *call);
 /* Adds the arguments that the event has as a slice. */

@@ -21,7 +21,7 @@ enum orma_kernel_row_kind {
 struct orma_kernel_row {
 	int64_t ts;
 	uint32_t machine_idx, cpu;
-	uint32_t id;  /* of the event; 0 = it has a name of its own */
+	uint32_t id;  /* number of the event; 0 = it has a name of its own */
 	int64_t name; /* cell */
 	int64_t utid;
 	int64_t common_flags; /* cell */

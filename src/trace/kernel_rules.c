@@ -14,7 +14,7 @@
 #include "trace/kernel_event.h"
 
 enum action { COUNT, BEGIN, END, INSTANT };
-/* What a dimension of the track is: the value of a field, or one of these; THREAD is added to the field of a tid. */
+/* A dimension of the track is the value of a field, or one of these; THREAD is added to the field of a tid. */
 enum source { SOURCE_CPU = 0x40, SOURCE_EMITTER = 0x41, THREAD = 0x80 };
 enum arg_kind { ARG_INT, ARG_UINT, ARG_EACH, ARG_HANDLED, ARG_FUNCTION, ARG_IF_ANY };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stat_list.h - the names of all statistics: X(name, key, SINGLE or INDEXED, severity, source, GLOBAL or MACHINE, description).
  *
- * `key` is the number that Perfetto 58 gives the name. Those of systems other than Linux are left out.
+ * `key` is the number that Perfetto 58 gives the name. Names of systems other than Linux are left out.
  */
 #ifndef ORMA_TRACE_STAT_LIST_H
 #define ORMA_TRACE_STAT_LIST_H

@@ -9,7 +9,7 @@
 #include "trace/ordered_read.h"
 #include "trace/sched.h"
 #include "trace/slices.h"
-#include "trace/stats.h"
+#include "trace/stat_values.h"
 #include "trace/track_lanes.h"
 
 enum { ORMA_KIND_DIMENSIONS_MAX = 3 };
@@ -17,7 +17,7 @@ enum { ORMA_KIND_DIMENSIONS_MAX = 3 };
 /* A kind of tracks. In the name, %0 is the value of the first dimension, %1 of the second, and so on. */
 struct orma_track_kind {
 	const char *type;
-	const char *unit; /* of a counter; NULL = none */
+	const char *unit; /* a counter's; NULL = none */
 	const char *name; /* NULL = none */
 	struct {
 		const char *key; /* NULL = no more */
@@ -26,7 +26,7 @@ struct orma_track_kind {
 	bool is_counter;
 };
 
-/* What the packets of a machine say about it as a whole. */
+/* The packets of a machine say this about it as a whole. */
 struct orma_system_machine {
 	int64_t cells[ORMA_MACHINE_COLUMNS];
 	uint32_t page_bytes; /* 0 = not known */

@@ -177,7 +177,7 @@ static int take_buddy(const struct sample *sample, const struct orma_pb_sys_stat
 	return r;
 }
 
-/* What the sample before said. */
+/* The numbers of the sample before. */
 struct orma_disk {
 	int64_t last[8];
 };

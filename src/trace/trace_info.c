@@ -157,7 +157,7 @@ static void take_buffer(struct orma_system *system, uint32_t machine_idx, int32_
 		set(system, machine_idx, values[i].stat, idx, values[i].value);
 }
 
-/* What the sequences of a buffer have lost, as far as the file has been read. */
+/* Adds the losses of a buffer's sequences, as far as the file has been read. */
 static void take_writer(struct orma_system *system, uint32_t machine_idx,
 			const struct orma_pb_trace_stats_writer_stats *writer)
 {

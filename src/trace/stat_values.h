@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stats.h - what was lost, left out or wrong, by name.
+ * stat_values.h - what was lost, left out or wrong, by name.
  */
-#ifndef ORMA_TRACE_STATS_H
-#define ORMA_TRACE_STATS_H
+#ifndef ORMA_TRACE_STAT_VALUES_H
+#define ORMA_TRACE_STAT_VALUES_H
 
 #include "base/map.h"
 #include "trace/stat_list.h"
@@ -19,7 +19,7 @@ struct orma_stat_value {
 	int64_t value;
 };
 
-/* {0} is empty. Of a trace with many wrong indices, the first are kept. */
+/* {0} is empty. If a trace has very many wrong indices, the first are kept. */
 struct orma_stats {
 	struct orma_stat_value *values;
 	uint32_t count, capacity;

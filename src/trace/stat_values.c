@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stats.c - values are kept by machine, statistic and index while a trace is read, and become rows at its end.
+ * stat_values.c - values are kept by machine, statistic and index while a trace is read, and become rows at its end.
  */
-#include "trace/stats.h"
+#include "trace/stat_values.h"
 
 #include <errno.h>
 #include <stdlib.h>

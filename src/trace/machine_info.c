@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * system_info.c - which machine it was, and what recorded it.
+ * machine_info.c - which machine it was, and what recorded it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static int take_ram(struct orma_system *system, struct orma_system_machine *mach
 					    machine_idx, gigabytes);
 }
 
-/* What only Android's recorder says. */
+/* Only Android's recorder says these. */
 static int take_android(struct orma_system *system, struct orma_system_machine *machine,
 			uint32_t machine_idx, const struct orma_pb_system_info *info)
 {
@@ -139,7 +139,7 @@ int orma_system_info(struct orma_system *system, uint32_t machine_idx, struct or
 	return r == -EBADMSG ? 0 : r;
 }
 
-/* What a CPU is compared by: its capacity if all say one, else its highest frequency. */
+/* CPUs are compared by their capacity if all say one, else by their highest frequency. */
 static uint64_t strength(const struct orma_pb_cpu_info_cpu *cpu, bool has_capacities)
 {
 	uint64_t highest = 0;
