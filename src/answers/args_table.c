@@ -2,7 +2,7 @@
  * args_table.c - the table of arguments: the sets that are stored, and those that are read from the trace.
  *
  * A query that knows the set, which a join with a slice does, reads one packet. One that does not, visits the stored sets, and then
- * each slice that has arguments, in the order of the slices. Rows have numbers only as long as the cursor lives.
+ * each slice and each kernel event that has arguments, in their order. Rows have numbers only as long as the cursor lives.
  */
 #include <errno.h>
 
@@ -30,9 +30,9 @@ struct args_cursor {
 	struct orma_arg_list list; /* a copy of the set that is visited */
 	int64_t set;
 	uint32_t idx;
-	uint64_t next_row;   /* of the stored rows, then of the slices */
+	uint64_t next_row;   /* of the stored rows, then of the slices, then of the kernel events */
 	bool is_one, is_end; /* visits one set only */
-	bool is_in_slices;
+	enum { IN_STORED, IN_SLICES, IN_EVENTS } place;
 	sqlite3_int64 rowid;
 };
 
@@ -122,37 +122,57 @@ static int load_set(struct args_cursor *cursor, int64_t set)
 	return SQLITE_OK;
 }
 
+static bool has_set(const struct orma_tables *tables, const struct args_cursor *cursor)
+{
+	const struct orma_column *columns = tables->all[ORMA_TABLE_SLICE].columns;
+	return cursor->place == IN_EVENTS ||
+	       orma_store_column_get(&columns[ORMA_SLICE_BEGIN_PACKET], cursor->next_row) !=
+		       ORMA_CELL_NULL ||
+	       orma_store_column_get(&columns[ORMA_SLICE_END_PACKET], cursor->next_row) !=
+		       ORMA_CELL_NULL;
+}
+
+/* Goes to the next slice or kernel event that has arguments. */
+static int next_read_set(struct args_cursor *cursor)
+{
+	struct orma_tables *tables = &database_of(cursor)->tables;
+	for (;;) {
+		bool is_slice = cursor->place == IN_SLICES;
+		uint64_t rows = orma_store_table_rows(
+			&tables->all[is_slice ? ORMA_TABLE_SLICE : ORMA_TABLE_FTRACE_EVENT]);
+		for (; cursor->next_row < rows; cursor->next_row++) {
+			if (!has_set(tables, cursor))
+				continue;
+			int r = load_set(cursor, (is_slice ? ORMA_ARG_SET_OF_SLICE
+							   : ORMA_ARG_SET_OF_FTRACE_EVENT) |
+							 (int64_t)cursor->next_row);
+			if (r != SQLITE_OK || cursor->list.count > 0) {
+				cursor->next_row++;
+				return r;
+			}
+		}
+		cursor->is_end = !is_slice;
+		if (!is_slice)
+			return SQLITE_OK;
+		cursor->place = IN_EVENTS;
+		cursor->next_row = 0;
+	}
+}
+
 /* Goes to the next set that has arguments. */
 static int next_set(struct args_cursor *cursor)
 {
-	struct orma_tables *tables = &database_of(cursor)->tables;
-	struct orma_table *stored = &tables->all[ORMA_TABLE_ARGS],
-			  *slices = &tables->all[ORMA_TABLE_SLICE];
-	const struct orma_column *columns = slices->columns;
-	while (!cursor->is_in_slices) {
-		if (cursor->next_row >= orma_store_table_rows(stored)) {
-			cursor->is_in_slices = true;
-			cursor->next_row = 0;
-			break;
-		}
+	const struct orma_table *stored = &database_of(cursor)->tables.all[ORMA_TABLE_ARGS];
+	if (cursor->place == IN_STORED && cursor->next_row < orma_store_table_rows(stored)) {
 		int r = load_set(cursor, (int64_t)cursor->next_row);
 		cursor->next_row += cursor->list.count;
 		return r;
 	}
-	for (; cursor->next_row < orma_store_table_rows(slices); cursor->next_row++) {
-		if (orma_store_column_get(&columns[ORMA_SLICE_BEGIN_PACKET], cursor->next_row) ==
-			    ORMA_CELL_NULL &&
-		    orma_store_column_get(&columns[ORMA_SLICE_END_PACKET], cursor->next_row) ==
-			    ORMA_CELL_NULL)
-			continue;
-		int r = load_set(cursor, ORMA_ARG_SET_OF_SLICE | (int64_t)cursor->next_row);
-		if (r != SQLITE_OK || cursor->list.count > 0) {
-			cursor->next_row++;
-			return r;
-		}
+	if (cursor->place == IN_STORED) {
+		cursor->place = IN_SLICES;
+		cursor->next_row = 0;
 	}
-	cursor->is_end = true;
-	return SQLITE_OK;
+	return next_read_set(cursor);
 }
 
 static int filter_args(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
@@ -162,7 +182,8 @@ static int filter_args(sqlite3_vtab_cursor *base, int plan, const char *text, in
 	(void)text;
 	(void)argc;
 	cursor->is_one = plan == 1;
-	cursor->is_end = cursor->is_in_slices = false;
+	cursor->is_end = false;
+	cursor->place = IN_STORED;
 	cursor->next_row = 0;
 	cursor->rowid = 0;
 	cursor->list.count = 0;
@@ -299,11 +320,22 @@ static int read_slice(struct orma_trace_database *database, uint64_t row)
 		return 0;
 	for (size_t i = 0; i < 2 && r == 0; i++) {
 		int64_t entry = orma_store_column_get(&table->columns[ends[i]], row);
-		if (entry != ORMA_CELL_NULL)
+		if (entry != ORMA_CELL_NULL && entry & ORMA_KERNEL_EVENT_BIT)
+			r = orma_kernel_args_add_slice(&database->kernel_args, entry,
+						       &database->args);
+		else if (entry != ORMA_CELL_NULL)
 			r = orma_event_args_add(&database->event_args, (uint64_t)entry,
 						&database->args);
 	}
 	return r;
+}
+
+static int read_event(struct orma_trace_database *database, uint64_t row)
+{
+	const struct orma_table *table = &database->tables.all[ORMA_TABLE_FTRACE_EVENT];
+	return row < orma_store_table_rows(table)
+		       ? orma_kernel_args_add(&database->kernel_args, row, &database->args)
+		       : 0;
 }
 
 int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
@@ -317,6 +349,8 @@ int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
 	int r = 0;
 	if (set >= 0 && set & ORMA_ARG_SET_OF_SLICE)
 		r = read_slice(database, (uint64_t)(set & ~ORMA_ARG_SET_OF_SLICE));
+	else if (set >= 0 && set & ORMA_ARG_SET_OF_FTRACE_EVENT)
+		r = read_event(database, (uint64_t)(set & ~ORMA_ARG_SET_OF_FTRACE_EVENT));
 	else if (set >= 0)
 		read_stored(database, set);
 	if (r == 0)

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "answers/modules.h"
-#include <prelude_text.h> /* CMakeLists.txt writes it */
 #include "base/alloc.h"
 #include "base/macros.h"
+#include <prelude_text.h> /* CMakeLists.txt writes it */
 
 /* The times that the trace covers, as a view of constants. */
 static int add_bounds(struct orma_trace_database *database, struct orma_error *reterr)
@@ -85,6 +85,7 @@ int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack
 				      unpack, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	database->event_args.index = &database->importer.index;
+	database->kernel_args.system = &database->importer.system;
 	database->args.tables = &database->tables;
 	if (r == 0 || damage)
 		r = open_sql(database, damage ? NULL : reterr);
@@ -102,6 +103,7 @@ void orma_trace_database_free(struct orma_trace_database *database)
 		return;
 	orma_sql_free(database->sql);
 	orma_event_args_done(&database->event_args);
+	orma_kernel_args_done(&database->kernel_args);
 	orma_arg_list_done(&database->args);
 	orma_importer_done(&database->importer);
 	orma_trace_bytes_done(&database->input);

@@ -7,12 +7,14 @@
 #include "sql/sql_engine.h"
 #include "trace/event_args.h"
 #include "trace/importer.h"
+#include "trace/kernel_args.h"
 
 struct orma_trace_database {
 	struct orma_tables tables;
 	struct orma_trace_bytes input;
 	struct orma_importer importer;
 	struct orma_event_args event_args;
+	struct orma_kernel_args kernel_args;
 	struct orma_arg_list args; /* of the set that was asked for last */
 	int64_t args_set;          /* its id; ORMA_CELL_NULL = none */
 	struct orma_sql *sql;

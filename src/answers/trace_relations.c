@@ -31,6 +31,15 @@ static int read_slice_sets(void *ctx, uint64_t first, size_t count, int64_t *ret
 	return 0;
 }
 
+/* A kernel event's arguments are its fields. */
+static int read_event_sets(void *ctx, uint64_t first, size_t count, int64_t *ret)
+{
+	(void)ctx;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = ORMA_ARG_SET_OF_FTRACE_EVENT | (int64_t)(first + i);
+	return 0;
+}
+
 static int add_table(struct orma_trace_database *database, enum orma_table_id id)
 {
 	struct orma_table *table = &database->tables.all[id];
@@ -43,9 +52,11 @@ static int add_table(struct orma_trace_database *database, enum orma_table_id id
 						      .type = table->specs[i].type,
 						      .flags = table->specs[i].flags,
 						      .stored = &table->columns[i]};
-		if (id == ORMA_TABLE_SLICE && i == find_column(table, "arg_set_id")) {
+		bool is_slice = id == ORMA_TABLE_SLICE;
+		if ((is_slice || id == ORMA_TABLE_FTRACE_EVENT) &&
+		    i == find_column(table, "arg_set_id")) {
 			column.stored = NULL;
-			column.read = read_slice_sets;
+			column.read = is_slice ? read_slice_sets : read_event_sets;
 			column.ctx = &database->tables;
 		}
 		r = orma_sql_relation_add(relation, &column);

@@ -27,8 +27,8 @@ void orma_kernel_args_done(struct orma_kernel_args *args)
 static int read_event(struct orma_kernel_args *args, uint64_t address, uint32_t *ret_id,
 		      struct orma_str *ret)
 {
-	const struct orma_trace_input *input = args->system->index->input;
-	uint64_t end = orma_trace_input_end(input), tag, size;
+	const struct orma_trace_bytes *input = args->system->index->input;
+	uint64_t end = orma_trace_bytes_end(input), tag, size;
 	const uint8_t *data, *at;
 	if (address >= end)
 		return -EIO;

@@ -52,7 +52,7 @@ static const struct orma_sequence *find_sequence(const struct orma_kernel_state 
 	return low > 0 ? kernel->runs[low - 1].sequence : NULL;
 }
 
-int orma_kernel_find_state(struct orma_kernel_state *kernel, const struct orma_trace_input *input,
+int orma_kernel_find_state(struct orma_kernel_state *kernel, const struct orma_trace_bytes *input,
 			   uint64_t bundle, struct orma_sequence_state **ret)
 {
 	const struct orma_sequence *sequence = find_sequence(kernel, bundle);
@@ -77,7 +77,7 @@ int orma_kernel_find_state(struct orma_kernel_state *kernel, const struct orma_t
 	return r;
 }
 
-int orma_kernel_symbol(struct orma_kernel_state *kernel, const struct orma_trace_input *input,
+int orma_kernel_symbol(struct orma_kernel_state *kernel, const struct orma_trace_bytes *input,
 		       uint64_t bundle, uint64_t iid, struct orma_str *ret)
 {
 	struct orma_sequence_state *state;

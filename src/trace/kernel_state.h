@@ -5,7 +5,7 @@
 #define ORMA_TRACE_KERNEL_STATE_H
 
 #include "base/arena.h"
-#include "trace/sequence_state.h"
+#include "trace/incremental_state.h"
 #include "trace/tables.h"
 
 struct orma_kernel_rule;
@@ -92,11 +92,11 @@ void orma_kernel_state_done(struct orma_kernel_state *kernel);
 int orma_kernel_add_bundle(struct orma_kernel_state *kernel, const struct orma_sequence *sequence,
 			   uint64_t address);
 /* Finds the interned data at a bundle. 0 (*ret is NULL when there is none) or a negative errno value. */
-int orma_kernel_find_state(struct orma_kernel_state *kernel, const struct orma_trace_input *input,
+int orma_kernel_find_state(struct orma_kernel_state *kernel, const struct orma_trace_bytes *input,
 			   uint64_t bundle, struct orma_sequence_state **ret);
 /* Finds the symbol of a kernel function at a bundle. `ret->data` is NULL when the trace has none. 0 or a negative errno
  * value. */
-int orma_kernel_symbol(struct orma_kernel_state *kernel, const struct orma_trace_input *input,
+int orma_kernel_symbol(struct orma_kernel_state *kernel, const struct orma_trace_bytes *input,
 		       uint64_t bundle, uint64_t iid, struct orma_str *ret);
 /* A number that is kept for a key, at first 0; NULL when out of memory. `what` tells users of the map apart. */
 int64_t *orma_kernel_sum(struct orma_kernel_state *kernel, char what, uint32_t machine_idx,

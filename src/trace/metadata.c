@@ -68,7 +68,7 @@ int orma_metadata_text(struct orma_system *system, const char *name, enum orma_m
 
 int orma_trace_facts(struct orma_system *system)
 {
-	const struct orma_trace_input *input = system->index->input;
+	const struct orma_trace_bytes *input = system->index->input;
 	uint64_t size = input->size ? input->size : input->spool_size;
 	int r = orma_metadata_number(system, "trace_time_clock_id", ORMA_METADATA_GLOBAL, 0,
 				     (int64_t)(system->index->clocks.trace_time & 0xff));

@@ -97,8 +97,10 @@ static int take_vmstat(const struct sample *sample, const struct orma_pb_sys_sta
 	int r = 0;
 	for (size_t i = 0; i < stats->vmstat.count && r == 0; i++) {
 		const struct orma_pb_sys_stats_vmstat_value *value = stats->vmstat.items[i];
-		const char *name = orma_proto_enum_name(&orma_pb_vmstat_counters_enum, value->key);
-		char key[64];
+		char buffer[ORMA_PROTO_ENUM_NAME_BYTES];
+		const char *name =
+			orma_proto_enum_name(&orma_pb_vmstat_counters_enum, value->key, buffer);
+		char key[ORMA_PROTO_ENUM_NAME_BYTES];
 		size_t size = 0;
 		if (!name) {
 			orma_stats_add(&sample->system->stats, sample->machine_idx,

@@ -16,8 +16,8 @@ void import_bytes(struct import_fixture *fixture, const void *data, size_t size)
 	CHECK(fd >= 0);
 	CHECK_INT(write(fd, data, size), (long long)size);
 	CHECK_INT(lseek(fd, 0, SEEK_SET), 0);
-	fixture->input = (struct orma_trace_input){.fd = -1, .spool_fd = -1};
-	CHECK_INT(orma_trace_input_open(&fixture->input, fd, NULL), 0);
+	fixture->input = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
+	CHECK_INT(orma_trace_bytes_open(&fixture->input, fd, NULL), 0);
 	CHECK_INT(orma_tables_init(&fixture->tables, 0, NULL), 0);
 	fixture->result = orma_importer_run(&fixture->importer, &fixture->tables, &fixture->input,
 					    NULL, &error);
@@ -44,7 +44,7 @@ void import_done(struct import_fixture *fixture)
 	int fd = fixture->input.fd;
 	orma_importer_done(&fixture->importer);
 	orma_tables_done(&fixture->tables);
-	orma_trace_input_done(&fixture->input);
+	orma_trace_bytes_done(&fixture->input);
 	close(fd);
 }
 
