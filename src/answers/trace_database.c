@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "answers/modules.h"
+#include "answers/operators.h"
 #include "base/alloc.h"
 #include "base/macros.h"
 #include <prelude_text.h> /* CMakeLists.txt writes it */
@@ -59,6 +60,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 		r = orma_args_table_add(database);
 	if (r == 0)
 		r = orma_trace_functions_add(database);
+	if (r == 0)
+		r = orma_operators_add(database->sql);
 	if (r == 0)
 		r = add_bounds(database, reterr);
 	if (r == 0)

@@ -33,6 +33,7 @@ struct orma_sql {
 	unsigned call_depth;                /* functions within functions */
 	uint64_t native_tried, native_made; /* statements with native aggregates */
 	unsigned script_count;              /* that run, one within the other */
+	uint64_t row_set_count;             /* that queries made; numbers them */
 };
 
 /* Makes the relation findable for the module, or forgets it. 0 or -ENOMEM. */

@@ -17,6 +17,7 @@
 #include "sql/perfetto_function.h"
 #include "sql/relation_vtab.h"
 #include "sql/script.h"
+#include "sql/row_operator.h"
 #include "sql/span_join.h"
 #include "sql/sqlite_error.h"
 
@@ -58,6 +59,8 @@ static int set_up(struct orma_sql *sql)
 		r = orma_sql_add_span_joins(sql);
 	if (r == 0)
 		r = orma_sql_add_window(sql);
+	if (r == 0)
+		r = orma_sql_add_row_sets(sql);
 	if (r < 0)
 		return r;
 	return orma_sql_relation_register_module(db, ORMA_SQL_TABLE_MODULE, find_for_module,

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * row_operator.c - a virtual table for each operator, which needs no statement to exist.
+ *
+ * The rows are made when a scan begins. A join may scan an operator again and again, so they are kept while the
+ * arguments stay the same.
+ */
+#include "sql/row_operator.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error_message.h"
+#include "base/macros.h"
+#include "sql/engine_state.h"
+#include "sql/sqlite_error.h"
+
+struct operator_module {
+	const struct orma_row_operator *operator;
+	struct orma_sql *sql;
+	void *ctx;
+};
+
+struct operator_table {
+	sqlite3_vtab base;
+	const struct operator_module *module;
+};
+
+struct operator_cursor {
+	sqlite3_vtab_cursor base;
+	struct orma_row_set rows;
+	size_t row;
+	/* The row sets that the rows were made of; 0 = another argument, and nothing is known. */
+	uint64_t serials[ORMA_OPERATOR_ARGS_MAX];
+	bool is_kept;
+};
+
+static const struct operator_module *module_of(const sqlite3_vtab *table)
+{
+	return ((const struct operator_table *)(const void *)table)->module;
+}
+
+static struct operator_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
+{
+	return (struct operator_cursor *)(void *)cursor;
+}
+
+static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
+		   char **reterr)
+{
+	const struct operator_module *module = aux;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	(void)argc, (void)argv, (void)reterr;
+	int r = orma_base_buf_printf(&text, "create table x(%s", module->operator->columns);
+	for (size_t i = 0; r == 0 && i < module->operator->arg_count; i++)
+		r = orma_base_buf_printf(&text, ", \"$%zu\" hidden", i);
+	if (r == 0)
+		r = orma_base_buf_append(&text, ")", 1);
+	const char *sql = r == 0 ? orma_base_buf_cstr(&text) : NULL;
+	struct operator_table *table = sql ? orma_base_zalloc(sizeof(*table)) : NULL;
+	if (!table)
+		return SQLITE_NOMEM;
+	r = sqlite3_declare_vtab(db, sql);
+	if (r != SQLITE_OK) {
+		orma_base_free(table);
+		return r;
+	}
+	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+	table->module = module;
+	*ret = &table->base;
+	return SQLITE_OK;
+}
+
+static int disconnect(sqlite3_vtab *table)
+{
+	orma_base_free(table);
+	return SQLITE_OK;
+}
+
+/* All arguments have to be known before there are rows. The plan's number has a bit for each that is given. */
+static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	const struct orma_row_operator *operator = module_of(table)->operator;
+	int constraint_of[ORMA_OPERATOR_ARGS_MAX], args = 0;
+	unsigned given = 0;
+	for (int i = 0; i < info->nConstraint; i++) {
+		int arg = info->aConstraint[i].iColumn - (int)operator->column_count;
+		if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		if (!info->aConstraint[i].usable)
+			return SQLITE_CONSTRAINT;
+		constraint_of[arg] = i;
+		given |= 1u << arg;
+	}
+	for (size_t arg = 0; arg < operator->arg_count; arg++) {
+		if (!(given >> arg & 1))
+			continue;
+		info->aConstraintUsage[constraint_of[arg]].argvIndex = ++args;
+		info->aConstraintUsage[constraint_of[arg]].omit = 1;
+	}
+	info->idxNum = (int)given;
+	info->estimatedCost = operator->rows * 10;
+	info->estimatedRows = (sqlite3_int64)operator->rows;
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+{
+	const struct operator_module *module = module_of(table);
+	struct operator_cursor *cursor = orma_base_zalloc(sizeof(*cursor));
+	if (!cursor)
+		return SQLITE_NOMEM;
+	cursor->rows.column_count = module->operator->column_count;
+	cursor->rows.pool = module->sql->options.pool;
+	cursor->rows.interrupt = &module->sql->interrupt;
+	*ret = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	orma_row_set_done(&cursor_of(base)->rows);
+	orma_base_free(base);
+	return SQLITE_OK;
+}
+
+/* Tells whether the rows are there already, and remembers what they are made of. */
+static bool is_same(struct operator_cursor *cursor, sqlite3_value **args, size_t count)
+{
+	bool is_same = cursor->is_kept;
+	for (size_t i = 0; i < count; i++) {
+		const struct orma_row_set *rows = args[i] ? orma_row_set_of(args[i]) : NULL;
+		uint64_t serial = rows ? rows->serial : 0;
+		is_same = is_same && serial != 0 && serial == cursor->serials[i];
+		cursor->serials[i] = serial;
+	}
+	return is_same && count > 0;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+		  sqlite3_value **argv)
+{
+	struct operator_cursor *cursor = cursor_of(base);
+	const struct operator_module *module = module_of(base->pVtab);
+	sqlite3_value *args[ORMA_OPERATOR_ARGS_MAX] = {NULL};
+	struct orma_error error = {0};
+	struct orma_row_call call = {
+		.ctx = module->ctx, .argv = args, .ret = &cursor->rows, .reterr = &error};
+	int given = 0;
+	(void)plan, (void)argc;
+	for (size_t arg = 0; arg < module->operator->arg_count; arg++)
+		if ((unsigned)number >> arg & 1) {
+			args[arg] = argv[given++];
+			call.argc = arg + 1;
+		}
+	cursor->row = 0;
+	if (is_same(cursor, args, call.argc))
+		return SQLITE_OK;
+	cursor->rows.row_count = 0;
+	int r = module->operator->run(&call);
+	cursor->is_kept = r == 0;
+	return r == 0 ? SQLITE_OK : orma_sql_vtab_refuse(base->pVtab, r, &error);
+}
+
+static int next(sqlite3_vtab_cursor *base)
+{
+	cursor_of(base)->row++;
+	return SQLITE_OK;
+}
+
+static int eof(sqlite3_vtab_cursor *base)
+{
+	return cursor_of(base)->row >= cursor_of(base)->rows.row_count;
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column_idx)
+{
+	const struct operator_cursor *cursor = cursor_of(base);
+	if ((size_t)column_idx < cursor->rows.column_count)
+		orma_row_set_result(&cursor->rows, cursor->row, (size_t)column_idx, context);
+	return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	*ret = (sqlite3_int64)cursor_of(base)->row;
+	return SQLITE_OK;
+}
+
+/* Without xCreate the table exists under the module's name only. */
+static const sqlite3_module methods = {
+	.iVersion = 1,
+	.xConnect = connect,
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next,
+	.xEof = eof,
+	.xColumn = column,
+	.xRowid = rowid,
+};
+
+int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator, void *ctx)
+{
+	struct operator_module module = {.operator= operator, .sql = sql, .ctx = ctx };
+	struct operator_module *copy = orma_base_memdup(&module, sizeof(module));
+	/* SQLite frees the copy when it fails, too. */
+	return copy && sqlite3_create_module_v2(sql->db, operator->name, &methods, copy,
+						orma_base_free) == SQLITE_OK
+		       ? 0
+		       : -ENOMEM;
+}
+
+const struct orma_row_set *orma_row_call_rows(const struct orma_row_call *call, size_t arg)
+{
+	static const struct orma_row_set none = {.column_count = 0};
+	const struct orma_row_set *rows =
+		arg < call->argc && call->argv[arg] ? orma_row_set_of(call->argv[arg]) : NULL;
+	return rows ? rows : &none;
+}
