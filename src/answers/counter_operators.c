@@ -156,16 +156,3 @@ const struct orma_row_operator orma_counter_intervals = {
 	.rows = 100000,
 	.run = counter_intervals,
 };
-
-int orma_operators_add(struct orma_sql *sql)
-{
-	static const struct orma_row_operator *const operators[] = {
-		&orma_interval_intersect,
-		&orma_interval_create,
-		&orma_counter_intervals,
-	};
-	int r = 0;
-	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators) && r == 0; i++)
-		r = orma_sql_add_operator(sql, operators[i], NULL);
-	return r;
-}

@@ -16,9 +16,21 @@ extern const struct orma_row_operator orma_interval_create;
 /* __intrinsic_counter_intervals(end, rows(id, ts, track_id, value)): from each value to the track's next. Sorted by ts. */
 extern const struct orma_row_operator orma_counter_intervals;
 
-struct orma_sql;
 
-/* Operators that need no trace. 0 or -ENOMEM. */
-int orma_operators_add(struct orma_sql *sql);
+/* Operators on slices of a trace; their ctx is the database. Each takes the id of a slice and returns ids; of NULL, none. */
+extern const struct orma_row_operator orma_ancestor_slices;   /* the outermost first */
+extern const struct orma_row_operator orma_descendant_slices; /* in the order of ids */
+/* Ids of flows: through flows only; to all that follows; to all that comes before. */
+extern const struct orma_row_operator orma_directly_connected_flows, orma_following_flows,
+	orma_preceding_flows;
+/* __intrinsic_flat_slices(): which slice of a track is the innermost, and since when. */
+extern const struct orma_row_operator orma_flat_slices;
+
+/* Calls `visit` for each slice below one, in the order of ids. 0, or the first negative value of the call. */
+struct orma_trace_database;
+int orma_visit_descendants(struct orma_trace_database *database, uint64_t slice,
+			   int (*visit)(void *ctx, uint64_t slice), void *ctx);
+/* Reads the argument that is a slice's id: 1, 0 when it is NULL, or -EINVAL with a message. */
+int orma_slice_argument(const struct orma_row_call *call, uint64_t *ret);
 
 #endif

@@ -132,3 +132,30 @@ create perfetto function slice_is_ancestor(ancestor_id long, descendant_id long)
 create perfetto function trace_start() returns timestamp as select start_ts from trace_bounds;
 create perfetto function trace_end() returns timestamp as select end_ts from trace_bounds;
 create perfetto function trace_dur() returns duration as select end_ts - start_ts from trace_bounds;
+
+create perfetto function ancestor_slice(slice_id long) returns table(id id, ts timestamp, dur duration, track_id long,
+  category string, name string, depth long, parent_id long, arg_set_id argsetid, thread_ts timestamp, thread_dur long,
+  thread_instruction_count long, thread_instruction_delta long) as
+  select s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth,
+    s.parent_id, s.arg_set_id, s.thread_ts, s.thread_dur,
+    s.thread_instruction_count, s.thread_instruction_delta
+  from __intrinsic_ancestor_slices($slice_id) r cross join __intrinsic_slice s where s.id = r.id;
+create perfetto function descendant_slice(slice_id long) returns table(id id, ts timestamp, dur duration, track_id long,
+  category string, name string, depth long, parent_id long, arg_set_id argsetid, thread_ts timestamp, thread_dur long,
+  thread_instruction_count long, thread_instruction_delta long) as
+  select s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth,
+    s.parent_id, s.arg_set_id, s.thread_ts, s.thread_dur,
+    s.thread_instruction_count, s.thread_instruction_delta
+  from __intrinsic_descendant_slices($slice_id) r cross join __intrinsic_slice s where s.id = r.id;
+create perfetto function directly_connected_flow(slice_id long) returns table(slice_out long, slice_in long, trace_id long,
+  arg_set_id argsetid) as
+  select f.slice_out, f.slice_in, f.trace_id, f.arg_set_id
+  from __intrinsic_directly_connected_flows($slice_id) r cross join __intrinsic_flow f where f.id = r.id;
+create perfetto function following_flow(slice_id long) returns table(slice_out long, slice_in long, trace_id long,
+  arg_set_id argsetid) as
+  select f.slice_out, f.slice_in, f.trace_id, f.arg_set_id
+  from __intrinsic_following_flows($slice_id) r cross join __intrinsic_flow f where f.id = r.id;
+create perfetto function preceding_flow(slice_id long) returns table(slice_out long, slice_in long, trace_id long,
+  arg_set_id argsetid) as
+  select f.slice_out, f.slice_in, f.trace_id, f.arg_set_id
+  from __intrinsic_preceding_flows($slice_id) r cross join __intrinsic_flow f where f.id = r.id;

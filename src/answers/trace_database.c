@@ -61,7 +61,9 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	if (r == 0)
 		r = orma_trace_functions_add(database);
 	if (r == 0)
-		r = orma_operators_add(database->sql);
+		r = orma_operators_add(database);
+	if (r == 0)
+		r = orma_derived_columns_add(database);
 	if (r == 0)
 		r = add_bounds(database, reterr);
 	if (r == 0)
@@ -105,6 +107,7 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	if (!database)
 		return;
 	orma_sql_free(database->sql);
+	orma_derived_columns_free(database->derived);
 	orma_event_args_done(&database->event_args);
 	orma_kernel_args_done(&database->kernel_args);
 	orma_arg_list_done(&database->args);

@@ -17,6 +17,7 @@ struct orma_trace_database {
 	struct orma_kernel_args kernel_args;
 	struct orma_arg_list args; /* of the set that was asked for last */
 	int64_t args_set;          /* its id; ORMA_CELL_NULL = none */
+	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_sql *sql;
 };
 
@@ -37,5 +38,8 @@ int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
 int orma_trace_relations_add(struct orma_trace_database *database);
 int orma_args_table_add(struct orma_trace_database *database);
 int orma_trace_functions_add(struct orma_trace_database *database);
+int orma_operators_add(struct orma_trace_database *database);
+int orma_derived_columns_add(struct orma_trace_database *database);
+void orma_derived_columns_free(struct orma_derived_columns *columns);
 
 #endif

@@ -147,6 +147,21 @@ int orma_sql_index_new(const struct orma_relation *relation, size_t column_idx,
 	return 0;
 }
 
+int orma_sql_index_use(struct orma_relation *relation, size_t column_idx,
+		       const struct orma_index **ret)
+{
+	struct orma_relation_column *column = &relation->columns[column_idx];
+	int r = 0;
+	if (column->index && column->index->row_count != orma_sql_relation_rows(relation)) {
+		orma_sql_index_free(column->index);
+		column->index = NULL;
+	}
+	if (!column->index)
+		r = orma_sql_index_new(relation, column_idx, &column->index);
+	*ret = column->index;
+	return r;
+}
+
 size_t orma_sql_index_find(const struct orma_index *index, int64_t cell, const uint32_t **ret)
 {
 	uint64_t place;

@@ -26,6 +26,9 @@ struct orma_index {
 /* 0, -ENOMEM, -EOVERFLOW (2^32 rows), or an error of a computed column. */
 int orma_sql_index_new(const struct orma_relation *relation, size_t column_idx,
 		       struct orma_index **ret);
+/* Returns the index of the relation's column, which is made when there is none. Errors as above. */
+int orma_sql_index_use(struct orma_relation *relation, size_t column_idx,
+		       const struct orma_index **ret);
 void orma_sql_index_free(struct orma_index *index);
 /* Returns the number of rows with this cell; `ret` has the first of them, in ascending order. */
 size_t orma_sql_index_find(const struct orma_index *index, int64_t cell, const uint32_t **ret);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * operators.c - adds the operators to a database.
+ */
+#include "answers/operators.h"
+
+#include "answers/trace_database.h"
+#include "base/macros.h"
+
+int orma_operators_add(struct orma_trace_database *database)
+{
+	static const struct orma_row_operator *const operators[] = {
+		&orma_interval_intersect,
+		&orma_interval_create,
+		&orma_counter_intervals,
+		&orma_ancestor_slices,
+		&orma_descendant_slices,
+		&orma_directly_connected_flows,
+		&orma_following_flows,
+		&orma_preceding_flows,
+		&orma_flat_slices,
+	};
+	int r = 0;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(operators) && r == 0; i++)
+		r = orma_sql_add_operator(database->sql, operators[i], database);
+	return r;
+}
