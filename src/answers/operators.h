@@ -16,6 +16,19 @@ extern const struct orma_row_operator orma_interval_create;
 /* __intrinsic_counter_intervals(end, rows(id, ts, track_id, value)): from each value to the track's next. Sorted by ts. */
 extern const struct orma_row_operator orma_counter_intervals;
 
+/*
+ * On graphs, which are rows(source, destination, ...); an edge without one of them is ignored.
+ * __intrinsic_dfs(graph, rows(start)), __intrinsic_bfs(...): what can be reached from the starts, and by which node.
+ * __intrinsic_weight_bounded_dfs(rows(source, destination, weight), rows(root, weight), is_floor): from each root, until
+ * the nodes weigh more than its weight; with is_floor the one that does is the last.
+ * __intrinsic_dominator_tree(graph, root).
+ */
+extern const struct orma_row_operator orma_graph_dfs, orma_graph_bfs, orma_graph_weight_bounded_dfs,
+	orma_graph_dominator_tree;
+/* On trees. __intrinsic_tree_partition(rows(id, parent, group)): a tree of each group's nodes. */
+extern const struct orma_row_operator orma_tree_partition;
+/* __intrinsic_tree_sums(rows(id, parent, value)): each node's value and those of all below it. */
+extern const struct orma_row_operator orma_tree_sums;
 
 /* Operators on slices of a trace; their ctx is the database. Each takes the id of a slice and returns ids; of NULL, none. */
 extern const struct orma_row_operator orma_ancestor_slices;   /* the outermost first */

@@ -61,6 +61,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	if (r == 0)
 		r = orma_trace_functions_add(database);
 	if (r == 0)
+		r = orma_time_functions_add(database);
+	if (r == 0)
 		r = orma_operators_add(database);
 	if (r == 0)
 		r = orma_derived_columns_add(database);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/pack.h"
+
 struct orma_interrupt;
 struct orma_string_pool;
 
