@@ -30,7 +30,7 @@ struct args_cursor {
 	struct orma_arg_list list; /* a copy of the set that is visited */
 	int64_t set;
 	uint32_t idx;
-	uint64_t next_row;   /* of the stored rows, then of the slices, then of the kernel events */
+	uint64_t next_row;   /* counts the stored rows, then the slices, then the kernel events */
 	bool is_one, is_end; /* visits one set only */
 	enum { IN_STORED, IN_SLICES, IN_EVENTS } place;
 	sqlite3_int64 rowid;

@@ -20,8 +20,9 @@ static int create_intervals(struct orma_row_call *call)
 		if (end == ends->row_count)
 			break;
 		r = orma_row_set_add_ints(
-			call->ret, (int64_t[]){ts, (int64_t)((uint64_t)orma_row_set_int(ends, end, 0) -
-							     (uint64_t)ts)});
+			call->ret,
+			(int64_t[]){ts, (int64_t)((uint64_t)orma_row_set_int(ends, end, 0) -
+						  (uint64_t)ts)});
 	}
 	return r;
 }

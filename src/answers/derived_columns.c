@@ -66,11 +66,10 @@ static int compute_self_dur(struct orma_trace_database *database, int64_t *cells
 static struct orma_str string_of(const struct orma_trace_database *database, size_t column,
 				 uint64_t slice)
 {
-	int64_t id = orma_store_column_get(
-		&database->tables.all[ORMA_TABLE_SLICE].columns[column], slice);
-	return id == ORMA_CELL_NULL
-		       ? (struct orma_str){NULL, 0}
-		       : orma_store_pool_get(&database->tables.strings, (uint32_t)id);
+	int64_t id = orma_store_column_get(&database->tables.all[ORMA_TABLE_SLICE].columns[column],
+					   slice);
+	return id == ORMA_CELL_NULL ? (struct orma_str){NULL, 0}
+				    : orma_store_pool_get(&database->tables.strings, (uint32_t)id);
 }
 
 /*

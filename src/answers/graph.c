@@ -19,10 +19,9 @@ static int compare_ids(const void *a, const void *b)
 
 size_t orma_graph_find(const struct orma_graph *graph, int64_t id)
 {
-	const int64_t *found = graph->node_count == 0
-				       ? NULL
-				       : bsearch(&id, graph->ids, graph->node_count,
-						 sizeof(*graph->ids), compare_ids);
+	const int64_t *found = graph->node_count == 0 ? NULL
+						      : bsearch(&id, graph->ids, graph->node_count,
+								sizeof(*graph->ids), compare_ids);
 	return found ? (size_t)(found - graph->ids) : SIZE_MAX;
 }
 
@@ -78,8 +77,8 @@ int orma_graph_init(struct orma_graph *graph, const struct orma_row_set *edges,
 	*graph = (struct orma_graph){.node_count = 0};
 	if (edges->row_count > INT32_MAX / 2 || other_count > INT32_MAX / 2)
 		return -EOVERFLOW;
-	graph->ids = orma_base_alloc_array(edges->row_count * 2 + other_count + 1,
-					   sizeof(*graph->ids));
+	graph->ids =
+		orma_base_alloc_array(edges->row_count * 2 + other_count + 1, sizeof(*graph->ids));
 	if (!graph->ids)
 		return -ENOMEM;
 	collect_ids(graph, edges, others);

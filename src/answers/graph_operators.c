@@ -109,10 +109,10 @@ static int run_search(struct orma_row_call *call,
 	int r = init(&search, edges, starts);
 	for (size_t i = 0; i < starts->row_count && r == 0; i++)
 		if (!orma_row_set_is_null(starts, i, 0))
-			search.steps[search.count++] =
-				(struct step){(uint32_t)orma_graph_find(
-						      &search.graph, orma_row_set_int(starts, i, 0)),
-					      NO_NODE, 0};
+			search.steps[search.count++] = (struct step){
+				(uint32_t)orma_graph_find(&search.graph,
+							  orma_row_set_int(starts, i, 0)),
+				NO_NODE, 0};
 	if (r == 0)
 		r = run(call, &search);
 	done(&search);
@@ -144,9 +144,9 @@ static int search_from_root(struct orma_row_call *call, struct search *search, u
 			weight = INT64_MAX;
 		if (!is_floor && weight > bound)
 			break;
-		int r = orma_row_set_add_ints(
-			call->ret, (int64_t[]){id_of(search, root), id_of(search, step.node),
-					       id_of(search, step.parent)});
+		int r = orma_row_set_add_ints(call->ret, (int64_t[]){id_of(search, root),
+								     id_of(search, step.node),
+								     id_of(search, step.parent)});
 		if (r < 0)
 			return r;
 		if (weight > bound)
@@ -181,10 +181,10 @@ static int run_weight_bounded_dfs(struct orma_row_call *call)
  */
 struct dominators {
 	struct orma_graph graph;
-	uint32_t *order; /* nodes in postorder, of those that the root reaches */
-	uint32_t *number; /* by node: its place in the order */
+	uint32_t *order;     /* nodes in postorder, of those that the root reaches */
+	uint32_t *number;    /* by node: its place in the order */
 	uint32_t *dominator; /* by place: a place */
-	size_t *next_edge; /* by node, while the order is made */
+	size_t *next_edge;   /* by node, while the order is made */
 	uint32_t *stack;
 	size_t count;
 };

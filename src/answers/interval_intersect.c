@@ -2,7 +2,7 @@
  * interval_intersect.c - where intervals of several tables overlap in time.
  *
  * The rows of each table are put in the order of their partitions, and of time within one. A partition's overlaps begin
- * as the intervals of its smallest table; with each other table they become the overlaps with its intervals. Those are
+ * as the intervals of its smallest table; with each other table they become the overlaps with its intervals. They are
  * found through a tree of the largest ends, so that intervals of one table may overlap each other.
  */
 #include <errno.h>
@@ -18,7 +18,10 @@
 enum {
 	TABLES_MAX = 15,
 	PARTITION_COLUMNS_MAX = 8,
-	ID, TS, DUR, PARTITION, /* columns of an argument, less ID */
+	ID,
+	TS,
+	DUR,
+	PARTITION,    /* columns of an argument, less ID */
 	FIRST_ID = 2, /* columns of the result */
 	FIRST_PARTITION = FIRST_ID + TABLES_MAX,
 };
@@ -31,11 +34,11 @@ struct interval {
 /* The intervals of one table. */
 struct side {
 	struct interval *intervals; /* by partition, then by start */
-	size_t *offsets;            /* of each partition's first, and the end of the last */
+	size_t *offsets; /* the index of each partition's first, and the end of the last */
 };
 
 struct partition {
-	size_t row; /* of the first table, which has its values */
+	size_t row; /* the partitions of the first table, which has the values */
 	size_t number;
 	struct partition *next; /* another one with the same hash */
 };
@@ -130,11 +133,12 @@ static int read_interval(struct intersection *all, const struct orma_row_set *ro
 	return 0;
 }
 
-/* Moves the intervals, which are in the order of time, to their partitions. Those without one are dropped. */
+/* Moves the intervals, which are in the order of time, to their partitions. Partitions without one are dropped. */
 static int partition_side(struct intersection *all, struct side *side, size_t count)
 {
 	size_t *offsets = orma_base_alloc_array(all->partition_count + 2, sizeof(*offsets));
-	struct interval *sorted = orma_base_alloc_array(ORMA_MAX(count, (size_t)1), sizeof(*sorted));
+	struct interval *sorted =
+		orma_base_alloc_array(ORMA_MAX(count, (size_t)1), sizeof(*sorted));
 	struct interval *old = side->intervals;
 	if (!offsets || !sorted) {
 		orma_base_free(offsets);
@@ -161,8 +165,8 @@ static int read_side(struct intersection *all, size_t table)
 	const struct orma_row_set *rows = orma_row_call_rows(all->call, table);
 	struct side *side = &all->sides[table];
 	bool is_sorted = true;
-	side->intervals =
-		orma_base_alloc_array(ORMA_MAX(rows->row_count, (size_t)1), sizeof(*side->intervals));
+	side->intervals = orma_base_alloc_array(ORMA_MAX(rows->row_count, (size_t)1),
+						sizeof(*side->intervals));
 	if (!side->intervals)
 		return -ENOMEM;
 	for (size_t row = 0; row < rows->row_count; row++) {
@@ -305,7 +309,8 @@ static int return_overlaps(struct intersection *all, size_t partition)
 	size_t values = orma_row_set_at(first, all->partitions[partition].row, column(PARTITION));
 	int r = 0;
 	for (size_t row = 0; row < all->overlaps.row_count && r == 0; row++) {
-		const int64_t *cells = &all->overlaps.cells[orma_row_set_at(&all->overlaps, row, 0)];
+		const int64_t *cells =
+			&all->overlaps.cells[orma_row_set_at(&all->overlaps, row, 0)];
 		r = orma_row_set_add(ret);
 		if (r < 0)
 			break;
@@ -326,7 +331,8 @@ static int intersect_partition(struct intersection *all, size_t partition)
 	size_t order[TABLES_MAX];
 	for (size_t i = 0; i < all->table_count; i++) {
 		size_t at = i;
-		for (; at > 0 && size_of(all, order[at - 1], partition) > size_of(all, i, partition);
+		for (;
+		     at > 0 && size_of(all, order[at - 1], partition) > size_of(all, i, partition);
 		     at--)
 			order[at] = order[at - 1];
 		order[at] = i;
@@ -341,7 +347,8 @@ static int check_arguments(struct intersection *all)
 {
 	for (size_t i = 0; i < all->table_count; i++) {
 		size_t columns = orma_row_call_rows(all->call, i)->column_count;
-		if (columns < column(PARTITION) || columns != column(PARTITION) + all->partition_columns ||
+		if (columns < column(PARTITION) ||
+		    columns != column(PARTITION) + all->partition_columns ||
 		    all->partition_columns > PARTITION_COLUMNS_MAX)
 			return orma_base_error_set(all->call->reterr, -EINVAL,
 						   "interval intersect: takes up to %d columns of "

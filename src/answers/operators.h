@@ -25,7 +25,7 @@ extern const struct orma_row_operator orma_counter_intervals;
  */
 extern const struct orma_row_operator orma_graph_dfs, orma_graph_bfs, orma_graph_weight_bounded_dfs,
 	orma_graph_dominator_tree;
-/* On trees. __intrinsic_tree_partition(rows(id, parent, group)): a tree of each group's nodes. */
+/* These work on trees. __intrinsic_tree_partition(rows(id, parent, group)): a tree of each group's nodes. */
 extern const struct orma_row_operator orma_tree_partition;
 /* __intrinsic_tree_sums(rows(id, parent, value)): each node's value and those of all below it. */
 extern const struct orma_row_operator orma_tree_sums;

@@ -88,8 +88,8 @@ int orma_visit_descendants(struct orma_trace_database *database, uint64_t slice,
 	int r = orma_sql_index_use(relation, (size_t)track_column, &by_track);
 	if (r < 0)
 		return r;
-	size_t count = orma_sql_index_find(
-		by_track, cell_of(database, ORMA_SLICE_TRACK_ID, slice), &rows);
+	size_t count =
+		orma_sql_index_find(by_track, cell_of(database, ORMA_SLICE_TRACK_ID, slice), &rows);
 	size_t low = 0, high = count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -149,7 +149,7 @@ struct open_slice {
 struct open_track {
 	struct open_slice *slices;
 	size_t count, capacity;
-	int64_t since; /* when the innermost became it */
+	int64_t since;   /* when the innermost became it */
 	bool is_dropped; /* the outermost slice has no duration */
 };
 
@@ -164,10 +164,10 @@ static int return_until(struct flattening *all, struct open_track *track, int64_
 	const struct open_slice *inner = &track->slices[track->count - 1];
 	int64_t since = track->since;
 	track->since = time;
-	return time <= since ? 0
-			     : orma_row_set_add_ints(all->ret,
-						     (int64_t[]){inner->id, since, time - since,
-								 track->slices[0].id});
+	return time <= since
+		       ? 0
+		       : orma_row_set_add_ints(all->ret, (int64_t[]){inner->id, since, time - since,
+								     track->slices[0].id});
 }
 
 /* Closes the slices that end up to this time. */
@@ -227,9 +227,9 @@ static int flatten_slice(struct flattening *all, const struct orma_trace_databas
 static int flatten(struct orma_row_call *call)
 {
 	struct orma_trace_database *database = call->ctx;
-	struct flattening all = {
-		.ret = call->ret,
-		.track_count = (size_t)orma_store_table_rows(&database->tables.all[ORMA_TABLE_TRACK])};
+	struct flattening all = {.ret = call->ret,
+				 .track_count = (size_t)orma_store_table_rows(
+					 &database->tables.all[ORMA_TABLE_TRACK])};
 	uint64_t slices = orma_store_table_rows(&database->tables.all[ORMA_TABLE_SLICE]);
 	all.tracks = orma_base_alloc_array(all.track_count + 1, sizeof(*all.tracks));
 	int r = all.tracks ? 0 : -ENOMEM;

@@ -11,7 +11,8 @@
 #define NS_PER_S INT64_C(1000000000)
 
 /* Reads the argument; false for NULL, and for another type, which is an error. */
-static bool read_time(sqlite3_context *context, sqlite3_value *value, const char *name, int64_t *ret)
+static bool read_time(sqlite3_context *context, sqlite3_value *value, const char *name,
+		      int64_t *ret)
 {
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return false;

@@ -15,8 +15,8 @@ struct orma_trace_database {
 	struct orma_importer importer;
 	struct orma_event_args event_args;
 	struct orma_kernel_args kernel_args;
-	struct orma_arg_list args; /* of the set that was asked for last */
-	int64_t args_set;          /* its id; ORMA_CELL_NULL = none */
+	struct orma_arg_list args;            /* the arguments of the set that was asked for last */
+	int64_t args_set;                     /* its id; ORMA_CELL_NULL = none */
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_sql *sql;
 };

@@ -35,7 +35,7 @@ struct open_node {
 
 struct partition {
 	struct orma_graph tree;
-	uint32_t *row_of;   /* by node */
+	uint32_t *row_of;      /* by node */
 	struct orma_map above; /* by group: the innermost node, plus 1 */
 	struct open_node *stack;
 	size_t depth;
@@ -58,9 +58,9 @@ static int enter(struct orma_row_call *call, struct partition *all)
 	top->is_entered = true;
 	top->outer = (uint32_t)(uintptr_t)orma_base_map_get(&all->above, (uint64_t)group);
 	int r = orma_row_set_add_ints(
-		call->ret, (int64_t[]){all->tree.ids[node],
-				       top->outer ? all->tree.ids[top->outer - 1] : ORMA_CELL_NULL,
-				       group});
+		call->ret,
+		(int64_t[]){all->tree.ids[node],
+			    top->outer ? all->tree.ids[top->outer - 1] : ORMA_CELL_NULL, group});
 	if (r == 0)
 		r = orma_base_map_put(&all->above, (uint64_t)group, (void *)(uintptr_t)(node + 1));
 	for (size_t i = all->tree.first_edges[node]; i < all->tree.first_edges[node + 1]; i++)
@@ -86,11 +86,12 @@ static int find_rows(struct orma_row_call *call, struct partition *all, uint32_t
 			roots++;
 		}
 	}
-	return roots == 1 ? 0
-			  : orma_base_error_set(call->reterr, -EINVAL,
-						"tree partition: there must be one root, a row whose "
-						"parent is NULL, not %zu",
-						roots);
+	return roots == 1
+		       ? 0
+		       : orma_base_error_set(call->reterr, -EINVAL,
+					     "tree partition: there must be one root, a row whose "
+					     "parent is NULL, not %zu",
+					     roots);
 }
 
 static int partition(struct orma_row_call *call, struct partition *all)

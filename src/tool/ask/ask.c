@@ -98,7 +98,7 @@ int orma_ask_run(struct orma_ask *ask, struct orma_str queries, enum orma_ask_fo
 	struct orma_result_sink sink = {&output, begin_rows, add_row, end_rows};
 	output.writer = (struct orma_result_writer){.format = formats[format], .out = &output.text};
 	int r = orma_sql_run(database_of(ask)->sql, queries, &sink, reterr);
-	/* What was found before an error is an answer too. */
+	/* Rows that were found before an error are an answer too. */
 	int last = pass_on(&output, 0);
 	orma_sql_writer_done(&output.writer);
 	orma_base_buf_done(&output.text);

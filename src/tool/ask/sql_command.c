@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ static void stop_query(int signal_number)
 		return;
 	}
 	/* The shell sees the signal, as from a program without a handler. */
-	signal(signal_number, SIG_DFL);
+	sigaction(signal_number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	raise(signal_number);
 }
 
@@ -78,16 +77,14 @@ static bool is_complete(const struct orma_buf *text)
 static int run_lines(struct sql *sql)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	char *line = NULL;
-	size_t capacity = 0;
+	char line[4096];
 	int r = 0;
 	for (;;) {
 		orma_tool_write_raw(stdout, text.size > 0 ? "  ... " : "sql > ", 6);
 		fflush(stdout);
-		ssize_t size = getline(&line, &capacity, stdin);
-		if (size < 0)
+		if (!fgets(line, sizeof(line), stdin))
 			break;
-		r = orma_base_buf_append(&text, line, (size_t)size);
+		r = orma_base_buf_append_str(&text, line);
 		if (r < 0)
 			break;
 		if (!is_complete(&text))
@@ -95,7 +92,6 @@ static int run_lines(struct sql *sql)
 		run_text(sql, (struct orma_str){(char *)text.data, text.size});
 		text.size = 0;
 	}
-	free(line);
 	orma_tool_write_raw(stdout, "\n", 1);
 	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
 }
