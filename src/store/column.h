@@ -25,7 +25,7 @@ struct orma_column_patch;
 
 struct orma_column {
 	struct orma_extents *extents;
-	struct orma_block *blocks; /* of all full blocks; the newest ones may be raw */
+	struct orma_block *blocks; /* all full blocks; the newest ones may be raw */
 	size_t block_count, block_capacity;
 	size_t packed; /* blocks at the start that are packed */
 	int64_t *tail; /* the block that is being filled */

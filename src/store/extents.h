@@ -13,9 +13,9 @@ struct orma_extent;
 struct orma_extents {
 	struct orma_extent *items;
 	size_t count, capacity;
-	size_t used;         /* of the last extent */
+	size_t used;         /* bytes in use in the last extent */
 	size_t spilled;      /* extents at the start that lie in the file */
-	size_t memory_bytes; /* of the extents that lie in memory */
+	size_t memory_bytes; /* size of the extents that lie in memory */
 	size_t limit_bytes;  /* beyond it the oldest extents go to the file */
 	uint64_t file_bytes;
 	const char *folder; /* for the file; NULL = TMPDIR, else /var/tmp */

@@ -21,8 +21,7 @@
 
 enum {
 	EXCEPTION_BITS = 80, /* value and position */
-	WIDTH_MAX =
-		56, /* of codes that one load of eight bytes reads at any bit of its first byte */
+	WIDTH_MAX = 56, /* one load of eight bytes reads such a code at any bit of its first byte */
 	RESERVED_CODES = 2,
 };
 

@@ -18,11 +18,11 @@ enum {
 	ORMA_BLOCK_HAS_ESCAPES = 1, /* the two largest codes stand for NULL and for an exception */
 	ORMA_BLOCK_IS_NULL = 2,     /* all values are NULL */
 	ORMA_BLOCK_IS_RAW = 4,      /* not packed: `data` is an array of int64_t */
-	ORMA_BLOCK_IS_INTEGRAL = 8, /* of doubles: the values are packed as integers */
+	ORMA_BLOCK_IS_INTEGRAL = 8, /* the values are doubles, packed as integers */
 };
 
 struct orma_block {
-	int64_t min, max; /* of the values that are not NULL; min > max when there are none */
+	int64_t min, max; /* NULLs do not count; min > max when there is nothing else */
 	const uint8_t *data;
 	uint16_t exceptions;
 	uint8_t width; /* bits of a code; 0 = all values are `min`, or all are NULL */

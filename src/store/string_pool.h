@@ -16,7 +16,7 @@ struct orma_string_pool {
 	struct orma_extents text;
 	const char **strings; /* by id - 1; the size is in the four bytes before the text */
 	struct orma_string_slot *slots;
-	uint32_t count, capacity; /* of strings */
+	uint32_t count, capacity; /* how many strings there are, and fit */
 	uint32_t slot_capacity;   /* a power of two, or 0 */
 	uint64_t seed;
 };

@@ -6,7 +6,7 @@
 
 #include "trace/packet_index.h"
 
-/* What the outside of an FtraceEventBundle says. Times are on the clock of the kernel's buffer. */
+/* The fields of an FtraceEventBundle around its events. Times are on the clock of the kernel's buffer. */
 struct orma_bundle_head {
 	uint32_t cpu;
 	uint32_t clock; /* FtraceClock of the buffer; 0 = BOOTTIME */

@@ -25,7 +25,7 @@ void orma_bundle_events_done(struct orma_bundle_events *events)
 	*events = (struct orma_bundle_events){0};
 }
 
-/* What converts the times of one bundle. */
+/* Converts the times of one bundle to the trace's clock. */
 struct converter {
 	const struct orma_clocks *clocks;
 	uint64_t from;

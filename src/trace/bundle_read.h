@@ -10,7 +10,7 @@ struct orma_kernel_event {
 	int64_t ns;
 	struct orma_str bytes; /* FtraceEvent */
 	uint32_t order;        /* in the bundle */
-	uint32_t offset;       /* of `bytes` in the bundle's packet */
+	uint32_t offset;       /* where `bytes` are in the bundle's packet */
 };
 
 struct orma_compact_switch {
@@ -43,7 +43,7 @@ struct orma_bundle_events {
 
 void orma_bundle_events_done(struct orma_bundle_events *events);
 /*
- * Reads all events of a bundle, with times on the clock of the trace. Those without a time on it are left out. 0 or
+ * Reads all events of a bundle, with times on the clock of the trace. Events that have none are left out. 0 or
  * -ENOMEM.
  */
 int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma_clocks *clocks,

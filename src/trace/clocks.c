@@ -50,7 +50,7 @@ struct orma_clock_set {
 	struct orma_clock_domain **clocks;
 	uint32_t clock_count;
 	uint32_t row_count, row_capacity;
-	uint32_t *numbers; /* of the snapshots, by row */
+	uint32_t *numbers; /* which snapshot a row is from */
 	int64_t *values;   /* in nanoseconds; row after row */
 };
 

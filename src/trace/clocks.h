@@ -53,12 +53,12 @@ struct orma_clocks {
 	uint64_t trace_time; /* key of the clock that timestamps of the trace are on */
 };
 
-/* What a conversion was the last time. One for each reader. */
+/* The last conversion of a reader, which mostly holds for its next time too. Each reader has its own. */
 struct orma_clock_cache {
 	uint64_t from, to;
 	uint32_t snapshots;
 	bool is_valid;
-	int64_t min_ns, max_ns; /* of the source; it is valid in [min_ns, max_ns) */
+	int64_t min_ns, max_ns; /* the source's times in [min_ns, max_ns) differ by shift_ns */
 	int64_t shift_ns;
 };
 

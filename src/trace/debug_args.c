@@ -19,7 +19,7 @@ struct level {
 	enum level_kind kind;
 	struct orma_proto_reader children,
 		names;              /* an old dictionary has names and values in two lists */
-	size_t flat_size, key_size; /* of the path above */
+	size_t flat_size, key_size; /* sizes of the path above */
 	uint32_t idx;
 	bool has_added;
 };
@@ -33,7 +33,7 @@ struct walk {
 	int problems;
 };
 
-/* What one annotation has, of which the first applies. */
+/* The fields of one annotation. A dictionary or an array applies first, then a plain value, then one of the old format. */
 struct annotation {
 	struct orma_str name;
 	struct orma_str old_value;

@@ -184,7 +184,7 @@ void orma_descriptor_read(struct orma_tables *tables, struct orma_str content,
 	}
 	for (int i = 2; i >= 0; i--)
 		ret->name = names[i].data ? orma_tables_string(tables, names[i]) : ret->name;
-	/* What a track is, is decided by the first of these. */
+	/* A track is only one of these: a thread's, a process's, a counter's, or one of states, in this order. */
 	ret->has_process = ret->has_process && !ret->has_thread;
 	ret->is_counter = ret->is_counter && !ret->has_thread && !ret->has_process;
 	ret->is_state = ret->is_state && !ret->has_thread && !ret->has_process && !ret->is_counter;

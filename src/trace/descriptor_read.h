@@ -23,7 +23,7 @@ struct orma_descriptor {
 	bool is_counter, is_state, is_incremental, is_separate;
 	bool is_process_order_explicit, is_thread_order_explicit;
 	bool is_bad_ordering;
-	/* What the track has become. */
+	/* The track, once it is resolved. */
 	bool is_resolved, is_unusable, is_root;
 	enum orma_track_scope scope;
 	int64_t utid, upid;
@@ -31,7 +31,7 @@ struct orma_descriptor {
 	struct orma_track_group *group;
 };
 
-/* Reads an untrusted descriptor. What can't be read is left out. */
+/* Reads an untrusted descriptor. Fields that can't be read are left out. */
 void orma_descriptor_read(struct orma_tables *tables, struct orma_str content,
 			  struct orma_descriptor *ret);
 

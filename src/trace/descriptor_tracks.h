@@ -54,7 +54,7 @@ int orma_descriptor_tracks_take_first(struct orma_descriptor_tracks *tracks,
 int orma_descriptor_tracks_apply(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
 				 struct orma_str descriptor);
 
-/* Whose a track is. */
+/* The thread or process that a track belongs to. */
 struct orma_track_owner {
 	enum orma_track_scope scope;
 	int64_t utid, upid; /* -1 = none */
@@ -68,7 +68,7 @@ int orma_descriptor_tracks_owner(struct orma_descriptor_tracks *tracks, uint32_t
 int64_t orma_descriptor_tracks_use(struct orma_descriptor_tracks *tracks,
 				   const struct orma_sequence *sequence, uint64_t uuid,
 				   int64_t event_name, enum orma_lane_use use);
-/* What a value of a counter means. False when the track is no counter. */
+/* Tells how to read a counter's values. False when the track is no counter. */
 bool orma_descriptor_tracks_counter(struct orma_descriptor_tracks *tracks, uint64_t uuid,
 				    double *ret_multiplier, bool *ret_is_incremental,
 				    int64_t *ret_name);

@@ -150,7 +150,7 @@ static void add_correlation(const struct orma_sequence_state *state,
 	orma_arg_list_add_string(list, "correlation_id", id);
 }
 
-/* What comes before the annotations, whatever the order of the fields. */
+/* Adds the args that stand before the annotations, whatever the order of the fields. */
 static void add_fixed(struct orma_event_args *args, const struct orma_sequence_state *state,
 		      struct orma_str event, struct orma_arg_list *list)
 {

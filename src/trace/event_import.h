@@ -16,11 +16,11 @@ struct orma_event_import {
 	uint64_t track_uuid;
 	struct orma_track_owner owner;
 	bool is_of_thread; /* on the thread of the sequence's ThreadDescriptor, and not on a described track */
-	int64_t passed_utid; /* of an event that is not on its thread's track; -1 = none */
+	int64_t passed_utid; /* the thread of an event whose track is not the thread's; -1 = none */
 	int64_t thread_ts, thread_instructions; /* ORMA_CELL_NULL = not given */
 };
 
-/* What a slice begins with. */
+/* A slice of the event that is imported. */
 struct orma_event_slice {
 	int64_t track_id;
 	int64_t dur;                                  /* -1 = open */

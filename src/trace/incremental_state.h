@@ -12,14 +12,14 @@ struct orma_sequence_state {
 	const struct orma_trace_bytes *input;
 	const struct orma_sequence *sequence;
 	struct orma_interning
-		interning; /* of the whole generation; see orma_sequence_state_load() */
+		interning; /* the whole generation's; see orma_sequence_state_load() */
 	bool is_loaded;
 	uint32_t generation; /* counts the generations that the state has been in */
 	uint32_t begin, end; /* the notes of the generation */
 	uint32_t next;       /* the first note behind the packet */
 	struct orma_buf defaults,
 		thread;         /* TracePacketDefaults; the sequence's last ThreadDescriptor */
-	uint64_t default_track; /* of those defaults; 0 = none */
+	uint64_t default_track; /* the track that those defaults name; 0 = none */
 	struct orma_trace_window window;
 };
 

@@ -14,11 +14,11 @@ struct orma_interned {
 	struct orma_str bytes; /* the whole entry */
 	struct orma_str
 		text; /* its field 2, which is the name or the string of most entries; data is NULL if absent */
-	uint32_t string_id; /* of the text in the engine's pool; 0 = not asked for yet */
+	uint32_t string_id; /* the text's id in the engine's pool; 0 = not asked for yet */
 };
 
 struct orma_interned_table {
-	struct orma_interned **by_iid; /* of small ids; NULL = absent */
+	struct orma_interned **by_iid; /* entries with small ids; NULL = absent */
 	uint32_t capacity;
 	struct orma_map others;
 };
@@ -33,8 +33,8 @@ struct orma_interning {
 };
 
 void orma_interning_clear(struct orma_interning *interning);
-/* Takes the InternedData of one packet, and copies it. The first definition of an id stays. 0 or -ENOMEM. What can't be
- * read is left out. */
+/* Takes the InternedData of one packet, and copies it. The first definition of an id stays. 0 or -ENOMEM. Entries
+ * that can't be read are left out. */
 int orma_interning_take(struct orma_interning *interning, struct orma_str interned_data);
 /* Returns NULL when there is no such entry. */
 struct orma_interned *orma_interning_find(const struct orma_interning *interning, uint32_t field,

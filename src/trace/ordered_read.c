@@ -20,13 +20,13 @@
 enum {
 	WINDOW_MAX_BYTES = 64 << 10,
 	WINDOW_MIN_BYTES = 4 << 10,
-	WINDOWS_BYTES = 16 << 20, /* of all sources together */
+	WINDOWS_BYTES = 16 << 20, /* all sources together */
 };
 
 /* The kernel events of a lane; one bundle is unpacked at a time. */
 struct lane_cursor {
 	const struct orma_lane *lane;
-	uint32_t bundle_idx; /* of the next bundle */
+	uint32_t bundle_idx; /* the next bundle */
 	uint32_t machine_idx;
 	struct orma_bundle_events events;
 	uint32_t event_idx, switch_idx, waking_idx;
@@ -132,7 +132,7 @@ static int open_bundle(struct merge *merge, struct lane_cursor *cursor)
 	return 0;
 }
 
-/* Finds the lane's next event. Of equal times plain events come first, then switches, then wakings. */
+/* Finds the lane's next event. When times are equal, plain events come first, then switches, then wakings. */
 static int next_of_lane(struct merge *merge, struct source *source, struct heap_entry *ret)
 {
 	struct lane_cursor *cursor = source->lane;

@@ -15,15 +15,15 @@ enum orma_ordered_kind {
 	ORMA_ORDERED_WAKING,
 };
 
-/* What happened next. All pointers are valid until the function returns. */
+/* The next event in time. All pointers are valid until the function returns. */
 struct orma_ordered_event {
 	enum orma_ordered_kind kind;
 	int64_t ns;
 	uint32_t machine_idx;
-	const struct orma_packet *packet;  /* of packets and track events */
+	const struct orma_packet *packet;  /* for packets and track events */
 	struct orma_sequence_state *state; /* at the packet */
-	uint32_t cpu;                      /* of kernel events */
-	uint64_t address;                  /* of the bundle's packet */
+	uint32_t cpu;                      /* for kernel events */
+	uint64_t address;                  /* where the bundle's packet is */
 	const struct orma_kernel_event *kernel_event;
 	const struct orma_compact_switch *compact_switch;
 	const struct orma_compact_waking *compact_waking;

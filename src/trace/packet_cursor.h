@@ -22,8 +22,8 @@ struct orma_packet_cursor {
 	struct orma_trace_window window;
 	size_t ahead_bytes;
 	uint32_t run_idx;
-	uint64_t address;                 /* of the next entry */
-	struct orma_packet_place *places; /* of a disordered sequence, sorted */
+	uint64_t address;                 /* where the next entry is */
+	struct orma_packet_place *places; /* a disordered sequence's packets, sorted */
 	uint32_t place_count, place_capacity, place_idx;
 	/* The current packet. */
 	struct orma_packet packet;

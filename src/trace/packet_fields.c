@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * packet_fields.c - one pass over a packet's fields.
  *
- * Of several fields that say what the packet is, the last one wins, as in a oneof.
+ * When several fields say what the packet is, the last one wins, as in a oneof.
  */
 #include "trace/packet_fields.h"
 

@@ -15,7 +15,7 @@ enum {
 	ORMA_PACKET_HAS_SEQUENCE = 1 << 1,
 	ORMA_PACKET_IS_CLEARED = 1 << 2, /* the incremental state begins anew with this packet */
 	ORMA_PACKET_NEEDS_STATE = 1 << 3,
-	ORMA_PACKET_IS_FIRST = 1 << 4, /* of its sequence */
+	ORMA_PACKET_IS_FIRST = 1 << 4, /* its sequence begins with it */
 	ORMA_PACKET_HAS_INTERNED = 1 << 5,
 	ORMA_PACKET_HAS_DEFAULTS = 1 << 6,
 	ORMA_PACKET_HAS_PID = 1 << 7,
@@ -23,9 +23,9 @@ enum {
 
 /* Nothing of it is trusted. */
 struct orma_packet {
-	uint64_t address; /* of its first byte; see trace_bytes.h */
+	uint64_t address; /* where its first byte is; see trace_bytes.h */
 	struct orma_str bytes;
-	struct orma_str content; /* of the field `kind`, if that is a message */
+	struct orma_str content; /* the field `kind`, if that is a message */
 	struct orma_str interned, defaults;
 	uint64_t timestamp;
 	uint32_t kind;  /* number of the field that says what the packet is; 0 = none */

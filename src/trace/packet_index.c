@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * packet_index.c - reads the outer fields of all packets once, in the order of the file.
  *
- * What depends on that order is decided here and only here: which packets have a valid incremental state, which clock
+ * All that depends on that order is decided here and only here: which packets have a valid incremental state, which clock
  * snapshots a timestamp knows, which notes an event's names come from. The second pass reads each sequence on its own,
  * merged by time, and takes from here the runs of entries to read.
  *
@@ -28,7 +28,7 @@
 enum {
 	READ_AHEAD_BYTES = 1 << 20,
 	SNAPSHOT_CLOCKS_MAX = 64,
-	UNPACKED_MAX_BYTES = 256 << 20, /* of one compressed packet */
+	UNPACKED_MAX_BYTES = 256 << 20, /* from one compressed packet */
 	NO_KIND = 0,
 };
 
@@ -342,7 +342,7 @@ static int read_entry(struct orma_packet_index *index, struct orma_trace_window 
 
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr)
 {
-	/* What is unpacked goes behind this end. */
+	/* Unpacked packets are added behind this end, after take_compressed() has read them. */
 	uint64_t end = orma_trace_bytes_end(index->input), address = 0;
 	struct orma_trace_window window = {0};
 	orma_trace_clocks_init(&index->clocks);

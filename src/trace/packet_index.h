@@ -29,7 +29,7 @@ enum {
 
 /* A packet that changes the incremental state of its sequence. */
 struct orma_note {
-	uint64_t address; /* of the packet */
+	uint64_t address; /* where the packet is */
 	uint32_t size;
 	uint32_t flags;
 };
@@ -42,9 +42,9 @@ struct orma_sequence {
 	struct orma_note *notes; /* in the order of their addresses */
 	uint32_t run_count, run_capacity, note_count, note_capacity;
 	bool is_disordered; /* times go back */
-	unsigned last_rank; /* of the last packet; see orma_packet_rank() */
+	unsigned last_rank; /* the last packet's; see orma_packet_rank() */
 	int64_t last_ns;
-	uint64_t packets, events; /* of all packets, those with track events */
+	uint64_t packets, events; /* all packets; those with track events */
 	uint64_t needed_state, skipped;
 	uint64_t losses, losses_by_cause[ORMA_LOSS_CAUSES];
 	struct orma_sequence_time time; /* at the end of the file; the second pass starts anew */
@@ -52,7 +52,7 @@ struct orma_sequence {
 
 /* Kernel events of one CPU, in bundles that do not overlap in time. */
 struct orma_bundle {
-	uint64_t address; /* of the packet */
+	uint64_t address; /* where the packet is */
 	uint32_t size;
 	uint32_t snapshots;
 	int64_t first_ns, last_ns;
@@ -62,7 +62,7 @@ struct orma_lane {
 	uint32_t machine_idx, cpu;
 	struct orma_bundle *bundles;
 	uint32_t bundle_count, bundle_capacity;
-	struct orma_lane *next; /* of the same CPU */
+	struct orma_lane *next; /* another lane of the same CPU */
 };
 
 /* A packet without a timestamp. It happened when the file had come to it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * processes.c - threads and processes as rows, and maps from the numbers that are in use to rows.
  *
- * What lookups need of a row is repeated in arrays by utid and upid, so that the tables are only written. The threads of a
- * tid that have not ended are a list, newest first: `newest` has its head, `older` its links. Usually it has one entry;
+ * The cells that lookups need are repeated in arrays by utid and upid, so that the tables are only written. The threads of
+ * a tid that have not ended are a list, newest first: `newest` has its head, `older` its links. Usually it has one entry;
  * more when a tid was used again and nobody said that its thread had ended. Invariants: `live` has the first thread of that list whose
  * process is the one that its pid means now; a pid is in `pids` until its process ends or the pid is used again.
  */
@@ -266,7 +266,7 @@ static int64_t get_thread_of(struct orma_processes *processes, uint32_t machine_
 			return utid;
 	} else if (row_in(&processes->machines[machine_idx].newest, tid) != utid ||
 		   row_in(&processes->machines[machine_idx].live, tid) != utid) {
-		/* What was said of it makes it the one that events mean. */
+		/* The trace names this thread, so events with its tid mean it from now on. */
 		r = remove_from_list(processes, utid);
 		if (r == 0)
 			r = put_first(processes, utid);

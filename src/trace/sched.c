@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sched.c - a row for each time a task runs on a CPU, and a row for each state of a thread.
  *
- * Rows are added when something begins and get their duration when it ends, which for scheduling is soon. What is needed of
- * the last row of each CPU and thread is kept beside the tables. The idle task runs on CPUs but is not a thread with
- * states.
+ * Rows are added when something begins and get their duration when it ends, which for scheduling is soon. The end
+ * needs cells of the last row of each CPU and thread, so these are also kept beside the tables. The idle task runs on CPUs
+ * but is not a thread with states.
  */
 #include "trace/sched.h"
 
@@ -219,7 +219,7 @@ int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *
 	cpu->tid = event->next_tid;
 	cpu->utid = next;
 	cpu->prio = event->next_prio;
-	/* Who stopped is not known, so the first compact switch of a CPU only says who runs. */
+	/* The first compact switch of a CPU does not say which thread stopped, only which one runs. */
 	sched->counts[ORMA_SCHED_SWITCHES_SKIPPED] += is_first;
 	if (r < 0 || is_first || event->is_early)
 		return r;

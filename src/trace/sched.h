@@ -16,20 +16,20 @@ enum orma_sched_count {
 	ORMA_SCHED_COUNTS,
 };
 
-/* What runs on a CPU. */
+/* The task that runs on a CPU. */
 struct orma_cpu_state {
-	int64_t row;  /* of its slice; -1 = none */
-	int64_t ts;   /* of that row */
+	int64_t row;  /* its slice; -1 = none */
+	int64_t ts;   /* that row's */
 	int64_t ucpu; /* -1 = not known */
 	int64_t tid;
 	int64_t utid; /* -1 = nothing known */
 	int32_t prio;
 };
 
-/* What a thread does. */
+/* A thread's last state. */
 struct orma_thread_run {
-	int64_t row;         /* of its last state; -1 = none */
-	int64_t ts;          /* of that row */
+	int64_t row;         /* -1 = none */
+	int64_t ts;          /* that row's */
 	int64_t state;       /* cell */
 	int64_t blocked_row; /* where it blocked last; -1 = not known */
 };

@@ -20,7 +20,7 @@ struct orma_sequence_clock {
  */
 struct orma_sequence_time {
 	uint32_t sequence, machine_idx;
-	uint32_t default_clock; /* of the latest defaults; 0 = the trace's */
+	uint32_t default_clock; /* the latest defaults' clock; 0 = the trace's */
 	uint32_t clock_count, clock_capacity;
 	struct orma_sequence_clock *clocks;
 	struct orma_clock_cache cache;
@@ -31,8 +31,8 @@ struct orma_sequence_time {
 
 void orma_sequence_time_done(struct orma_sequence_time *time);
 /*
- * Takes what the packet changes: the incremental state, defaults, the reference of a thread, the sequence's clocks. To be
- * called for each packet before the functions below. 0 or -ENOMEM.
+ * Takes what the packet changes: the incremental state, defaults, the reference of a thread, the sequence's clocks. Each
+ * packet needs this call before the functions below. 0 or -ENOMEM.
  */
 int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet);
 /* True when the packet can be understood, because the incremental state that it needs is there. */

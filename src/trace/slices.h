@@ -32,7 +32,7 @@ struct orma_slices {
 	uint64_t counts[ORMA_SLICES_COUNTS];
 };
 
-/* What a slice begins with. Cells are as in the table; 0 is not among them, so unused ones have to be ORMA_CELL_NULL. */
+/* The cells that are known when a slice begins, as in the table. Unused ones have to be ORMA_CELL_NULL, which is not 0. */
 struct orma_slice_begin {
 	int64_t ts;
 	int64_t dur; /* -1 = open, 0 = an instant */

@@ -25,7 +25,7 @@ struct orma_trace_bytes {
 struct orma_trace_window {
 	uint8_t *data;
 	size_t size, capacity;
-	uint64_t address; /* of data[0] */
+	uint64_t address; /* where data[0] is */
 };
 
 /* Begins to read a file or a pipe, which stays open until orma_trace_bytes_done(). 0 or a negative errno value. */

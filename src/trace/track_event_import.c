@@ -341,7 +341,7 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 	return r < 0 ? r : add_flows(import, id);
 }
 
-/* What the thread did during the slice, if both ends say where it was. */
+/* Sets how much of a thread's counter the slice took, if both of its ends give the counter's value. */
 static int set_thread_part(struct orma_event_import *import, int64_t slice, size_t begin_column,
 			   size_t delta_column, int64_t end, bool is_zero_left_out)
 {

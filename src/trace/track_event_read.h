@@ -30,7 +30,7 @@ struct orma_track_event {
 	struct orma_str name;
 	struct orma_str legacy; /* LegacyEvent; data is NULL when there is none */
 	uint64_t name_iid, category_iid, track_uuid;
-	double value; /* of a counter */
+	double value; /* a counter's */
 	int64_t thread_time_us, instructions;
 	uint32_t type;
 	uint32_t categories; /* how many, interned or in place */
@@ -40,7 +40,7 @@ struct orma_track_event {
 /* Reads a TrackEvent. 0 or -EBADMSG. */
 int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret);
 
-/* What a LegacyEvent says; absent numbers are 0. */
+/* The fields of a LegacyEvent; absent numbers are 0. */
 struct orma_legacy_event {
 	uint64_t name_iid, id, bind_id;
 	struct orma_str id_scope;

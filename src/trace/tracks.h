@@ -15,7 +15,7 @@ struct orma_track_dimension {
 	int64_t value; /* as in an arg */
 };
 
-/* What a track is. Cells that are not given are ORMA_CELL_NULL, which is not 0. */
+/* Tracks with equal keys are one track. Cells that are not given are ORMA_CELL_NULL, which is not 0. */
 struct orma_track_key {
 	const char *type;       /* static */
 	const char *event_type; /* "slice", "counter" or "state" */

@@ -219,7 +219,7 @@ ORMA_TEST(loops_of_parents_and_missing_parents_are_counted)
 			EVENT(110, "type: 3 name: 'b' track_uuid: 42")
 				EVENT(120, "type: 3 name: 'c'"));
 	fixture_check(database, "select name from slice", "\"c\"\n");
-	/* Of 40, 41 and 42, each of which was also to be given a name. */
+	/* Each of 40, 41 and 42 counts once, though its descriptor would also have given it a name. */
 	CHECK_INT(database->importer.descriptors.counts[ORMA_DESCRIPTORS_LOOP], 2);
 	CHECK_INT(database->importer.descriptors.counts[ORMA_DESCRIPTORS_MISSING_PARENT], 1);
 	fixture_close(database);
