@@ -177,8 +177,9 @@ ORMA_TEST(views_that_choose_columns_and_rows_are_looked_through)
 {
 	static const char *const queries[] = {
 		"select n, count(*), sum(d) from v group by n",
-		"select n as name, avg(ts) from v where tr in (1, 2) and d > 3 group by n order by "
-		"2",
+		("select n as name, avg(ts) from v where tr in (1, 2) and d > 3 group by n order "
+		 "by "
+		 "2"),
 		"select count(*) from w",
 		"select n, track, max(x.d) from w x where n glob 'n1*' group by 1, 2",
 		"select distinct tr from v",
