@@ -49,15 +49,8 @@ int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char
 void orma_sql_native_done(struct orma_native_query *query);
 
 /*
- * Computes the groups, in ascending order, as a relation of this name. 1, 0 = leave it to SQLite (sums overflow, too many
- * groups), -ENOMEM, -ECANCELED or an error of a column.
- */
-int orma_sql_native_aggregate(struct orma_sql *sql, const struct orma_native_query *query,
-			      const char *name, struct orma_relation **ret);
-
-/*
- * Both. 1 when `ret` has the statement to run instead of `text`; then the table named *rettable exists until it is dropped.
- * 0 or an error as above.
+ * Recognises a statement and computes its groups. 1 when `ret` has the statement to run instead of `text`; then the table
+ * named *rettable exists until it is dropped. 0 = leave it to SQLite, -ENOMEM, -ECANCELED or an error of a column.
  */
 int orma_sql_native_try(struct orma_sql *sql, struct orma_str text, struct orma_buf *ret,
 			char **rettable);

@@ -283,8 +283,12 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 	return r == 0 && aggregation->overflows ? -ENOTSUP : r;
 }
 
-int orma_sql_native_aggregate(struct orma_sql *sql, const struct orma_native_query *query,
-			      const char *name, struct orma_relation **ret)
+/*
+ * Computes the groups, in ascending order, as a relation of this name. 1, 0 = leave it to SQLite (sums overflow, too many
+ * groups), -ENOMEM, -ECANCELED or an error of a column.
+ */
+static int aggregate(struct orma_sql *sql, const struct orma_native_query *query, const char *name,
+		     struct orma_relation **ret)
 {
 	struct orma_native_aggregation *aggregation = orma_base_zalloc(sizeof(*aggregation));
 	if (!aggregation)
@@ -308,7 +312,7 @@ int orma_sql_native_try(struct orma_sql *sql, struct orma_str text, struct orma_
 	snprintf(name, sizeof(name), "__orma_groups_%llu", (unsigned long long)sql->native_tried++);
 	int r = orma_sql_native_parse(sql, text, name, &query);
 	if (r > 0)
-		r = orma_sql_native_aggregate(sql, &query, name, &relation);
+		r = aggregate(sql, &query, name, &relation);
 	if (r > 0) {
 		char *copy = orma_base_strdup(name);
 		r = copy ? orma_sql_relation_register(sql->db, relation, &sql->interrupt) : -ENOMEM;

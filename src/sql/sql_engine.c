@@ -16,8 +16,8 @@
 #include "sql/functions.h"
 #include "sql/perfetto_function.h"
 #include "sql/relation_vtab.h"
-#include "sql/script.h"
 #include "sql/row_operator.h"
+#include "sql/script.h"
 #include "sql/span_join.h"
 #include "sql/sqlite_error.h"
 
@@ -117,11 +117,6 @@ void orma_sql_free(struct orma_sql *sql)
 sqlite3 *orma_sql_db(struct orma_sql *sql)
 {
 	return sql->db;
-}
-
-struct orma_string_pool *orma_sql_pool(struct orma_sql *sql)
-{
-	return sql->options.pool;
 }
 
 void orma_sql_interrupt(struct orma_sql *sql)

@@ -42,7 +42,6 @@ int orma_sql_new(const struct orma_sql_options *options, struct orma_sql **ret,
 void orma_sql_free(struct orma_sql *sql);
 /* For functions and tables that are made with SQLite's own interface. */
 sqlite3 *orma_sql_db(struct orma_sql *sql);
-struct orma_string_pool *orma_sql_pool(struct orma_sql *sql);
 
 /* Adds a table with the relation's name; takes a reference to it. Replaces an older one. 0 or -ENOMEM. */
 int orma_sql_add_relation(struct orma_sql *sql, struct orma_relation *relation);

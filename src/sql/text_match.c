@@ -72,47 +72,6 @@ static int compare(struct orma_str a, struct orma_str b)
 	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static int evaluate(const struct orma_text_match *match, struct orma_str text)
-{
-	int order;
-	switch (match->kind) {
-	case ORMA_MATCH_GLOB:
-		return orma_sql_glob(match->text, text);
-	case ORMA_MATCH_LIKE:
-		return orma_sql_like(match->text, text);
-	case ORMA_MATCH_REGEXP:
-		return orma_sql_regex_search(match->regex, text, 0, NULL, 0);
-	default:
-		order = compare(text, match->text);
-		break;
-	}
-	if (match->kind == ORMA_MATCH_LESS)
-		return order < 0;
-	if (match->kind == ORMA_MATCH_LESS_OR_EQUAL)
-		return order <= 0;
-	return match->kind == ORMA_MATCH_GREATER ? order > 0 : order >= 0;
-}
-
-int orma_sql_text_match_id(struct orma_text_match *match, uint32_t id)
-{
-	if (!match->answers && ++match->asked_count > ASKED_WITHOUT_ANSWERS) {
-		match->known_count = match->pool->count + 1;
-		match->answers = orma_base_alloc_array(match->known_count, 1);
-		if (!match->answers)
-			return -ENOMEM;
-	}
-	/* A computed column may have added strings since. */
-	if (!match->answers || id >= match->known_count)
-		return evaluate(match, orma_store_pool_get(match->pool, id));
-	if (match->answers[id] == UNKNOWN) {
-		int fits = evaluate(match, orma_store_pool_get(match->pool, id));
-		if (fits < 0)
-			return fits;
-		match->answers[id] = fits ? FITS : MISSES;
-	}
-	return match->answers[id] == FITS;
-}
-
 /* Reads a character of UTF-8 leniently, as SQLite does; `*at` is below the size. */
 static uint32_t read_char(struct orma_str text, size_t *at)
 {
@@ -203,7 +162,48 @@ bool orma_sql_glob(struct orma_str pattern, struct orma_str text)
 	return matches(pattern, text, '*', matches_glob_item);
 }
 
-bool orma_sql_like(struct orma_str pattern, struct orma_str text)
+static bool fits_like(struct orma_str pattern, struct orma_str text)
 {
 	return matches(pattern, text, '%', matches_like_item);
+}
+
+static int evaluate(const struct orma_text_match *match, struct orma_str text)
+{
+	int order;
+	switch (match->kind) {
+	case ORMA_MATCH_GLOB:
+		return orma_sql_glob(match->text, text);
+	case ORMA_MATCH_LIKE:
+		return fits_like(match->text, text);
+	case ORMA_MATCH_REGEXP:
+		return orma_sql_regex_search(match->regex, text, 0, NULL, 0);
+	default:
+		order = compare(text, match->text);
+		break;
+	}
+	if (match->kind == ORMA_MATCH_LESS)
+		return order < 0;
+	if (match->kind == ORMA_MATCH_LESS_OR_EQUAL)
+		return order <= 0;
+	return match->kind == ORMA_MATCH_GREATER ? order > 0 : order >= 0;
+}
+
+int orma_sql_text_match_id(struct orma_text_match *match, uint32_t id)
+{
+	if (!match->answers && ++match->asked_count > ASKED_WITHOUT_ANSWERS) {
+		match->known_count = match->pool->count + 1;
+		match->answers = orma_base_alloc_array(match->known_count, 1);
+		if (!match->answers)
+			return -ENOMEM;
+	}
+	/* A computed column may have added strings since. */
+	if (!match->answers || id >= match->known_count)
+		return evaluate(match, orma_store_pool_get(match->pool, id));
+	if (match->answers[id] == UNKNOWN) {
+		int fits = evaluate(match, orma_store_pool_get(match->pool, id));
+		if (fits < 0)
+			return fits;
+		match->answers[id] = fits ? FITS : MISSES;
+	}
+	return match->answers[id] == FITS;
 }

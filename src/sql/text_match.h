@@ -36,8 +36,7 @@ void orma_sql_text_match_free(struct orma_text_match *match);
 /* `id` is one of the pool's. 1, 0 or a negative errno value: -ENOMEM, -EOVERFLOW (an expression takes too many steps). */
 int orma_sql_text_match_id(struct orma_text_match *match, uint32_t id);
 
-/* SQL's patterns: `*`, `?` and `[...]` with regard to case; `%` and `_` without it, for ASCII. Characters are UTF-8. */
+/* A pattern of GLOB: `*`, `?` and `[...]`, with regard to case. Characters are UTF-8. */
 bool orma_sql_glob(struct orma_str pattern, struct orma_str text);
-bool orma_sql_like(struct orma_str pattern, struct orma_str text);
 
 #endif
