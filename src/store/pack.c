@@ -160,20 +160,22 @@ size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *re
 	_Static_assert(WIDTH_MAX + 7 < 64, "a code and its shift fit into a word");
 	memset(out, 0, size + 8);
 	uint16_t places[ORMA_BLOCK_ROWS];
+	size_t exceptions = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t code = (uint64_t)cells[i] - (uint64_t)ret->min;
 		if (has_escapes && cells[i] == ORMA_CELL_NULL) {
 			code = limit;
 		} else if (code >= limit && has_escapes) {
-			places[ret->exceptions++] = (uint16_t)i;
+			places[exceptions++] = (uint16_t)i;
 			code = limit + 1;
 		}
 		put_code(out, i, width, code);
 	}
-	for (size_t i = 0; i < ret->exceptions; i++, size += 8)
+	for (size_t i = 0; i < exceptions; i++, size += 8)
 		memcpy(out + size, &cells[places[i]], 8);
-	memcpy(out + size, places, ret->exceptions * sizeof(*places));
-	size += ret->exceptions * sizeof(*places);
+	memcpy(out + size, places, exceptions * sizeof(*places));
+	size += exceptions * sizeof(*places);
+	ret->exceptions = (uint16_t)exceptions;
 	return size + 8;
 }
 

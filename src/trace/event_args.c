@@ -62,7 +62,7 @@ static struct orma_sequence_state *find_state(struct orma_event_args *args,
 static int read_packet(struct orma_event_args *args, uint64_t entry, struct orma_packet *ret)
 {
 	const uint8_t *data;
-	size_t wanted = 2 * ORMA_PROTO_VARINT_MAX;
+	size_t wanted = (size_t)2 * ORMA_PROTO_VARINT_MAX;
 	uint64_t end = orma_trace_bytes_end(args->index->input), size = 0;
 	for (;;) {
 		struct orma_str bytes;

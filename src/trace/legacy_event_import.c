@@ -259,7 +259,7 @@ int orma_event_import_legacy(struct orma_event_import *import)
 	case 'S':
 		import->passed_utid = import->owner.utid;
 		return begin(import, use_async_track(import, ORMA_LANE_BEGIN), -1,
-			     phase == 'S' ? phase : 0);
+			     (char)(phase == 'S' ? phase : 0));
 	case 'e':
 	case 'F':
 		import->passed_utid = import->owner.utid;
@@ -269,7 +269,7 @@ int orma_event_import_legacy(struct orma_event_import *import)
 	case 'p':
 		import->passed_utid = import->owner.utid;
 		return begin(import, use_async_track(import, ORMA_LANE_INSTANT), 0,
-			     phase == 'n' ? 0 : phase);
+			     (char)(phase == 'n' ? 0 : phase));
 	default:
 		return 0;
 	}

@@ -102,11 +102,12 @@ static int open_state(struct orma_sched *sched, const struct new_state *new)
 	struct orma_table *table = &sched->tables->all[ORMA_TABLE_THREAD_STATE];
 	uint32_t machine_idx = sched->processes->threads[new->utid].machine_idx;
 	struct orma_thread_run *thread, *waker = NULL;
+	bool has_waker = new->waker_utid >= 0;
 	if (new->utid == sched->processes->machines[machine_idx].idle_utid)
 		return 0;
-	int r = new->waker_utid >= 0 ? find_thread(sched, new->waker_utid, &waker) : 0;
+	int r = has_waker ? find_thread(sched, new->waker_utid, &waker) : 0;
 	bool is_waker_running =
-		r == 0 && waker && waker->row >= 0 && waker->state == sched->running;
+		r == 0 && has_waker && waker->row >= 0 && waker->state == sched->running;
 	int64_t cells[ORMA_THREAD_STATE_COLUMNS] = {
 		[ORMA_THREAD_STATE_TS] = new->ts,
 		[ORMA_THREAD_STATE_DUR] = -1,
@@ -114,8 +115,7 @@ static int open_state(struct orma_sched *sched, const struct new_state *new)
 		[ORMA_THREAD_STATE_STATE] = new->state,
 		[ORMA_THREAD_STATE_IO_WAIT] = ORMA_CELL_NULL,
 		[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = ORMA_CELL_NULL,
-		[ORMA_THREAD_STATE_WAKER_UTID] =
-			new->waker_utid >= 0 ? new->waker_utid : ORMA_CELL_NULL,
+		[ORMA_THREAD_STATE_WAKER_UTID] = has_waker ? new->waker_utid : ORMA_CELL_NULL,
 		[ORMA_THREAD_STATE_WAKER_ID] = is_waker_running ? waker->row : ORMA_CELL_NULL,
 		[ORMA_THREAD_STATE_IRQ_CONTEXT] =
 			new->flags == NO_FLAGS ? ORMA_CELL_NULL
@@ -128,7 +128,7 @@ static int open_state(struct orma_sched *sched, const struct new_state *new)
 	int64_t row = (int64_t)orma_store_table_rows(table);
 	if (r == 0)
 		r = orma_store_table_append(table, cells);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	bool is_blocked = new->state != sched->running &&new->state != sched->runnable;
 	if (is_blocked)
