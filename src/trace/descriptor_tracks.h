@@ -50,9 +50,6 @@ int orma_descriptor_tracks_take(struct orma_descriptor_tracks *tracks,
 /* Notes that the sequence's first packet is in the trace. 0 or -ENOMEM. */
 int orma_descriptor_tracks_take_first(struct orma_descriptor_tracks *tracks,
 				      const struct orma_sequence *sequence);
-/* Gives the thread or process of a descriptor its name, when its time has come. 0 or a negative errno value. */
-int orma_descriptor_tracks_apply(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
-				 struct orma_str descriptor);
 
 /* The thread or process that a track belongs to. */
 struct orma_track_owner {

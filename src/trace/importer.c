@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "schema/gen/trace_packet.pb.h"
+#include "trace/descriptor_names.h"
 #include "trace/kernel_import.h"
 #include "trace/system_packets.h"
 
@@ -50,8 +51,8 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	if (event->kind == ORMA_ORDERED_KERNEL_EVENT)
 		return orma_kernel_event_take(&importer->system, event);
 	if (event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
-		return orma_descriptor_tracks_apply(&importer->descriptors, event->machine_idx,
-						    event->packet->content);
+		return orma_descriptor_names_apply(&importer->descriptors, event->machine_idx,
+						   event->packet->content);
 	return orma_system_packet(&importer->system, event);
 }
 
