@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/macros.h"
+#include "schema/gen/ftrace_cma.pb.h"
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_kmem.pb.h"
 #include "schema/gen/ftrace_oom.pb.h"
@@ -173,4 +174,98 @@ int orma_ftrace_oom_score(const struct orma_kernel_call *call)
 		call,
 		(int32_t)orma_kernel_number(call, ORMA_PB_OOM_SCORE_ADJ_UPDATE_FTRACE_EVENT_PID));
 	return utid < 0 ? (int)utid : count(call, utid, COUNTER_OOM, 0, score);
+}
+
+/* The kernel's events of contiguous allocations changed with these versions. */
+enum { VERSION_5_10 = 5 << 8 | 10, VERSION_6_1 = 6 << 8 | 1 };
+
+int orma_ftrace_cma_start(const struct orma_kernel_call *call)
+{
+	if (call->system->sched->kernel_version < VERSION_5_10)
+		return 0;
+	static const char numbers[] = {'x', 'y', 'z'};
+	int64_t utid = orma_kernel_thread(call, call->tid);
+	for (size_t i = 0; i < sizeof(numbers) && utid >= 0; i++) {
+		int64_t *number =
+			orma_kernel_sum(&call->system->kernel, numbers[i], 0, (uint64_t)utid);
+		if (!number)
+			return -ENOMEM;
+		*number = 0;
+	}
+	return orma_kernel_begin(call, orma_kernel_thread_track(call, call->tid), ORMA_CELL_NULL,
+				 orma_tables_string(call->system->tables, ORMA_STR("mm_cma_alloc")),
+				 ORMA_CELL_NULL);
+}
+
+int orma_ftrace_cma_info(const struct orma_kernel_call *call)
+{
+	unsigned version = call->system->sched->kernel_version;
+	if (version < VERSION_5_10 || version >= VERSION_6_1)
+		return 0;
+	return orma_kernel_end(call, orma_kernel_thread_track(call, call->tid), ORMA_CELL_NULL,
+			       ORMA_CELL_NULL);
+}
+
+/* What was moved out of the way, until the allocation ends. */
+static int64_t *migrated(const struct orma_kernel_call *call, char what)
+{
+	int64_t utid = orma_kernel_thread(call, call->tid);
+	return utid < 0 ? NULL : orma_kernel_sum(&call->system->kernel, what, 0, (uint64_t)utid);
+}
+
+int orma_ftrace_cma_migrate(const struct orma_kernel_call *call)
+{
+	int64_t *moved = migrated(call, 'x'), *reclaimed = migrated(call, 'y'),
+		*mapped = migrated(call, 'z');
+	if (call->system->sched->kernel_version < VERSION_6_1)
+		return 0;
+	if (!moved || !reclaimed || !mapped)
+		return -ENOMEM;
+	*moved = (int64_t)orma_kernel_number(
+		call, ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_MIGRATED);
+	*reclaimed = (int64_t)orma_kernel_number(
+		call, ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_RECLAIMED);
+	*mapped = (int64_t)orma_kernel_number(
+		call, ORMA_PB_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_FTRACE_EVENT_NR_MAPPED);
+	return 0;
+}
+
+int orma_ftrace_cma_finish(const struct orma_kernel_call *call)
+{
+	struct orma_system *system = call->system;
+	int64_t *moved = migrated(call, 'x'), *reclaimed = migrated(call, 'y'),
+		*mapped = migrated(call, 'z');
+	if (system->sched->kernel_version < VERSION_6_1)
+		return 0;
+	if (!moved || !reclaimed || !mapped)
+		return -ENOMEM;
+	int64_t track = orma_kernel_thread_track(call, call->tid);
+	int64_t slice = track < 0 ? ORMA_NO_SLICE
+				  : orma_slices_find(system->slices, (uint32_t)track,
+						     ORMA_CELL_NULL, ORMA_CELL_NULL);
+	int r = orma_kernel_end(call, track, ORMA_CELL_NULL, ORMA_CELL_NULL);
+	if (r < 0 || slice == ORMA_NO_SLICE)
+		return r;
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
+		{"cma_pfn",
+		 (int64_t)orma_kernel_number(call, ORMA_PB_CMA_ALLOC_FINISH_FTRACE_EVENT_PFN)},
+		{"cma_req_pages",
+		 (int64_t)orma_kernel_number(call, ORMA_PB_CMA_ALLOC_FINISH_FTRACE_EVENT_COUNT)},
+		{"cma_nr_migrated", *moved},
+		{"cma_nr_reclaimed", *reclaimed},
+		{"cma_nr_mapped", *mapped}};
+	system->args.tables = system->tables;
+	orma_arg_list_clear(&system->args);
+	orma_arg_list_add_string(
+		&system->args, "cma_name",
+		orma_kernel_text(call, ORMA_PB_CMA_ALLOC_FINISH_FTRACE_EVENT_NAME));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		orma_arg_list_add(&system->args, orma_base_str(numbers[i].key),
+				  orma_base_str(numbers[i].key), ORMA_ARG_UINT, numbers[i].value);
+	return orma_store_column_set(
+		orma_tables_column(system->tables, ORMA_TABLE_SLICE, ORMA_SLICE_ARG_SET_ID),
+		(uint64_t)slice, orma_system_take_args(system));
 }

@@ -68,8 +68,7 @@ static int add_machines(struct orma_importer *importer)
 		r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
 		if (r == 0)
 			r = orma_processes_add_machine(&importer->processes, i);
-		/* A trace of the system has tid 0 as the idle task. */
-		if (r == 0 && importer->index.lane_count > 0)
+		if (r == 0)
 			r = orma_processes_set_idle(&importer->processes, i);
 	}
 	return r;

@@ -34,9 +34,14 @@ struct orma_kernel_call {
  * end_packet of such slices have this bit, and the address of the event's field. */
 #define ORMA_KERNEL_EVENT_BIT (INT64_C(1) << 62)
 
+static inline uint64_t orma_kernel_field(const struct orma_kernel_fields *fields, unsigned field)
+{
+	return fields->numbers >> field & 1 ? fields->values[field] : 0;
+}
+
 static inline uint64_t orma_kernel_number(const struct orma_kernel_call *call, unsigned field)
 {
-	return call->fields.numbers >> field & 1 ? call->fields.values[field] : 0;
+	return orma_kernel_field(&call->fields, field);
 }
 
 static inline bool orma_kernel_has(const struct orma_kernel_call *call, unsigned field)
@@ -76,7 +81,8 @@ orma_kernel_fn orma_ftrace_sched_switch, orma_ftrace_sched_waking, orma_ftrace_b
 orma_kernel_fn orma_ftrace_sys_enter, orma_ftrace_sys_exit, orma_ftrace_print;
 orma_kernel_fn orma_ftrace_softirq_entry, orma_ftrace_funcgraph_entry, orma_ftrace_funcgraph_exit,
 	orma_ftrace_kprobe, orma_ftrace_workqueue_start, orma_ftrace_cpuhp_enter;
-orma_kernel_fn orma_ftrace_rss_stat, orma_ftrace_oom_score;
+orma_kernel_fn orma_ftrace_rss_stat, orma_ftrace_oom_score, orma_ftrace_cma_start,
+	orma_ftrace_cma_info, orma_ftrace_cma_migrate, orma_ftrace_cma_finish;
 orma_kernel_fn orma_ftrace_suspend_resume, orma_ftrace_suspend_minimal, orma_ftrace_device_pm_start,
 	orma_ftrace_device_pm_end, orma_ftrace_wakeup_activate, orma_ftrace_wakeup_deactivate,
 	orma_ftrace_rpm_status, orma_ftrace_device_frequency;

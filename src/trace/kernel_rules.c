@@ -16,7 +16,7 @@
 enum action { COUNT, BEGIN, END, INSTANT };
 /* A dimension of the track is the value of a field, or one of these; THREAD is added to the field of a tid. */
 enum source { SOURCE_CPU = 0x40, SOURCE_EMITTER = 0x41, THREAD = 0x80 };
-enum arg_kind { ARG_INT, ARG_UINT, ARG_EACH, ARG_HANDLED, ARG_FUNCTION, ARG_IF_ANY };
+enum arg_kind { ARG_INT, ARG_UINT, ARG_EACH, ARG_HANDLED, ARG_FUNCTION, ARG_IF_ANY, ARG_TEXT };
 
 struct orma_kernel_rule {
 	uint32_t id;
@@ -29,7 +29,7 @@ struct orma_kernel_rule {
 	struct {
 		const char *key;
 		uint8_t field, kind;
-	} args[3];
+	} args[9];
 	orma_kernel_fn *run; /* instead of all this but the arguments */
 };
 
@@ -125,6 +125,12 @@ static const struct orma_kernel_rule rules[] = {
 	{EVENT(MM_SHRINK_SLAB_START), BEGIN, &orma_thread_kind, {SOURCE_EMITTER}, .name = "mm_vmscan_shrink_slab",
 	 .args = {{"shrink_name", 8, ARG_FUNCTION}, {"total_scan", 9, ARG_UINT}, {"priority", 11, ARG_INT}}},
 	{EVENT(MM_SHRINK_SLAB_END), END, &orma_thread_kind, {SOURCE_EMITTER}, .args = {{"freed", 2, ARG_INT}}},
+	{EVENT(CMA_ALLOC_START), .run = orma_ftrace_cma_start},
+	{EVENT(CMA_ALLOC_INFO), .run = orma_ftrace_cma_info, .args = {{"cma_name", 6, ARG_TEXT}, {"cma_pfn", 10, ARG_UINT}, {"cma_req_pages", 2, ARG_UINT},
+	 {"cma_nr_migrated", 8, ARG_UINT}, {"cma_nr_reclaimed", 9, ARG_UINT}, {"cma_nr_mapped", 7, ARG_UINT},
+	 {"cma_nr_isolate_fail", 3, ARG_UINT}, {"cma_nr_migrate_fail", 4, ARG_UINT}, {"cma_nr_test_fail", 5, ARG_UINT}}},
+	{EVENT(MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO), .run = orma_ftrace_cma_migrate},
+	{EVENT(CMA_ALLOC_FINISH), .run = orma_ftrace_cma_finish},
 	{EVENT(NETIF_RECEIVE_SKB), .run = orma_ftrace_net_receive},
 	{EVENT(NET_DEV_XMIT), .run = orma_ftrace_net_transmit},
 	{EVENT(INET_SOCK_SET_STATE), .run = orma_ftrace_socket_state},
@@ -270,6 +276,9 @@ static void add_arg(struct orma_arg_list *list, const struct orma_kernel_call *c
 		break;
 	case ARG_INT:
 		orma_arg_list_add_int(list, key, (int64_t)value);
+		break;
+	case ARG_TEXT:
+		orma_arg_list_add_string(list, key, orma_kernel_text(call, rule->args[idx].field));
 		break;
 	case ARG_UINT:
 		orma_arg_list_add(list, name, name, ORMA_ARG_UINT, (int64_t)value);

@@ -22,6 +22,8 @@ void orma_kernel_state_done(struct orma_kernel_state *kernel)
 	orma_base_map_done(&kernel->generic);
 	orma_base_map_done(&kernel->mm_owners);
 	orma_base_map_done(&kernel->sums);
+	orma_base_map_done(&kernel->task_cpus);
+	orma_base_map_done(&kernel->stopped_tasks);
 	orma_base_arena_done(&kernel->arena);
 	*kernel = (struct orma_kernel_state){0};
 }

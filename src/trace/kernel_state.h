@@ -80,6 +80,7 @@ struct orma_kernel_state {
 	uint32_t pending_count, pending_capacity;
 	struct orma_map
 		sums; /* numbers that are kept by what they are of and a key; see orma_kernel_sum() */
+	struct orma_map task_cpus, stopped_tasks; /* see generic_tasks.c */
 	uint64_t tcp_streams;
 	uint32_t suspend_state;
 	int64_t suspend_cookie;

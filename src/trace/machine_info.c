@@ -11,7 +11,12 @@
 #include "trace/cpus.h"
 #include "trace/system_packets.h"
 
-enum { PAGE_BYTES_DEFAULT = 4096, VERSION_PART_MAX = 255, INFO_CPUS_MAX = 1024 };
+enum {
+	PAGE_BYTES_DEFAULT = 4096,
+	VERSION_PART_MAX = 255,
+	INFO_CPUS_MAX = 1024,
+	KNOWN_FEATURES = 2
+};
 
 /* "6.1.0-13-amd64" as 6 << 8 | 1, or 0. */
 static unsigned kernel_version(struct orma_str sysname, struct orma_str release)
@@ -104,6 +109,14 @@ static int take_android(struct orma_system *system, struct orma_system_machine *
 				    machine_idx, (int64_t)info->android_sdk_version);
 }
 
+static int32_t read_major(const char *text, size_t size)
+{
+	int32_t major = 0;
+	for (size_t i = 0; i < size && text[i] >= '0' && text[i] <= '9' && major < 1000; i++)
+		major = major * 10 + (text[i] - '0');
+	return major;
+}
+
 static int take_info(struct orma_system *system, struct orma_system_machine *machine,
 		     uint32_t machine_idx, const struct orma_pb_system_info *info)
 {
@@ -115,6 +128,12 @@ static int take_info(struct orma_system *system, struct orma_system_machine *mac
 					 machine_idx, info->timezone_off_mins);
 	if (r == 0)
 		r = take_android(system, machine, machine_idx, info);
+	static const char product[] = "Perfetto v";
+	if (info->tracing_service_version.size > sizeof(product) &&
+	    memcmp(info->tracing_service_version.data, product, sizeof(product) - 1) == 0)
+		machine->service_version =
+			read_major(info->tracing_service_version.data + sizeof(product) - 1,
+				   info->tracing_service_version.size - (sizeof(product) - 1));
 	if (r == 0)
 		r = orma_metadata_text(system, "tracing_service_version", ORMA_METADATA_MACHINE,
 				       machine_idx, info->tracing_service_version);
@@ -255,7 +274,11 @@ int orma_cpu_info(struct orma_system *system, uint32_t machine_idx, struct orma_
 	int r = orma_pb_cpu_info_decode(content.data, content.size, &arena, &info);
 	if (r == 0 && (info->cpus.count == 0 || info->cpus.count > INFO_CPUS_MAX))
 		orma_stats_add(&system->stats, machine_idx, ORMA_STAT_cpu_info_empty, 0, 1);
-	else if (r == 0)
+	for (size_t i = 0; r == 0 && i < info->cpus.count; i++)
+		if (info->cpus.items[i]->features >> KNOWN_FEATURES)
+			orma_stats_add(&system->stats, machine_idx,
+				       ORMA_STAT_cpu_info_unknown_cpu_features, 0, 1);
+	if (r == 0 && info->cpus.count > 0 && info->cpus.count <= INFO_CPUS_MAX)
 		r = add_cpus(system, machine_idx, info, &arena);
 	orma_base_arena_done(&arena);
 	return r == -EBADMSG ? 0 : r;

@@ -66,6 +66,25 @@ int orma_metadata_text(struct orma_system *system, const char *name, enum orma_m
 							 .text = orma_system_text(system, text)});
 }
 
+/* Since this version the service flushes whenever it writes to the file. */
+enum { SERVICE_FLUSHES = 54 };
+
+static void count_streaming(struct orma_system *system, uint32_t machine_idx)
+{
+	const struct orma_system_machine *machine = &system->machines[machine_idx];
+	int64_t bytes;
+	for (uint32_t i = 0; i < machine->streams; i++)
+		if (orma_stats_get(&system->stats, machine_idx,
+				   ORMA_STAT_traced_buf_bytes_overwritten, (int32_t)i, &bytes) &&
+		    bytes > 0)
+			orma_stats_set(&system->stats, machine_idx,
+				       ORMA_STAT_long_trace_mode_bytes_overwritten, (int32_t)i,
+				       bytes);
+	if (machine->has_no_flushes && machine->service_version < SERVICE_FLUSHES)
+		orma_stats_add(&system->stats, machine_idx,
+			       ORMA_STAT_config_write_into_file_no_flush, 0, 1);
+}
+
 int orma_trace_facts(struct orma_system *system)
 {
 	const struct orma_trace_bytes *input = system->index->input;
@@ -78,6 +97,8 @@ int orma_trace_facts(struct orma_system *system)
 	if (r == 0)
 		r = orma_metadata_text(system, "trace_type", ORMA_METADATA_TRACE, 0,
 				       ORMA_STR("proto"));
+	for (uint32_t i = 0; i < system->machine_count; i++)
+		count_streaming(system, i);
 	for (uint32_t i = 0; i < system->machine_count && r == 0; i++)
 		if (system->machines[i].data_start_ns)
 			r = orma_metadata_number(system, "ftrace_latest_data_start_ns",

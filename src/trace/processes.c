@@ -278,17 +278,31 @@ static int64_t get_thread_of(struct orma_processes *processes, uint32_t machine_
 	return r < 0 ? r : utid;
 }
 
-int64_t orma_processes_process(struct orma_processes *processes, uint32_t machine_idx, int64_t pid)
+int64_t orma_processes_process_alone(struct orma_processes *processes, uint32_t machine_idx,
+				     int64_t pid)
 {
 	struct orma_map *pids = &processes->machines[machine_idx].pids;
 	int64_t upid = row_in(pids, pid);
 	if (upid >= 0)
 		return upid;
 	upid = add_process_row(processes, machine_idx, pid);
-	if (upid < 0)
+	int r = upid < 0 ? 0 : set_row(pids, pid, upid);
+	return r < 0 ? r : upid;
+}
+
+int64_t orma_processes_thread_in(struct orma_processes *processes, uint32_t machine_idx,
+				 int64_t tid, int64_t upid)
+{
+	return get_thread_of(processes, machine_idx, tid, upid, false);
+}
+
+int64_t orma_processes_process(struct orma_processes *processes, uint32_t machine_idx, int64_t pid)
+{
+	uint32_t before = processes->process_count;
+	int64_t upid = orma_processes_process_alone(processes, machine_idx, pid);
+	if (upid < 0 || processes->process_count == before)
 		return upid;
-	int r = set_row(pids, pid, upid);
-	int64_t utid = r < 0 ? r : get_thread_of(processes, machine_idx, pid, upid, true);
+	int64_t utid = get_thread_of(processes, machine_idx, pid, upid, true);
 	return utid < 0 ? utid : upid;
 }
 

@@ -90,6 +90,12 @@ int64_t orma_processes_thread_of(struct orma_processes *processes, uint32_t mach
 /* The process with this pid now; makes it and its main thread if needed. */
 int64_t orma_processes_process(struct orma_processes *processes, uint32_t machine_idx, int64_t pid);
 
+/* The same without its main thread, and a thread of it which is not the main one. */
+int64_t orma_processes_process_alone(struct orma_processes *processes, uint32_t machine_idx,
+				     int64_t pid);
+int64_t orma_processes_thread_in(struct orma_processes *processes, uint32_t machine_idx,
+				 int64_t tid, int64_t upid);
+
 /* A tid or pid is used again from now on. */
 int64_t orma_processes_start_thread(struct orma_processes *processes, uint32_t machine_idx,
 				    int64_t ts, int64_t tid);

@@ -290,3 +290,49 @@ int orma_sched_blocked_reason(struct orma_sched *sched, int64_t utid, int64_t io
 					  row, function);
 	return r;
 }
+
+int64_t orma_sched_begin_slice(struct orma_sched *sched, int64_t ts, uint32_t machine_idx,
+			       uint32_t cpu, int64_t utid, int32_t prio)
+{
+	struct orma_cpu_state state = {.ucpu = orma_cpus_get(sched->tables, machine_idx, cpu)};
+	int r = state.ucpu < 0 ? (int)state.ucpu : open_slice(sched, &state, ts, utid, prio);
+	return r < 0 ? r : state.row;
+}
+
+int orma_sched_end_slice(struct orma_sched *sched, int64_t row, int64_t dur, int64_t state)
+{
+	return close_slice(sched, &(struct orma_cpu_state){.row = row}, dur, state);
+}
+
+int orma_sched_push_state(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t state,
+			  int64_t cpu, bool *ret_is_repeated)
+{
+	struct orma_thread_run *thread;
+	uint32_t machine_idx = sched->processes->threads[utid].machine_idx;
+	int64_t ucpu = cpu < 0 ? -1 : orma_cpus_get(sched->tables, machine_idx, (uint32_t)cpu);
+	state_cell(sched, 0);
+	int r = find_thread(sched, utid, &thread);
+	if (r < 0)
+		return r;
+	*ret_is_repeated = thread->row >= 0 && thread->ts == ts;
+	r = close_state(sched, thread, ts);
+	return r < 0 ? r
+		     : open_state(sched, &(struct new_state){ts, utid, state, ucpu, -1, NO_FLAGS});
+}
+
+int orma_sched_replace_state(struct orma_sched *sched, int64_t utid, int64_t state)
+{
+	if (utid >= sched->thread_count || sched->threads[utid].row < 0)
+		return 0;
+	sched->threads[utid].state = state;
+	return orma_store_column_set(
+		orma_tables_column(sched->tables, ORMA_TABLE_THREAD_STATE, ORMA_THREAD_STATE_STATE),
+		(uint64_t)sched->threads[utid].row, state);
+}
+
+int64_t orma_sched_state_of(const struct orma_sched *sched, int64_t utid)
+{
+	return utid < sched->thread_count && sched->threads[utid].row >= 0
+		       ? sched->threads[utid].state
+		       : ORMA_CELL_NULL;
+}

@@ -67,6 +67,18 @@ int orma_sched_waking(struct orma_sched *sched, int64_t ts, uint32_t machine_idx
 int orma_sched_new_task(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t parent_utid);
 int orma_sched_blocked_reason(struct orma_sched *sched, int64_t utid, int64_t io_wait,
 			      int64_t function);
+/* The following are for kernels that say the state of one task at a time. A state is a cell. */
+/* Begins the row of what runs on a CPU. Returns the row or a negative errno value: -ERANGE for a CPU that can't be. */
+int64_t orma_sched_begin_slice(struct orma_sched *sched, int64_t ts, uint32_t machine_idx,
+			       uint32_t cpu, int64_t utid, int32_t prio);
+int orma_sched_end_slice(struct orma_sched *sched, int64_t row, int64_t dur, int64_t state);
+/* Ends the thread's state and begins another; `cpu` is -1 unless it runs. `*ret_is_repeated`: both began at one time. */
+int orma_sched_push_state(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t state,
+			  int64_t cpu, bool *ret_is_repeated);
+/* Changes the state that the thread is in. */
+int orma_sched_replace_state(struct orma_sched *sched, int64_t utid, int64_t state);
+/* Returns the state that a thread is in, or NULL. */
+int64_t orma_sched_state_of(const struct orma_sched *sched, int64_t utid);
 /* Returns the thread that runs on a CPU, or -1. */
 int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu);
 

@@ -35,6 +35,9 @@ struct orma_system_machine {
 		data_start_ns; /* when tracing began; from when on all CPUs have data; 0 = not known */
 	bool keeps_old_events; /* from before tracing began */
 	bool has_uuid;
+	uint32_t streams;        /* buffers that were streamed to a file */
+	bool has_no_flushes;     /* while it was streamed */
+	int32_t service_version; /* 0 = not known */
 };
 
 struct orma_system {

@@ -48,7 +48,6 @@ static int take_event(struct orma_system *system, uint32_t machine_idx, int64_t 
 	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
 	int r = machine ? 0 : -ENOMEM;
 	if (r == 0 && event->tracing_started) {
-		machine->started_ns = ns;
 		r = orma_metadata_number(system, "tracing_started_ns", ORMA_METADATA_BOTH,
 					 machine_idx, ns);
 	}
@@ -89,6 +88,20 @@ static int take_service_event(struct orma_system *system, uint32_t machine_idx, 
 		r = take_event(system, machine_idx, ns, event);
 	orma_base_arena_done(&arena);
 	return r == -EBADMSG ? 0 : r;
+}
+
+/* Kernel events need to know this before they come. */
+static int take_start(struct orma_system *system, uint32_t machine_idx, int64_t ns,
+		      struct orma_str content)
+{
+	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
+	struct orma_proto_field field;
+	if (machine &&
+	    orma_proto_reader_find(content.data, content.size,
+				   ORMA_PB_TRACING_SERVICE_EVENT_TRACING_STARTED, &field) > 0 &&
+	    field.value)
+		machine->started_ns = ns;
+	return machine ? 0 : -ENOMEM;
 }
 
 static int take_uuid(struct orma_system *system, uint32_t machine_idx, struct orma_str content)
@@ -146,7 +159,7 @@ int orma_system_packet_early(struct orma_system *system, const struct orma_seque
 	case ORMA_PB_TRACE_PACKET_FTRACE_STATS:
 		return orma_ftrace_stats(system, machine_idx, packet->content);
 	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:
-		return take_service_event(system, machine_idx, ns, packet->content);
+		return take_start(system, machine_idx, ns, packet->content);
 	default:
 		return 0;
 	}
@@ -267,13 +280,17 @@ int orma_system_packet(struct orma_system *system, const struct orma_ordered_eve
 		return orma_sys_stats(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_JOURNALD_EVENT:
 		return orma_journal_entry(system, machine_idx, event->ns, content);
+	case ORMA_PB_TRACE_PACKET_BATTERY:
+		return orma_battery(system, machine_idx, event->ns, content);
+	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:
+		return take_service_event(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_TRIGGER:
 	case ORMA_PB_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER:
 		return take_trigger(system, machine_idx, event->ns, content,
 				    event->packet->kind ==
 					    ORMA_PB_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER);
 	default:
-		return 0;
+		return orma_generic_task_packet(system, event);
 	}
 }
 

@@ -4,7 +4,7 @@
 #ifndef ORMA_TRACE_SYSTEM_PACKETS_H
 #define ORMA_TRACE_SYSTEM_PACKETS_H
 
-#include "trace/system.h"
+#include "trace/kernel_event.h"
 
 /* Which machine_id and trace_id a piece of metadata has. */
 enum orma_metadata_scope {
@@ -52,6 +52,10 @@ int orma_sys_stats(struct orma_system *system, uint32_t machine_idx, int64_t ts,
 		   struct orma_str content);
 int orma_journal_entry(struct orma_system *system, uint32_t machine_idx, int64_t ts,
 		       struct orma_str content);
+int orma_battery(struct orma_system *system, uint32_t machine_idx, int64_t ts,
+		 struct orma_str content);
+/* Takes packets of kernels other than Linux; others are ignored. */
+int orma_generic_task_packet(struct orma_system *system, const struct orma_ordered_event *event);
 int orma_clock_rows(struct orma_system *system, const struct orma_clock_reading *readings,
 		    size_t count);
 

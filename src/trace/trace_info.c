@@ -69,6 +69,19 @@ int orma_trace_uuid(struct orma_system *system, uint32_t machine_idx, int64_t ms
 							    system->text.size});
 }
 
+/* A trace that was streamed to a file all the time: what its buffers overwrote is lost, and without flushes it may have gaps. */
+static void take_streaming(struct orma_system *system, uint32_t machine_idx,
+			   const struct orma_pb_trace_config *config)
+{
+	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
+	enum { DAY_MS = 24 * 60 * 60 * 1000 };
+	if (!machine)
+		return;
+	machine->streams =
+		config->file_write_period_ms < DAY_MS ? (uint32_t)config->buffers.count : 0;
+	machine->has_no_flushes = config->flush_period_ms == 0;
+}
+
 static int take_config(struct orma_system *system, uint32_t machine_idx,
 		       const struct orma_pb_trace_config *config)
 {
@@ -78,6 +91,8 @@ static int take_config(struct orma_system *system, uint32_t machine_idx,
 		    ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY_DISCARD)
 			orma_stats_add(&system->stats, machine_idx,
 				       ORMA_STAT_config_write_into_file_discard, (int32_t)i, 1);
+	if (config->write_into_file)
+		take_streaming(system, machine_idx, config);
 	int r = orma_trace_uuid(system, machine_idx, config->trace_uuid_msb,
 				config->trace_uuid_lsb);
 	if (r == 0)
