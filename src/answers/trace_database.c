@@ -52,7 +52,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	struct orma_sql_options options = {.pool = &database->tables.strings,
 					   .ctx = database,
 					   .module_text = orma_module_text,
-					   .module_name = orma_module_name};
+					   .module_name = orma_module_name,
+					   .define = orma_empty_table_define};
 	int r = orma_sql_new(&options, &database->sql, reterr);
 	if (r == 0)
 		r = orma_trace_relations_add(database);

@@ -93,12 +93,11 @@ static void regexp_extract(sqlite3_context *context, int argc, sqlite3_value **a
 		sqlite3_result_error(context,
 				     "regexp_extract: the expression has more than one group", -1);
 	} else if (text.data && search(context, regex, text, 0, spans, 2) > 0) {
-		const struct orma_regex_span *span =
-			&spans[orma_sql_regex_groups(regex) == 1 ? 1 : 0];
-		if (span->begin != SIZE_MAX)
-			sqlite3_result_text64(context, text.data + span->begin,
-					      span->end - span->begin, SQLITE_TRANSIENT,
-					      SQLITE_UTF8);
+		/* A group that took no part in the match, as in `a(b)?c`, counts as none. */
+		bool has_group = orma_sql_regex_groups(regex) == 1 && spans[1].begin != SIZE_MAX;
+		const struct orma_regex_span *span = &spans[has_group ? 1 : 0];
+		sqlite3_result_text64(context, text.data + span->begin, span->end - span->begin,
+				      SQLITE_TRANSIENT, SQLITE_UTF8);
 	}
 }
 
