@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "trace/slices.h"
 
 struct derived_column {
 	struct orma_trace_database *database;
@@ -72,29 +73,56 @@ static struct orma_str string_of(const struct orma_trace_database *database, siz
 				    : orma_store_pool_get(&database->tables.strings, (uint32_t)id);
 }
 
+/* The hash of a slice's category and name; 0 = no name. */
+static uint64_t hash_slice(const struct orma_trace_database *database, uint64_t slice)
+{
+	struct orma_str category = string_of(database, ORMA_SLICE_CATEGORY, slice);
+	struct orma_str name = string_of(database, ORMA_SLICE_NAME, slice);
+	if (!name.data)
+		return 0;
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, category.data, category.size);
+	hash = orma_base_fnv1a(hash, "|", 1);
+	return orma_base_fnv1a(hash, name.data, name.size);
+}
+
+static int64_t hash_stack(const int64_t *slices, size_t count)
+{
+	uint64_t hash = ORMA_FNV1A_INIT;
+	bool is_first = true;
+	for (size_t i = 0; i < count; i++) {
+		char text[32];
+		if (slices[i] == 0)
+			continue;
+		int size = snprintf(text, sizeof(text), "%s%" PRId64, is_first ? "" : "|",
+				    slices[i]);
+		hash = orma_base_fnv1a(hash, text, (size_t)size);
+		is_first = false;
+	}
+	return is_first ? 0 : (int64_t)hash;
+}
+
 /*
- * A stack's id is the hash of its slices' hashes, written as numbers with bars between them. The hash of a longer text
- * continues that of the shorter one, so a slice needs only its parent's.
+ * A stack's id is Perfetto's: the hash of the hashes of the slice and, from the outermost on, of those above it, written
+ * as numbers with bars between them. From the last slice to the first, because those above must still have their own hash.
  */
 static int compute_stack_id(struct orma_trace_database *database, int64_t *cells, uint64_t count)
 {
 	const struct orma_column *columns = database->tables.all[ORMA_TABLE_SLICE].columns;
-	for (uint64_t i = 0; i < count; i++) {
-		struct orma_str category = string_of(database, ORMA_SLICE_CATEGORY, i);
-		struct orma_str name = string_of(database, ORMA_SLICE_NAME, i);
-		int64_t parent = orma_store_column_get(&columns[ORMA_SLICE_PARENT_ID], i);
-		bool has_parent = parent >= 0 && (uint64_t)parent < i && cells[parent] != 0;
-		cells[i] = has_parent ? cells[parent] : 0;
-		if (!name.data)
-			continue;
-		uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, category.data, category.size);
-		hash = orma_base_fnv1a(hash, "|", 1);
-		hash = orma_base_fnv1a(hash, name.data, name.size);
-		char text[32];
-		int size = snprintf(text, sizeof(text), "%s%" PRId64, has_parent ? "|" : "",
-				    (int64_t)hash);
-		cells[i] = (int64_t)orma_base_fnv1a(
-			has_parent ? (uint64_t)cells[parent] : ORMA_FNV1A_INIT, text, (size_t)size);
+	int64_t stack[ORMA_SLICE_DEPTH_MAX + 1];
+	for (uint64_t i = 0; i < count; i++)
+		cells[i] = (int64_t)hash_slice(database, i);
+	for (uint64_t i = count; i-- > 0;) {
+		size_t first = ORMA_SLICE_DEPTH_MAX + 1;
+		for (uint64_t slice = i;;) {
+			int64_t parent =
+				orma_store_column_get(&columns[ORMA_SLICE_PARENT_ID], slice);
+			if (parent < 0 || (uint64_t)parent >= slice || first == 1)
+				break;
+			slice = (uint64_t)parent;
+			stack[--first] = cells[slice];
+		}
+		stack[--first] = cells[i];
+		cells[i] = hash_stack(&stack[first], ORMA_SLICE_DEPTH_MAX + 1 - first);
 	}
 	return 0;
 }

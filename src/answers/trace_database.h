@@ -38,6 +38,8 @@ int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
 int orma_trace_relations_add(struct orma_trace_database *database);
 int orma_args_table_add(struct orma_trace_database *database);
 int orma_trace_functions_add(struct orma_trace_database *database);
+int orma_args_json_add(struct orma_trace_database *database);
+int orma_lane_function_add(struct orma_trace_database *database);
 int orma_time_functions_add(struct orma_trace_database *database);
 int orma_operators_add(struct orma_trace_database *database);
 int orma_derived_columns_add(struct orma_trace_database *database);

@@ -170,13 +170,27 @@ static struct orma_str without_0x(struct orma_str text)
 	return text;
 }
 
-/* A number of hexadecimal digits. */
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct orma_str without_spaces(struct orma_str text)
+{
+	while (text.size > 0 && is_space(text.data[0]))
+		text = (struct orma_str){text.data + 1, text.size - 1};
+	while (text.size > 0 && is_space(text.data[text.size - 1]))
+		text.size--;
+	return text;
+}
+
+/* A number of hexadecimal digits, which spaces may surround. */
 static void unhex(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	(void)argc;
 	if (is_no_text(context, argv[0], "unhex: the argument must be a text"))
 		return;
-	struct orma_str digits = without_0x(orma_sql_text_of(argv[0]));
+	struct orma_str digits = without_0x(without_spaces(orma_sql_text_of(argv[0])));
 	uint64_t value = 0;
 	bool is_valid = digits.size > 0;
 	for (size_t i = 0; is_valid && i < digits.size; i++) {
