@@ -93,8 +93,8 @@ static int64_t hash_stack(const int64_t *slices, size_t count)
 		char text[32];
 		if (slices[i] == 0)
 			continue;
-		int size = snprintf(text, sizeof(text), "%s%" PRId64, is_first ? "" : "|",
-				    slices[i]);
+		int size =
+			snprintf(text, sizeof(text), "%s%" PRId64, is_first ? "" : "|", slices[i]);
 		hash = orma_base_fnv1a(hash, text, (size_t)size);
 		is_first = false;
 	}

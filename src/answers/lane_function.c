@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 struct lanes {
-	int64_t *ends; /* of what is in each lane */
+	int64_t *ends; /* the end of the last interval in each lane */
 	size_t count, capacity;
 	size_t last;
 	int64_t last_ts;
@@ -56,12 +56,11 @@ static void lane_step(sqlite3_context *context, int argc, sqlite3_value **argv)
 		sqlite3_result_error_nomem(context);
 		return;
 	}
-	const char *error =
-		sqlite3_value_type(argv[0]) == SQLITE_INTEGER &&
-				sqlite3_value_type(argv[1]) == SQLITE_INTEGER
-			? take_lane(lanes, sqlite3_value_int64(argv[0]),
-				    sqlite3_value_int64(argv[1]))
-			: "internal_layout: takes a time and a duration";
+	const char *error = sqlite3_value_type(argv[0]) == SQLITE_INTEGER &&
+					    sqlite3_value_type(argv[1]) == SQLITE_INTEGER
+				    ? take_lane(lanes, sqlite3_value_int64(argv[0]),
+						sqlite3_value_int64(argv[1]))
+				    : "internal_layout: takes a time and a duration";
 	if (error)
 		sqlite3_result_error(context, error, -1);
 }

@@ -43,7 +43,7 @@ int orma_lane_function_add(struct orma_trace_database *database);
 int orma_time_functions_add(struct orma_trace_database *database);
 int orma_operators_add(struct orma_trace_database *database);
 int orma_derived_columns_add(struct orma_trace_database *database);
-/* For struct orma_sql_options. */
+/* The options of SQL take it. */
 int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
 			    struct orma_error *reterr);
 void orma_derived_columns_free(struct orma_derived_columns *columns);

@@ -47,7 +47,10 @@ static int add_table(struct orma_trace_database *database, enum orma_table_id id
 	int r = orma_sql_relation_new(table->name, "id", &database->tables.strings, &relation);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < table->column_count && r == 0; i++) {
+	bool has_computed = id == ORMA_TABLE_SLICE || id == ORMA_TABLE_FTRACE_EVENT;
+	if (!has_computed)
+		r = orma_sql_relation_add_table(relation, table);
+	for (size_t i = 0; i < table->column_count && r == 0 && has_computed; i++) {
 		struct orma_relation_column column = {.name = table->specs[i].name,
 						      .type = table->specs[i].type,
 						      .flags = table->specs[i].flags,

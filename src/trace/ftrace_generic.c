@@ -108,8 +108,8 @@ static int read_descriptor(struct orma_system *system, struct orma_generic_event
 	return r;
 }
 
-int orma_ftrace_describe_generic(struct orma_system *system, uint32_t machine_idx,
-				 struct orma_str descriptor)
+static int describe_generic(struct orma_system *system, uint32_t machine_idx,
+			    struct orma_str descriptor)
 {
 	enum {
 		ID = ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_FIELD_ID,
@@ -264,8 +264,7 @@ int orma_kernel_bundle_take(struct orma_system *system, const struct orma_sequen
 	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0)
 		if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS &&
 		    field.type == ORMA_PROTO_BYTES)
-			r = orma_ftrace_describe_generic(system, sequence->machine_idx,
-							 field.bytes);
+			r = describe_generic(system, sequence->machine_idx, field.bytes);
 		else if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_LOST_EVENTS && field.value)
 			orma_stats_set(&system->stats, sequence->machine_idx,
 				       ORMA_STAT_ftrace_cpu_has_data_loss, (int32_t)head->cpu, 1);

@@ -206,7 +206,7 @@ int orma_ftrace_cma_info(const struct orma_kernel_call *call)
 			       ORMA_CELL_NULL);
 }
 
-/* What was moved out of the way, until the allocation ends. */
+/* It counts pages that were moved out of the way, until the allocation ends. */
 static int64_t *migrated(const struct orma_kernel_call *call, char what)
 {
 	int64_t utid = orma_kernel_thread(call, call->tid);

@@ -285,7 +285,7 @@ static int add_counter(const struct orma_kernel_call *call, const struct marker 
 				 (double)marker->number, set);
 }
 
-int orma_ftrace_marker(const struct orma_kernel_call *call, struct orma_str text)
+static int take_marker(const struct orma_kernel_call *call, struct orma_str text)
 {
 	struct marker marker;
 	enum result result = read_marker(text, &marker);
@@ -323,6 +323,5 @@ int orma_ftrace_print(const struct orma_kernel_call *call)
 {
 	int r = orma_ftrace_cut_write(call);
 	return r < 0 ? r
-		     : orma_ftrace_marker(call,
-					  orma_kernel_text(call, ORMA_PB_PRINT_FTRACE_EVENT_BUF));
+		     : take_marker(call, orma_kernel_text(call, ORMA_PB_PRINT_FTRACE_EVENT_BUF));
 }

@@ -38,7 +38,7 @@ enum task_state {
 static const char *const state_names[TASK_STATES] = {"Unknown", "Created", "R", "Running", "S",
 						     "D",       "T",       "Z", "X"};
 
-/* What runs on a CPU, or has stopped without a state. */
+/* A task that runs on a CPU, or that has stopped without a state. */
 struct task_slice {
 	int64_t row; /* -1 = none */
 	int64_t begin, end;
@@ -51,7 +51,7 @@ struct task_event {
 	int64_t ts, tid, comm;
 	int32_t prio;
 	enum task_state state;
-	int64_t cell; /* of the state's name */
+	int64_t cell; /* the cell of the state's name */
 };
 
 static struct task_slice *find_slice(struct orma_system *system, struct orma_map *map, uint64_t key)
@@ -124,7 +124,7 @@ static int push_state(const struct task_event *event, int64_t utid, int64_t stat
 	return r;
 }
 
-/* A task begins to run. What ran before is not known to have stopped yet. */
+/* A task begins to run. The task that ran before is not known to have stopped yet. */
 static int begin_running(const struct task_event *event, struct task_slice *cpu, int64_t utid)
 {
 	struct orma_system *system = event->system;

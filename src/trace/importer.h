@@ -42,7 +42,7 @@ struct orma_importer {
 	struct orma_sched sched;
 	struct orma_descriptor_tracks descriptors;
 	struct orma_track_groups async_groups;
-	struct orma_map async_names;  /* the first name (a cell) of events with an id */
+	struct orma_map async_names; /* the first name (a cell) of events with an id */
 	struct orma_system system;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
 	struct orma_arena arena;

@@ -93,13 +93,8 @@ orma_kernel_fn orma_ftrace_generic;
 
 /* Ends a write() at a marker, which is a slice of its own. */
 int orma_ftrace_cut_write(const struct orma_kernel_call *call);
-/* A marker's text: B|pid|name and its kin. */
-int orma_ftrace_marker(const struct orma_kernel_call *call, struct orma_str text);
 /* Gives counters to processes that are known now. 0 or a negative errno value. */
 int orma_ftrace_resolve_counters(struct orma_system *system);
-/* Takes the description of an event. 0 or a negative errno value. */
-int orma_ftrace_describe_generic(struct orma_system *system, uint32_t machine_idx,
-				 struct orma_str descriptor);
 
 /* The table of events has a rule for each event that becomes more than a row. */
 const struct orma_kernel_rule *orma_kernel_rule_find(uint32_t id);

@@ -66,7 +66,7 @@ int orma_metadata_text(struct orma_system *system, const char *name, enum orma_m
 							 .text = orma_system_text(system, text)});
 }
 
-/* Since this version the service flushes whenever it writes to the file. */
+/* The service of this version and later ones flushes whenever it writes to the file. */
 enum { SERVICE_FLUSHES = 54 };
 
 static void count_streaming(struct orma_system *system, uint32_t machine_idx)

@@ -204,8 +204,8 @@ static int add_entry(struct orma_system *system, uint32_t machine_idx, int64_t t
 	return orma_store_table_append(&system->tables->all[ORMA_TABLE_LOG], cells);
 }
 
-int orma_journal_entry(struct orma_system *system, uint32_t machine_idx, int64_t ts,
-		       struct orma_str content)
+static int take_journal_entry(struct orma_system *system, uint32_t machine_idx, int64_t ts,
+			      struct orma_str content)
 {
 	struct orma_pb_systemd_journald_event *entry;
 	struct orma_arena arena = {0};
@@ -279,7 +279,7 @@ int orma_system_packet(struct orma_system *system, const struct orma_ordered_eve
 	case ORMA_PB_TRACE_PACKET_SYS_STATS:
 		return orma_sys_stats(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_JOURNALD_EVENT:
-		return orma_journal_entry(system, machine_idx, event->ns, content);
+		return take_journal_entry(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_BATTERY:
 		return orma_battery(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:

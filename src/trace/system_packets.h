@@ -50,8 +50,6 @@ int orma_process_stats(struct orma_system *system, uint32_t machine_idx, int64_t
 		       struct orma_str content);
 int orma_sys_stats(struct orma_system *system, uint32_t machine_idx, int64_t ts,
 		   struct orma_str content);
-int orma_journal_entry(struct orma_system *system, uint32_t machine_idx, int64_t ts,
-		       struct orma_str content);
 int orma_battery(struct orma_system *system, uint32_t machine_idx, int64_t ts,
 		 struct orma_str content);
 /* Takes packets of kernels other than Linux; others are ignored. */
