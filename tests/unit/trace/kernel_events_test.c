@@ -290,3 +290,47 @@ ORMA_TEST(raw_rows_can_be_left_out)
 	CHECK_STR(import_slice_args(&fixture, 0), "args[0]=3 ret=1");
 	import_done(&fixture);
 }
+
+ORMA_TEST(contiguous_allocations_are_slices_in_the_form_of_their_kernel)
+{
+	import_text(&fixture,
+		    BUNDLE(EVENT(10, 7, "cma_alloc_start { name: 'c' count: 4 }") EVENT(
+			    11, 7,
+			    "mm_alloc_contig_migrate_range_info { nr_migrated: 5 nr_reclaimed: 6 "
+			    "nr_mapped: 7 }") EVENT(12, 7, "cma_alloc_info { name: 'c' pfn: 1 }")
+				   EVENT(20, 7, "cma_alloc_finish { name: 'c' pfn: 3 count: 4 }")));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"), "10 10 mm_cma_alloc\n");
+	CHECK_STR(import_slice_args(&fixture, 0),
+		  "cma_name=c cma_pfn=3 cma_req_pages=4 cma_nr_migrated=5 cma_nr_reclaimed=6 "
+		  "cma_nr_mapped=7");
+	import_done(&fixture);
+}
+
+ORMA_TEST(events_that_the_trace_describes_are_slices_and_counters_by_the_names_of_their_fields)
+{
+	/* A FileDescriptor's message: name = 1, field = 2 { name = 1, number = 3, type = 5 }. */
+	import_text(
+		&fixture, SYSTEM
+		"packet { ftrace_events { cpu: 1 "
+		"generic_event_descriptors { field_id: 65536 event_descriptor: "
+		"'\\n\\x04work\\x12\\x16\\n\\x10track_event_type\\x18\\x01\\x28\\x0d"
+		"\\x12\\x10\\n\\nslice_name\\x18\\x02\\x28\\x09' } "
+		"generic_event_descriptors { field_id: 65537 event_descriptor: "
+		"'\\n\\x05depth\\x12\\x13\\n\\rcounter_value\\x18\\x01\\x28\\x03"
+		"\\x12\\x0f\\n\\tscope_cpu\\x18\\x02\\x28\\x05' } "
+		"event { timestamp: 10 pid: 7 65536 { 1: 66 2: 'job' } } "
+		"event { timestamp: 15 pid: 7 65536 { 1: 69 2: '' } } "
+		"event { timestamp: 16 pid: 7 65536 { 1: 66 } } "
+		"event { timestamp: 17 pid: 7 65537 { 1: 5 2: 1 } } "
+		"event { timestamp: 18 pid: 7 65538 { 1: 5 } } } trusted_packet_sequence_id: 1 }");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"), "10 5 job\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type name"),
+		  "kernel_trackevent_thread_slice work\nkernel_trackevent_cpu_counter depth\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_COUNTER, "ts value"), "17 5\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FTRACE_EVENT, "ts name"),
+		  "10 work\n15 work\n16 work\n17 depth\n");
+	CHECK_STR(import_event_args(&fixture, 0), "track_event_type=66 slice_name=job");
+	CHECK_INT(import_stat(&fixture, "kernel_trackevent_format_error"), 1);
+	CHECK_INT(import_stat(&fixture, "ftrace_generic_descriptor_errors"), 1);
+	import_done(&fixture);
+}

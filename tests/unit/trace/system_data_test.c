@@ -58,12 +58,12 @@ ORMA_TEST(a_process_tree_names_processes_and_threads)
 			   "threads { tid: 103 tgid: 101 name: 'worker' } "
 			   "threads { tid: 45 tgid: 45 name: 'kworker/0:1+events' } }"));
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROCESS, "pid name cmdline uid parent_upid"),
-		  "0 - - - -\n0 - - - -\n2 kthreadd kthreadd - 1\n"
-		  "45 kworker/0:1 kworker/0:1 - 2\n1 - - - -\n"
-		  "100 /bin/sh /bin/sh -c x 1000 4\n101 /bin/cat /bin/cat a b - 4\n");
+		  "0 - - - -\n2 kthreadd kthreadd - 0\n"
+		  "45 kworker/0:1 kworker/0:1 - 1\n1 - - - -\n"
+		  "100 /bin/sh /bin/sh -c x 1000 3\n101 /bin/cat /bin/cat a b - 3\n");
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "tid name upid"),
-		  "0 - 0\n0 - 1\n2 kthreadd 2\n45 kworker/0:1 3\n1 - 4\n100 - 5\n101 - 6\n"
-		  "103 worker 6\n");
+		  "0 swapper 0\n2 kthreadd 1\n45 kworker/0:1 2\n1 - 3\n100 - 4\n101 - 5\n"
+		  "103 worker 5\n");
 	import_done(&fixture);
 }
 
@@ -185,5 +185,48 @@ ORMA_TEST(a_trigger_is_an_instant_and_names_the_trace)
 				     "'app' trusted_producer_uid: 7 }"));
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"), "5 0 slow\n");
 	CHECK_STR(import_slice_args(&fixture, 0), "producer_name=app trusted_producer_uid=7");
+	import_done(&fixture);
+}
+
+ORMA_TEST(batteries_are_counters_and_their_power_is_computed)
+{
+	import_text(&fixture,
+		    PACKET("timestamp: 5 battery { capacity_percent: 80 current_ua: -2000000 "
+			   "voltage_uv: 4000000 "
+			   "energy_counter_uwh: 8000000 }")
+			    PACKET("timestamp: 6 battery { name: 'BAT1' charge_counter_uah: 7 }"));
+	CHECK_STR(import_counters(&fixture),
+		  "batt.charge_uah: 2000000\nbatt.capacity_pct: 80\nbatt.current_ua: -2000000\n"
+		  "batt.voltage_uv: 4000000\nbatt.power_mw: 8000\nbatt.BAT1.charge_uah: 7\n");
+	import_done(&fixture);
+}
+
+/* 117 is the state of a task: CPU, name, tid, state, priority. */
+#define TASK(ts, tid, state)                                                                       \
+	"packet { timestamp: " #ts " 117 { 1: 0 2: 'task' 3: " #tid " 4: " #state                  \
+	" 5: 10 } trusted_packet_sequence_id: 1 }"
+
+ORMA_TEST(tasks_of_other_kernels_have_rows_and_states_whatever_order_they_switch_in)
+{
+	import_text(&fixture, TASK(10, 7, 1) TASK(20, 7, 3) TASK(30, 8, 3) TASK(30, 7, 4)
+				      TASK(40, 8, 7) TASK(50, 8, 3) TASK(60, 8, 8) TASK(70, 9, 0));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SCHED, "ts dur utid end_state priority"),
+		  "20 10 1 S 10\n30 10 2 Z 10\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD_STATE, "ts dur utid state ucpu"),
+		  "10 10 1 Created -\n20 10 1 Running 0\n30 -1 1 S -\n30 10 2 Running 0\n"
+		  "40 20 2 Z -\n60 -1 2 X -\n");
+	CHECK_INT(import_stat(&fixture, "generic_task_state_invalid_order"), 1);
+	CHECK_INT(import_stat(&fixture, "task_state_invalid"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(what_a_streamed_trace_overwrote_is_a_loss)
+{
+	import_text(&fixture, PACKET("trace_config { buffers { size_kb: 4 } buffers { size_kb: 4 } "
+				     "write_into_file: true }")
+				      PACKET("trace_stats { buffer_stats { bytes_overwritten: 0 } "
+					     "buffer_stats { bytes_overwritten: 9 } }"));
+	CHECK_INT(import_stat(&fixture, "long_trace_mode_bytes_overwritten"), 9);
+	CHECK_INT(import_stat(&fixture, "config_write_into_file_no_flush"), 1);
 	import_done(&fixture);
 }
