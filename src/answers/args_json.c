@@ -11,8 +11,8 @@
 #include "base/macros.h"
 
 struct json_node {
-	struct orma_str name;         /* the name of a member; .data = NULL for an item of an array */
-	size_t index;                 /* the index of an item */
+	struct orma_str name; /* the name of a member; .data = NULL for an item of an array */
+	size_t index;         /* the index of an item */
 	const struct orma_arg *value; /* NULL = an object or an array */
 	struct json_node *parent, *first, *last, *next;
 };

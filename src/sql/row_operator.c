@@ -81,7 +81,7 @@ static int disconnect(sqlite3_vtab *table)
 /* All arguments have to be known before there are rows. The plan's number has a bit for each that is given. */
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-	const struct orma_row_operator *operator = module_of(table)->operator;
+	const struct orma_row_operator *operator= module_of(table)->operator;
 	int constraint_of[ORMA_OPERATOR_ARGS_MAX], args = 0;
 	unsigned given = 0;
 	for (int i = 0; i < info->nConstraint; i++) {
@@ -101,7 +101,7 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	}
 	info->idxNum = (int)given;
 	info->estimatedCost = operator->rows * 10;
-	info->estimatedRows = (sqlite3_int64)operator->rows;
+	info->estimatedRows = (sqlite3_int64) operator->rows;
 	return SQLITE_OK;
 }
 
@@ -203,9 +203,10 @@ static const sqlite3_module methods = {
 	.xRowid = rowid,
 };
 
-int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator, void *ctx)
+int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator,
+			  void * ctx)
 {
-	struct operator_module module = {.operator= operator, .sql = sql, .ctx = ctx };
+	struct operator_module module = {.operator= operator, .sql = sql, .ctx = ctx};
 	struct operator_module *copy = orma_base_memdup(&module, sizeof(module));
 	/* SQLite frees the copy when it fails, too. */
 	return copy && sqlite3_create_module_v2(sql->db, operator->name, &methods, copy,

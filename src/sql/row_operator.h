@@ -33,7 +33,8 @@ struct orma_row_operator {
 };
 
 /* `operator` is static. 0 or -ENOMEM. */
-int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator, void *ctx);
+int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator,
+			  void * ctx);
 /* The aggregate __intrinsic_rows(). 0 or -ENOMEM. */
 int orma_sql_add_row_sets(struct orma_sql *sql);
 
