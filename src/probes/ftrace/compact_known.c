@@ -30,7 +30,9 @@ enum {
 	WAKING_TASK_OFFSET = 8,
 	PID_OFFSET = 16,
 	PRIO_OFFSET = 20,
-	RECORD_BYTES_MIN = 40, /* with its header */
+	/* These include the header. Records of wakings are longer in older kernels. */
+	RECORD_BYTES_MIN = 40,
+	SWITCH_BYTES = 68,
 };
 #define HEAD_MASK        (UINT64_C(0xffff) << 32 | 31)
 #define IS_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
@@ -84,7 +86,8 @@ static void know(struct orma_compact_sched *sched, struct orma_compact_known *kn
 void orma_compact_know_switch(struct orma_compact_sched *sched,
 			      const struct orma_ftrace_record *record, uint8_t comm_index)
 {
-	know(sched, &sched->known_switch, record, SWITCH_TASK_OFFSET, comm_index);
+	if (record->size + 4 == SWITCH_BYTES)
+		know(sched, &sched->known_switch, record, SWITCH_TASK_OFFSET, comm_index);
 }
 
 void orma_compact_know_waking(struct orma_compact_sched *sched,
@@ -98,6 +101,7 @@ void orma_compact_know_waking(struct orma_compact_sched *sched,
 void orma_compact_forget(struct orma_compact_sched *sched)
 {
 	sched->known_switch = sched->known_waking = (struct orma_compact_known){0};
+	sched->head_mask = HEAD_MASK;
 	memset(sched->tasks, 0, ORMA_COMPACT_TASKS * sizeof(*sched->tasks));
 	/* The only place where zeros could be taken for a task. */
 	sched->tasks[0].key[2] = UINT64_MAX;
@@ -121,9 +125,14 @@ static inline INLINE uint8_t *put_small(uint8_t *at, uint64_t value)
 /* Returns NULL when a difference of times has more than 28 bits. */
 static inline INLINE uint8_t *put_time(uint8_t *at, uint64_t value)
 {
-	if (value < 0x4000)
-		return put_small(at, value);
 	at[0] = (uint8_t)(value | 0x80);
+	if (value < 0x4000) {
+		at[1] = (uint8_t)(value >> 7);
+		if (ORMA_LIKELY(value >= 0x80))
+			return at + 2;
+		at[0] = (uint8_t)value;
+		return at + 1;
+	}
 	at[1] = (uint8_t)(value >> 7 | 0x80);
 	at[2] = (uint8_t)(value >> 14);
 	if (ORMA_LIKELY(value < 0x200000))
@@ -225,6 +234,7 @@ bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma
 	const struct orma_compact_task *tasks = sched->tasks;
 	const uint8_t *at = page->at, *last = last_place(sched, page);
 	const uint16_t target_cpu_offset = sched->target_cpu_offset;
+	const uint64_t head_mask = sched->head_mask;
 	uint64_t now_ns = page->now_ns;
 	uint64_t last_switch_ns = sched->last_switch_ns, last_waking_ns = sched->last_waking_ns;
 	struct orma_compact_ends switches = sched->switches, wakings = sched->wakings;
@@ -232,30 +242,33 @@ bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma
 	if (!last)
 		return false;
 	while (at <= last) {
-		uint64_t head = orma_ftrace_load_u64(at), time_ns = now_ns + ((uint32_t)head >> 5);
+		uint64_t head = orma_ftrace_load_u64(at);
 		const uint8_t *data = at + 4;
 
-		head &= HEAD_MASK;
+		now_ns += orma_ftrace_header_delta((uint32_t)head);
+		head &= head_mask;
 		if (head == known_switch.head) {
-			if (!take_switch(tasks, data, time_ns - last_switch_ns, &switches))
+			if (!take_switch(tasks, data, now_ns - last_switch_ns, &switches))
 				break;
-			last_switch_ns = time_ns;
-			at += known_switch.bytes;
+			last_switch_ns = now_ns;
+			at += SWITCH_BYTES;
 		} else if (head == known_waking.head) {
 			uint32_t target_cpu =
 				(uint32_t)orma_ftrace_load_i32(data + target_cpu_offset);
-			if (!take_waking(tasks, data, target_cpu, time_ns - last_waking_ns,
+			if (!take_waking(tasks, data, target_cpu, now_ns - last_waking_ns,
 					 &wakings))
 				break;
-			last_waking_ns = time_ns;
+			last_waking_ns = now_ns;
 			at += known_waking.bytes;
 		} else {
 			break;
 		}
-		now_ns = time_ns;
 	}
 	if (at == page->at)
 		return false;
+	/* The time of a record that was not taken does not count. */
+	if (at <= last)
+		now_ns -= orma_ftrace_header_delta((uint32_t)orma_ftrace_load_i32(at));
 	page->at = at;
 	page->now_ns = now_ns;
 	sched->last_switch_ns = last_switch_ns;

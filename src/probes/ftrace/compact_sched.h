@@ -93,6 +93,8 @@ struct orma_compact_sched {
 	uint32_t comm_count;
 	uint8_t comm_slots[ORMA_COMPACT_SLOTS]; /* index into comms plus 1; 0 = empty */
 	struct orma_compact_known known_switch, known_waking;
+	uint64_t
+		head_mask; /* type and id; the compiler would load a constant anew for each event */
 	uint16_t target_cpu_offset;      /* in records of known_waking */
 	struct orma_compact_task *tasks; /* the last one with these low bits of its number */
 	uint8_t *columns;                /* the columns of switches, and then those of wakings */

@@ -48,8 +48,9 @@ void orma_met_deliver(struct orma_met *met)
 	deliver_tasks(met);
 	deliver_inodes(met);
 	memset(met->task_slots, 0, sizeof(met->task_slots));
-	if (met->on_inode)
+	if (met->has_inode_slots)
 		memset(met->inode_slots, 0, sizeof(met->inode_slots));
+	met->has_inode_slots = false;
 }
 
 static struct orma_met_task *append_task(struct orma_met *met, enum orma_met_kind kind, int32_t tid,
@@ -125,6 +126,7 @@ void orma_met_add_inode(struct orma_met *met, uint64_t device, uint64_t inode)
 	struct orma_met_inode new_inode = {device, inode};
 
 	met->inode_slots[inode % ORMA_MET_SLOTS] = new_inode;
+	met->has_inode_slots = true;
 	if (!met->on_inode || inode == 0)
 		return;
 	if (met->inode_count == ORMA_MET_MAX)

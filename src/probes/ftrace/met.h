@@ -45,6 +45,7 @@ struct orma_met {
 	/* The last task and inode with these low bits; a task as tid * 2, plus 1 if its name was known too. */
 	uint32_t task_slots[ORMA_MET_SLOTS];
 	struct orma_met_inode inode_slots[ORMA_MET_SLOTS];
+	bool has_inode_slots; /* one is in use */
 	struct orma_met_task tasks[ORMA_MET_MAX];
 	struct orma_met_inode inodes[ORMA_MET_MAX];
 	uint32_t task_count, inode_count;

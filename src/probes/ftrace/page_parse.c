@@ -56,24 +56,29 @@ static uint32_t load_commit(const struct orma_ftrace_page_layout *layout, const 
 	return layout->commit_bytes == 8 ? (uint32_t)orma_ftrace_load_u64(at) : load_u32(at);
 }
 
+static uint32_t records_bytes(const struct orma_ftrace_page_layout *layout, uint32_t commit)
+{
+	uint32_t size = commit & COMMIT_SIZE_MASK;
+
+	return size <= layout->page_bytes - layout->data_offset ? size : 0;
+}
+
 uint32_t orma_ftrace_page_used_bytes(const struct orma_ftrace_page_layout *layout,
 				     const uint8_t *data)
 {
-	uint32_t size = load_commit(layout, data) & COMMIT_SIZE_MASK;
-
-	return size <= layout->page_bytes - layout->data_offset ? size : 0;
+	return records_bytes(layout, load_commit(layout, data));
 }
 
 void orma_ftrace_page_begin(const struct orma_ftrace_page_layout *layout, const uint8_t *data,
 			    struct orma_ftrace_page *ret)
 {
-	uint32_t size = orma_ftrace_page_used_bytes(layout, data);
+	uint32_t commit = load_commit(layout, data), size = records_bytes(layout, commit);
 
 	ret->begin_ns = orma_ftrace_load_u64(data + layout->timestamp_offset);
 	ret->now_ns = ret->begin_ns;
 	ret->at = data + layout->data_offset;
 	ret->end = ret->at + size;
-	ret->has_lost_events = (load_commit(layout, data) & COMMIT_LOST) != 0;
+	ret->has_lost_events = (commit & COMMIT_LOST) != 0;
 	ret->status =
 		size == 0 ? ORMA_FTRACE_STATUS(ABI_INVALID_PAGE_HEADER) : ORMA_FTRACE_STATUS(OK);
 }

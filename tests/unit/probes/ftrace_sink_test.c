@@ -628,6 +628,33 @@ ORMA_TEST(columns_have_every_number_of_a_format_that_is_not_the_usual_one)
 	check_random_events(4);
 }
 
+/* A kernel may add a field behind the others. */
+ORMA_TEST(longer_records_are_in_columns)
+{
+	begin(OPTIONS(.compact_sched = true), "sched/sched_switch sched/sched_waking");
+	new_page(&pages, 1000);
+	for (int i = 0; i < 3; i++) {
+		struct {
+			struct test_switch event;
+			uint64_t more;
+		} longer = {{.common = {ID_SWITCH, 0, 0, 7}, .next_pid = 5, .next_prio = 120},
+			    UINT64_MAX};
+		put_event(&pages, 10, &longer, sizeof(longer));
+		struct {
+			struct test_waking event;
+			uint32_t more;
+		} waking = {{.common = {ID_WAKING, 0, 0, 7}, .pid = 6, .prio = 120}, 1};
+		put_event(&pages, 20, &waking, sizeof(waking));
+	}
+	drain_pages(&session, &pages);
+	has(events_of(0), "switch_timestamp: 1010 switch_timestamp: 30 switch_timestamp: 30 "
+			  "switch_prev_state: 0 switch_prev_state: 0 switch_prev_state: 0 "
+			  "switch_next_pid: 5 switch_next_pid: 5 switch_next_pid: 5 ");
+	has(events_of(0), "waking_timestamp: 1030 waking_timestamp: 30 waking_timestamp: 30 "
+			  "waking_pid: 6 waking_pid: 6 waking_pid: 6 ");
+	close_session(&session);
+}
+
 /* All of its fields are zero, as is what is known of tasks at first. */
 ORMA_TEST(a_task_of_zeros_is_not_taken_for_one_that_is_known)
 {
