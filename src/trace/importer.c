@@ -23,7 +23,7 @@ static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 	}
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
-	return orma_system_packet_early(&importer->system, sequence, packet, ns);
+	return orma_system_packet_early(&importer->system, sequence, packet);
 }
 
 static int take_bundle(void *ctx, struct orma_sequence *sequence, const struct orma_packet *packet,

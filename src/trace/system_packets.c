@@ -48,6 +48,7 @@ static int take_event(struct orma_system *system, uint32_t machine_idx, int64_t 
 	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
 	int r = machine ? 0 : -ENOMEM;
 	if (r == 0 && event->tracing_started) {
+		machine->started_ns = ns;
 		r = orma_metadata_number(system, "tracing_started_ns", ORMA_METADATA_BOTH,
 					 machine_idx, ns);
 	}
@@ -90,18 +91,20 @@ static int take_service_event(struct orma_system *system, uint32_t machine_idx, 
 	return r == -EBADMSG ? 0 : r;
 }
 
-/* Kernel events need to know this before they come. */
-static int take_start(struct orma_system *system, uint32_t machine_idx, int64_t ns,
-		      struct orma_str content)
+/* The service takes its times from the clock of the boot, also when the trace's clock is another. */
+static int64_t service_time(const struct orma_system *system, uint32_t machine_idx,
+			    const struct orma_packet *packet)
 {
-	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
-	struct orma_proto_field field;
-	if (machine &&
-	    orma_proto_reader_find(content.data, content.size,
-				   ORMA_PB_TRACING_SERVICE_EVENT_TRACING_STARTED, &field) > 0 &&
-	    field.value)
-		machine->started_ns = ns;
-	return machine ? 0 : -ENOMEM;
+	const struct orma_clocks *clocks = &system->index->clocks;
+	uint32_t clock = packet->clock ? packet->clock : ORMA_CLOCK_BOOTTIME;
+	struct orma_clock_cache cache = {0};
+	int64_t ns;
+	return orma_trace_clocks_convert(clocks, orma_trace_clock_key(machine_idx, 0, clock),
+					 (int64_t)packet->timestamp, clocks->trace_time,
+					 clocks->snapshot_count, &cache,
+					 &ns) == ORMA_CLOCK_CONVERTED
+		       ? ns
+		       : (int64_t)packet->timestamp;
 }
 
 static int take_uuid(struct orma_system *system, uint32_t machine_idx, struct orma_str content)
@@ -138,7 +141,7 @@ static int take_interrupts(struct orma_system *system, uint32_t machine_idx,
 }
 
 int orma_system_packet_early(struct orma_system *system, const struct orma_sequence *sequence,
-			     const struct orma_packet *packet, int64_t ns)
+			     const struct orma_packet *packet)
 {
 	uint32_t machine_idx = sequence->machine_idx;
 	switch (packet->kind) {
@@ -159,7 +162,9 @@ int orma_system_packet_early(struct orma_system *system, const struct orma_seque
 	case ORMA_PB_TRACE_PACKET_FTRACE_STATS:
 		return orma_ftrace_stats(system, machine_idx, packet->content);
 	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:
-		return take_start(system, machine_idx, ns, packet->content);
+		return take_service_event(system, machine_idx,
+					  service_time(system, machine_idx, packet),
+					  packet->content);
 	default:
 		return 0;
 	}
@@ -282,8 +287,6 @@ int orma_system_packet(struct orma_system *system, const struct orma_ordered_eve
 		return take_journal_entry(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_BATTERY:
 		return orma_battery(system, machine_idx, event->ns, content);
-	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:
-		return take_service_event(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_TRIGGER:
 	case ORMA_PB_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER:
 		return take_trigger(system, machine_idx, event->ns, content,

@@ -32,7 +32,7 @@ int orma_metadata_text(struct orma_system *system, const char *name, enum orma_m
 
 /* Takes a packet in the order of the file, if it is about the system as a whole or the recording; others are ignored. */
 int orma_system_packet_early(struct orma_system *system, const struct orma_sequence *sequence,
-			     const struct orma_packet *packet, int64_t ns);
+			     const struct orma_packet *packet);
 /* Takes a packet in the order of time. */
 int orma_system_packet(struct orma_system *system, const struct orma_ordered_event *event);
 

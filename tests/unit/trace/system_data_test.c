@@ -230,3 +230,15 @@ ORMA_TEST(what_a_streamed_trace_overwrote_is_a_loss)
 	CHECK_INT(import_stat(&fixture, "config_write_into_file_no_flush"), 1);
 	import_done(&fixture);
 }
+
+ORMA_TEST(times_of_the_service_are_on_the_clock_of_the_boot)
+{
+	import_text(&fixture,
+		    PACKET("clock_snapshot { clocks { clock_id: 6 timestamp: 1000 } clocks { "
+			   "clock_id: 5 timestamp: "
+			   "100 } primary_trace_clock: BUILTIN_CLOCK_MONOTONIC_RAW }")
+			    PACKET("timestamp: 1050 service_event { tracing_started: true }"));
+	CHECK(strstr(import_rows(&fixture, ORMA_TABLE_METADATA, "name int_value"),
+		     "tracing_started_ns 150\n"));
+	import_done(&fixture);
+}
