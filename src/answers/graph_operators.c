@@ -212,17 +212,20 @@ static int dominators_alloc(struct dominators *all)
 		       : -ENOMEM;
 }
 
+/* A node has one of these in the place of its number until it gets one. */
+#define UNSEEN UINT32_MAX
+#define SEEN   (UINT32_MAX - 1)
+
 static void make_postorder(struct dominators *all, uint32_t root)
 {
-	enum { UNSEEN = UINT32_MAX, SEEN = UINT32_MAX - 1 };
 	size_t depth = 0;
 	for (size_t i = 0; i < all->graph.node_count; i++) {
-		all->number[i] = (uint32_t)UNSEEN;
+		all->number[i] = UNSEEN;
 		all->next_edge[i] = all->graph.first_edges[i];
 		all->dominator[i] = NO_NODE;
 	}
 	all->stack[depth++] = root;
-	all->number[root] = (uint32_t)SEEN;
+	all->number[root] = SEEN;
 	while (depth > 0) {
 		uint32_t node = all->stack[depth - 1];
 		if (all->next_edge[node] == all->graph.first_edges[node + 1]) {
@@ -232,8 +235,8 @@ static void make_postorder(struct dominators *all, uint32_t root)
 			continue;
 		}
 		uint32_t target = all->graph.targets[all->next_edge[node]++];
-		if (all->number[target] == (uint32_t)UNSEEN) {
-			all->number[target] = (uint32_t)SEEN;
+		if (all->number[target] == UNSEEN) {
+			all->number[target] = SEEN;
 			all->stack[depth++] = target;
 		}
 	}

@@ -107,7 +107,7 @@ static int sort_packets(struct orma_packet_cursor *cursor)
 						   .size = (uint32_t)cursor->packet.bytes.size,
 						   .header = (uint16_t)cursor->packet.header};
 	}
-	if (r == 0)
+	if (r == 0 && cursor->place_count > 0)
 		qsort(cursor->places, cursor->place_count, sizeof(*cursor->places), compare_places);
 	return r;
 }
