@@ -9,32 +9,58 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/macros.h"
+#include "base/map.h"
 
 struct json_node {
-	struct orma_str name; /* the name of a member; .data = NULL for an item of an array */
-	size_t index;         /* the index of an item */
+	struct orma_str name;         /* a member's name; .data = NULL in an array */
+	size_t index;                 /* an item's place in its array */
 	const struct orma_arg *value; /* NULL = an object or an array */
-	struct json_node *parent, *first, *last, *next;
+	struct json_node *parent, *first, *last, *next, *same_hash;
 };
 
-static struct json_node *find_child(struct orma_arena *arena, struct json_node *parent,
+struct json_tree {
+	struct orma_arena arena;
+	struct orma_map by_place; /* nodes by the hash of their parents and names */
+	struct json_node root;
+};
+
+static void tree_done(struct json_tree *tree)
+{
+	orma_base_arena_done(&tree->arena);
+	orma_base_map_done(&tree->by_place);
+}
+
+static uint64_t hash_place(const struct json_node *parent, struct orma_str name, size_t index)
+{
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, &parent, sizeof(parent));
+	hash = orma_base_fnv1a(hash, &index, sizeof(index));
+	return orma_base_fnv1a(hash, name.data, name.size);
+}
+
+/* Returns the child, which is made when it is new. NULL = no memory. */
+static struct json_node *find_child(struct json_tree *tree, struct json_node *parent,
 				    struct orma_str name, size_t index)
 {
-	for (struct json_node *child = parent->first; child; child = child->next)
-		if (!child->name.data == !name.data && child->index == index &&
-		    (!name.data || orma_base_str_is_equal(child->name, name)))
-			return child;
-	struct json_node *child = orma_base_arena_alloc(arena, sizeof(*child));
+	uint64_t hash = hash_place(parent, name, index);
+	struct json_node *same = orma_base_map_get(&tree->by_place, hash), *child = same;
+	while (child &&
+	       (child->parent != parent || child->index != index ||
+		!child->name.data != !name.data || !orma_base_str_is_equal(child->name, name)))
+		child = child->same_hash;
+	if (child)
+		return child;
+	child = orma_base_arena_alloc(&tree->arena, sizeof(*child));
 	if (!child)
 		return NULL;
-	*child = (struct json_node){.name = name, .index = index, .parent = parent};
+	*child = (struct json_node){
+		.name = name, .index = index, .parent = parent, .same_hash = same};
 	*(parent->last ? &parent->last->next : &parent->first) = child;
 	parent->last = child;
-	return child;
+	return orma_base_map_put(&tree->by_place, hash, child) == 0 ? child : NULL;
 }
 
 /* Takes the next part off the key. */
-static struct json_node *descend(struct orma_arena *arena, struct json_node *node,
+static struct json_node *descend(struct json_tree *tree, struct json_node *node,
 				 struct orma_str *key)
 {
 	size_t size = 0, index = 0;
@@ -43,11 +69,11 @@ static struct json_node *descend(struct orma_arena *arena, struct json_node *nod
 			index = index * 10 + (size_t)(key->data[size] - '0');
 		*key = (struct orma_str){key->data + size, key->size - size};
 		size = key->size > 0;
-		node = find_child(arena, node, (struct orma_str){NULL, 0}, index);
+		node = find_child(tree, node, (struct orma_str){NULL, 0}, index);
 	} else {
 		while (size < key->size && key->data[size] != '.' && key->data[size] != '[')
 			size++;
-		node = find_child(arena, node, (struct orma_str){key->data, size}, 0);
+		node = find_child(tree, node, (struct orma_str){key->data, size}, 0);
 	}
 	size += size < key->size && key->data[size] == '.';
 	*key = (struct orma_str){key->data + size, key->size - size};
@@ -142,15 +168,15 @@ static int write_tree(const struct orma_trace_database *database, struct orma_bu
 	return r;
 }
 
-static int build_tree(const struct orma_trace_database *database, struct orma_arena *arena,
-		      const struct orma_arg_list *list, struct json_node *root)
+static int build_tree(const struct orma_trace_database *database, const struct orma_arg_list *list,
+		      struct json_tree *tree)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct orma_str key =
 			orma_store_pool_get(&database->tables.strings, list->args[i].key);
-		struct json_node *node = root;
+		struct json_node *node = &tree->root;
 		while (node && key.size > 0)
-			node = descend(arena, node, &key);
+			node = descend(tree, node, &key);
 		if (!node)
 			return -ENOMEM;
 		node->value = &list->args[i];
@@ -161,18 +187,17 @@ static int build_tree(const struct orma_trace_database *database, struct orma_ar
 static void arg_set_to_json(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct orma_trace_database *database = sqlite3_user_data(context);
-	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	ORMA_AUTO(tree_done) struct json_tree tree = {.root = {.index = 0}};
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf out = {0};
 	const struct orma_arg_list *list;
-	struct json_node root = {.index = 0};
 	(void)argc;
 	if (sqlite3_value_type(argv[0]) != SQLITE_INTEGER)
 		return;
 	int r = orma_trace_database_args(database, sqlite3_value_int64(argv[0]), &list);
 	if (r == 0)
-		r = build_tree(database, &arena, list, &root);
+		r = build_tree(database, list, &tree);
 	if (r == 0)
-		r = write_tree(database, &out, &root);
+		r = write_tree(database, &out, &tree.root);
 	if (r < 0)
 		sqlite3_result_error_code(context, r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR);
 	else if (list->count > 0)

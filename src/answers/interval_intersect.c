@@ -34,11 +34,11 @@ struct interval {
 /* The intervals of one table. */
 struct side {
 	struct interval *intervals; /* by partition, then by start */
-	size_t *offsets; /* the index of each partition's first, and the end of the last */
+	size_t *offsets;            /* where each partition begins, and where the last ends */
 };
 
 struct partition {
-	size_t row; /* the partitions of the first table, which has the values */
+	size_t row; /* the first table's row that has its values */
 	size_t number;
 	struct partition *next; /* another one with the same hash */
 };
@@ -133,7 +133,7 @@ static int read_interval(struct intersection *all, const struct orma_row_set *ro
 	return 0;
 }
 
-/* Moves the intervals, which are in the order of time, to their partitions. Partitions without one are dropped. */
+/* Moves the intervals, which are in the order of time, to their partitions. Intervals without one are dropped. */
 static int partition_side(struct intersection *all, struct side *side, size_t count)
 {
 	size_t *offsets = orma_base_alloc_array(all->partition_count + 2, sizeof(*offsets));
@@ -328,7 +328,7 @@ static int return_overlaps(struct intersection *all, size_t partition)
 /* The fewer overlaps there are early, the less there is to do; so small tables come first. */
 static int intersect_partition(struct intersection *all, size_t partition)
 {
-	size_t order[TABLES_MAX];
+	size_t order[TABLES_MAX] = {0};
 	for (size_t i = 0; i < all->table_count; i++) {
 		size_t at = i;
 		for (;

@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 struct lanes {
-	int64_t *ends; /* the end of the last interval in each lane */
+	int64_t *ends; /* when each lane is free again */
 	size_t count, capacity;
 	size_t last;
 	int64_t last_ts;

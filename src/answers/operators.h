@@ -17,7 +17,7 @@ extern const struct orma_row_operator orma_interval_create;
 extern const struct orma_row_operator orma_counter_intervals;
 
 /*
- * On graphs, which are rows(source, destination, ...); an edge without one of them is ignored.
+ * A graph is rows(source, destination, ...); an edge without one of them is ignored.
  * __intrinsic_dfs(graph, rows(start)), __intrinsic_bfs(...): what can be reached from the starts, and by which node.
  * __intrinsic_weight_bounded_dfs(rows(source, destination, weight), rows(root, weight), is_floor): from each root, until
  * the nodes weigh more than its weight; with is_floor the one that does is the last.
@@ -25,7 +25,7 @@ extern const struct orma_row_operator orma_counter_intervals;
  */
 extern const struct orma_row_operator orma_graph_dfs, orma_graph_bfs, orma_graph_weight_bounded_dfs,
 	orma_graph_dominator_tree;
-/* These work on trees. __intrinsic_tree_partition(rows(id, parent, group)): a tree of each group's nodes. */
+/* __intrinsic_tree_partition(rows(id, parent, group)) makes a tree of each group's nodes. */
 extern const struct orma_row_operator orma_tree_partition;
 /* __intrinsic_tree_sums(rows(id, parent, value)): each node's value and those of all below it. */
 extern const struct orma_row_operator orma_tree_sums;

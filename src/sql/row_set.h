@@ -2,8 +2,8 @@
  * row_set.h - rows in memory, as the operators of the standard library take and return them.
  *
  * A value is an integer, a double, a text of the engine's pool, or NULL. In SQL a row set is a pointer: the aggregate
- * __intrinsic_rows(a, b, ...) makes it of all rows of a query, and an operator takes it as an argument. When there
- * are no rows, it makes NULL.
+ * __intrinsic_rows(a, b, ...) makes it of all rows of a query, and an operator takes it as an argument. When the
+ * query has no rows, the aggregate makes NULL.
  */
 #ifndef ORMA_SQL_ROW_SET_H
 #define ORMA_SQL_ROW_SET_H
@@ -25,7 +25,7 @@ struct orma_row_set {
 	uint8_t *types; /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT or SQLITE_NULL */
 	struct orma_string_pool *pool;
 	struct orma_interrupt *interrupt;
-	uint64_t serial; /* differs between all row sets that SQL has */
+	uint64_t serial; /* a number that no other row set of SQL has */
 };
 
 void orma_row_set_done(struct orma_row_set *rows);

@@ -89,12 +89,13 @@ create perfetto macro _intervals_flatten(children_with_roots_table TableOrSubque
     __tree as (
       select * from $children_with_roots_table where root_dur > 0 and (dur is null or dur > 0)
     ),
-    -- Which interval is the innermost from a time on; a start counts more than an end.
+    -- Which interval is the innermost from a time on. A start counts more than an end; of several starts the shortest
+    -- interval's, of several ends the longest one's.
     __change as (
       select root_id, ts, id, max(rank)
       from (
-        select root_id, ts, id, 2 as rank from __tree where id is not null
-        union all select root_id, ts + dur, coalesce(parent_id, root_id), 1 from __tree where id is not null
+        select root_id, ts, id, 4611686018427387904 - dur as rank from __tree where id is not null
+        union all select root_id, ts + dur, coalesce(parent_id, root_id), dur from __tree where id is not null
         union all select root_id, root_ts, root_id, 0 from __tree
       )
       group by root_id, ts

@@ -6,4 +6,4 @@ create perfetto view linux_active_block_io_operations_by_device(ts long, ops_in_
     select s.ts, s.dur, extract_arg(t.dimension_arg_set_id, 'block_device') as dev
     from slice s join track t on s.track_id = t.id where t.type = 'block_io'), ts, dur, dev);
 create perfetto function linux_device_major_id(dev long) returns long as select $dev >> 8 & 0xfff;
-create perfetto function linux_device_minor_id(dev long) returns long as select ($dev & 0xff) | ($dev >> 20) << 8;
+create perfetto function linux_device_minor_id(dev long) returns long as select ($dev & 0xff) | (($dev >> 20) << 8);
