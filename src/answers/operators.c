@@ -24,6 +24,7 @@ int orma_operators_add(struct orma_trace_database *database)
 		&orma_following_flows,
 		&orma_preceding_flows,
 		&orma_flat_slices,
+		&orma_table_info,
 	};
 	int r = 0;
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(operators) && r == 0; i++)

@@ -39,6 +39,9 @@ extern const struct orma_row_operator orma_directly_connected_flows, orma_follow
 /* __intrinsic_flat_slices(): which slice of a track is the innermost, and since when. */
 extern const struct orma_row_operator orma_flat_slices;
 
+/* perfetto_table_info(name), for users, too: the columns of a table. Its ctx is the database. */
+extern const struct orma_row_operator orma_table_info;
+
 /* Calls `visit` for each slice below one, in the order of ids. 0, or the first negative value of the call. */
 struct orma_trace_database;
 int orma_visit_descendants(struct orma_trace_database *database, uint64_t slice,

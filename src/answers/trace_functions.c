@@ -4,6 +4,10 @@
 #include <errno.h>
 
 #include "answers/trace_database.h"
+#include "base/buf.h"
+#include "base/macros.h"
+#include "sql/functions.h"
+#include "sql/sqlite_error.h"
 
 static void return_arg(struct orma_trace_database *database, sqlite3_context *context,
 		       const struct orma_arg *arg)
@@ -59,19 +63,22 @@ static void extract_arg(sqlite3_context *context, int argc, sqlite3_value **argv
 		}
 }
 
-/* extract_metadata(name) */
+/* extract_metadata(name), extract_metadata_for_machine(machine, name) */
 static void extract_metadata(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct orma_trace_database *database = sqlite3_user_data(context);
 	struct orma_table *table = &database->tables.all[ORMA_TABLE_METADATA];
-	(void)argc;
-	if (sqlite3_value_type(argv[0]) != SQLITE_TEXT)
+	sqlite3_value *text_value = argv[argc - 1];
+	if (sqlite3_value_type(text_value) != SQLITE_TEXT)
 		return;
-	struct orma_str name = {(const char *)sqlite3_value_text(argv[0]),
-				(size_t)sqlite3_value_bytes(argv[0])};
+	struct orma_str name = {(const char *)sqlite3_value_text(text_value),
+				(size_t)sqlite3_value_bytes(text_value)};
 	uint32_t id = orma_store_pool_find(&database->tables.strings, name);
 	for (uint64_t row = 0; row < orma_store_table_rows(table) && id != 0; row++) {
 		if (orma_store_column_get(&table->columns[ORMA_METADATA_NAME], row) != id)
+			continue;
+		if (argc == 2 && orma_store_column_get(&table->columns[ORMA_METADATA_MACHINE_ID],
+						       row) != sqlite3_value_int64(argv[0]))
 			continue;
 		int64_t text = orma_store_column_get(&table->columns[ORMA_METADATA_STR_VALUE], row);
 		int64_t number =
@@ -86,6 +93,24 @@ static void extract_metadata(sqlite3_context *context, int argc, sqlite3_value *
 	}
 }
 
+/* import(module), an older form of the statement */
+static void import(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct orma_trace_database *database = sqlite3_user_data(context);
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_error error = {0};
+	const char *module = (const char *)sqlite3_value_text(argv[0]);
+	(void)argc;
+	int r = orma_base_buf_printf(&text, "include perfetto module %s", module ? module : "");
+	if (r == 0)
+		r = orma_sql_execute(database->sql,
+				     (struct orma_str){(const char *)text.data, text.size}, &error);
+	if (r < 0)
+		orma_sql_result_refuse(context, r, &error);
+	else
+		orma_sql_result_void(context);
+}
+
 int orma_trace_functions_add(struct orma_trace_database *database)
 {
 	sqlite3 *db = orma_sql_db(database->sql);
@@ -95,5 +120,11 @@ int orma_trace_functions_add(struct orma_trace_database *database)
 	if (r == SQLITE_OK)
 		r = sqlite3_create_function(db, "extract_metadata", 1, flags, database,
 					    extract_metadata, NULL, NULL);
+	if (r == SQLITE_OK)
+		r = sqlite3_create_function(db, "extract_metadata_for_machine", 2, flags, database,
+					    extract_metadata, NULL, NULL);
+	if (r == SQLITE_OK)
+		r = sqlite3_create_function(db, "import", 1, SQLITE_UTF8, database, import, NULL,
+					    NULL);
 	return r == SQLITE_OK ? 0 : -ENOMEM;
 }

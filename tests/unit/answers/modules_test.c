@@ -158,6 +158,29 @@ ORMA_TEST(every_module_loads_without_data_and_unknown_tables_are_empty)
 	fixture_close(database);
 }
 
+ORMA_TEST(tables_of_queries_are_described_and_modules_imported)
+{
+	struct orma_trace_database *database = fixture_open("packet { timestamp: 1000 }");
+	fixture_check(
+		database,
+		"create perfetto table t as select column1 as id, column2 as a, column3 as b, "
+		"column4 as c, column5 as d from (values (0, 5, 'x', 0.5, -1), (1, 5, null, 1, "
+		"9000000000));"
+		"select name, col_type, nullable, sorted from perfetto_table_info('t')",
+		"\"id\",\"id\",0,0\n\"a\",\"uint32\",0,2\n\"b\",\"string\",1,3\n"
+		"\"c\",\"double\",0,3\n\"d\",\"int64\",0,2\n\"_auto_id\",\"id\",0,0\n");
+	fixture_check(database, "select import('time.conversion');select time_from_us(3)",
+		      "3000\n");
+	struct orma_error error = {0};
+	CHECK(orma_sql_execute(database->sql, ORMA_STR("select import('no.such')"), &error) < 0);
+	CHECK(strstr(error.message, "there is no module no.such"));
+	CHECK(orma_sql_execute(database->sql,
+			       ORMA_STR("create perfetto table u as select * from "
+					"perfetto_table_info('none')"),
+			       &error) < 0);
+	fixture_close(database);
+}
+
 ORMA_TEST(sets_of_arguments_are_json)
 {
 	struct orma_trace_database *database = fixture_open(THREADS EVENT(
