@@ -18,6 +18,8 @@ int orma_operators_add(struct orma_trace_database *database)
 		&orma_graph_dominator_tree,
 		&orma_tree_partition,
 		&orma_tree_sums,
+		&orma_graph_scan,
+		&orma_row_source,
 		&orma_ancestor_slices,
 		&orma_descendant_slices,
 		&orma_directly_connected_flows,

@@ -29,6 +29,11 @@ extern const struct orma_row_operator orma_graph_dfs, orma_graph_bfs, orma_graph
 extern const struct orma_row_operator orma_tree_partition;
 /* __intrinsic_tree_sums(rows(id, parent, value)): each node's value and those of all below it. */
 extern const struct orma_row_operator orma_tree_sums;
+/*
+ * __intrinsic_graph_scan(graph, rows(id, value...), query, names, is_aggregating): hands values along the edges of a
+ * graph. See modules/graphs/scan.sql. Its ctx is the database. __intrinsic_row_source(rows): the rows themselves.
+ */
+extern const struct orma_row_operator orma_graph_scan, orma_row_source;
 
 /* Operators on slices of a trace; their ctx is the database. Each takes the id of a slice and returns ids; of NULL, none. */
 extern const struct orma_row_operator orma_ancestor_slices;   /* the outermost first */

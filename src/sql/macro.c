@@ -247,6 +247,15 @@ static int substitute(const struct macro *macro, const struct orma_str *args, st
 	return r;
 }
 
+static int write_quoted(struct orma_str text, struct orma_buf *ret)
+{
+	int r = orma_base_buf_append(ret, "'", 1);
+	for (size_t i = 0; i < text.size && r == 0; i++)
+		r = orma_base_buf_append(ret, text.data[i] == '\'' ? "''" : &text.data[i],
+					 text.data[i] == '\'' ? 2 : 1);
+	return r == 0 ? orma_base_buf_append(ret, "'", 1) : r;
+}
+
 /* Appends what the call stands for. */
 static int write_expansion(struct expansion *expansion, struct orma_str name,
 			   const struct orma_str *args, size_t arg_count, struct orma_buf *ret)
@@ -256,10 +265,7 @@ static int write_expansion(struct expansion *expansion, struct orma_str name,
 		       is_name(name, ORMA_STR("__intrinsic_stringify_ignore_table")))) {
 		if (arg_count != 1)
 			return fail(expansion, name, "takes one argument");
-		int r = orma_base_buf_append(ret, "'", 1);
-		if (r == 0)
-			r = orma_base_buf_append(ret, args[0].data, args[0].size);
-		return r == 0 ? orma_base_buf_append(ret, "'", 1) : r;
+		return write_quoted(args[0], ret);
 	}
 	static const char apply_name[] = "__intrinsic_token_apply";
 	if (!macro && name.size >= sizeof(apply_name) - 1 &&

@@ -145,13 +145,18 @@ const struct orma_row_set *orma_row_set_of(sqlite3_value *value)
 	return sqlite3_value_pointer(value, ROW_SET);
 }
 
+int orma_row_set_bind(const struct orma_row_set *rows, sqlite3_stmt *statement, int parameter)
+{
+	return sqlite3_bind_pointer(statement, parameter, (void *)(uintptr_t)rows, ROW_SET, NULL);
+}
+
 static void free_rows(void *rows)
 {
 	orma_row_set_done(rows);
 	orma_base_free(rows);
 }
 
-static int add_value(struct orma_row_set *rows, size_t column, sqlite3_value *value)
+int orma_row_set_put_value(struct orma_row_set *rows, size_t column, sqlite3_value *value)
 {
 	struct orma_str text;
 	uint32_t id;
@@ -194,7 +199,7 @@ static void rows_step(sqlite3_context *context, int argc, sqlite3_value **argv)
 	rows->interrupt = &sql->interrupt;
 	int r = orma_row_set_add(rows);
 	for (int i = 0; i < argc && r == 0; i++)
-		r = add_value(rows, (size_t)i, argv[i]);
+		r = orma_row_set_put_value(rows, (size_t)i, argv[i]);
 	if (r < 0)
 		orma_sql_result_refuse(context, r, NULL);
 }

@@ -36,6 +36,8 @@ int orma_row_set_add_ints(struct orma_row_set *rows, const int64_t *cells);
 /* Changes a cell of the newest row. */
 void orma_row_set_put(struct orma_row_set *rows, size_t column, int type, int64_t cell);
 void orma_row_set_put_int(struct orma_row_set *rows, size_t column, int64_t value);
+/* Copies a value of SQL. 0, -ENOMEM, or an error of the pool. */
+int orma_row_set_put_value(struct orma_row_set *rows, size_t column, sqlite3_value *value);
 void orma_row_set_put_double(struct orma_row_set *rows, size_t column, double value);
 
 static inline size_t orma_row_set_at(const struct orma_row_set *rows, size_t row, size_t column)
@@ -55,6 +57,8 @@ int orma_row_set_compare(const struct orma_row_set *a, size_t a_row, const struc
 
 void orma_row_set_result(const struct orma_row_set *rows, size_t row, size_t column,
 			 sqlite3_context *context);
+/* Makes the rows, which outlive the statement's next run, its parameter. Returns a code of SQLite. */
+int orma_row_set_bind(const struct orma_row_set *rows, sqlite3_stmt *statement, int parameter);
 /* Returns the row set of an argument; NULL when it is something else. */
 const struct orma_row_set *orma_row_set_of(sqlite3_value *value);
 

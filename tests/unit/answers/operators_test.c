@@ -238,6 +238,65 @@ ORMA_TEST(graphs_are_searched)
 	fixture_close(database);
 }
 
+ORMA_TEST(values_go_along_the_edges_of_graphs)
+{
+	struct orma_trace_database *database = open_empty();
+	run(database, "include perfetto module graphs.scan;"
+		      "create perfetto table g as select column1 as source_node_id, column2 as "
+		      "dest_node_id from (values (1, 2), (1, 3), (2, 3), (3, 4), (9, 4));"
+		      "create perfetto table loop as select * from g union all select 4, 2");
+	fixture_check(
+		database,
+		"select * from _graph_scan!(g, (select 1 as id, 'r' as path, 0 as depth), "
+		"(path, depth), (select id, path || '/' || id as path, depth + 1 as depth from "
+		"$table)) order by path",
+		"1,\"r\",0\n2,\"r/2\",1\n3,\"r/2/3\",2\n4,\"r/2/3/4\",3\n3,\"r/3\",1\n"
+		"4,\"r/3/4\",2\n");
+	/* Each node once, with the longest path to it. */
+	fixture_check(database,
+		      "select * from _graph_aggregating_scan!(g, (select 1 as id, 0 as depth), "
+		      "(depth), (select id, max(depth) + 1 as depth from $table group by id))",
+		      "1,0\n2,1\n3,2\n4,3\n");
+	fixture_check(
+		database,
+		"select * from _graph_scan!(g, (select 1 as id, 0 as d limit 0), (d), (select "
+		"id, d from $table))",
+		"");
+	check_error(
+		database,
+		"create perfetto table t as select * from _graph_scan!(loop, (select 1 as id, 0 "
+		"as d), (d), (select id, d from $table))",
+		"the graph has a cycle");
+	check_error(
+		database,
+		"create perfetto table t as select * from _graph_aggregating_scan!(loop, (select "
+		"1 as id, 0 as d), (d), (select id, d from $table))",
+		"the graph has a cycle");
+	check_error(
+		database,
+		"create perfetto table t as select * from _graph_scan!(g, (select 1 as id, 0 as "
+		"d), (d), (select id from $table))",
+		"must have the column id");
+	check_error(
+		database,
+		"create perfetto table t as select * from _graph_scan!(g, (select 1 as id, 0 as "
+		"d), (d), (select id, absent from $table))",
+		"no such column: absent");
+	int r = -ENOMEM;
+	for (uint64_t nth = 1; r == -ENOMEM; nth++) {
+		orma_test_fail_allocation(nth);
+		r = orma_sql_execute(database->sql,
+				     ORMA_STR("create or replace perfetto table t as select * from "
+					      "_graph_aggregating_scan!(g, (select 1 as id, 0 as "
+					      "d), (d), (select "
+					      "id, max(d) as d from $table group by id))"),
+				     NULL);
+		orma_test_fail_allocation(0);
+	}
+	CHECK_INT(r, 0);
+	fixture_close(database);
+}
+
 ORMA_TEST(dominators_are_the_nodes_that_every_path_passes)
 {
 	for (unsigned seed = 1; seed < 6; seed++) {
