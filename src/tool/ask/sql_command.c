@@ -130,7 +130,8 @@ static struct orma_ask *open_trace(const struct sql *sql, const char *path)
 		orma_trace_input_fail(path, fd);
 		return NULL;
 	}
-	int r = orma_ask_open(fd, sql->memory_kb * 1024, &ask, &error);
+	size_t memory_bytes = (size_t)ORMA_MIN(sql->memory_kb, SIZE_MAX / 1024) * 1024;
+	int r = orma_ask_open(fd, memory_bytes, &ask, &error);
 	if (r == -ENOTSUP)
 		orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
 	else if (!ask)
