@@ -520,7 +520,8 @@ static struct test_event put_random(uint32_t random, uint64_t *now, size_t state
 	static const char comms[][16] = {"", "a", "worker", "worker/1:2", "fifteen letters"};
 	static const uint8_t flags[] = {0, 1, 0x7f, 0x80, 0xff};
 	static const bool kinds[] = {true, false};
-	struct test_event event = {.is_switch = PICK(kinds), .state = PICK(test_states)};
+	struct test_event event = {.is_switch = PICK(kinds)};
+	event.state = PICK(test_states);
 	uint32_t delta = PICK(test_deltas);
 	event.pid = PICK(test_pids);
 	event.prio = PICK(test_prios);
