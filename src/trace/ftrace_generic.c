@@ -75,9 +75,9 @@ static int take_field(struct orma_system *system, struct orma_generic_event *eve
 
 static void find_roles(struct orma_system *system, struct orma_generic_event *event)
 {
-	for (uint8_t id = 1; id < ORMA_GENERIC_FIELDS_MAX; id++)
+	for (unsigned id = 1; id < ORMA_GENERIC_FIELDS_MAX; id++)
 		if (event->fields[id].name)
-			take_role(event, id,
+			take_role(event, (uint8_t)id,
 				  orma_store_pool_get(&system->tables->strings,
 						      event->fields[id].name),
 				  event->fields[id].type);
@@ -135,9 +135,9 @@ static int describe_generic(struct orma_system *system, uint32_t machine_idx,
 
 #define KIND(type_, key_, is_counter_)                                                             \
 	{                                                                                          \
-		.type = type_, .name = "%2",                                                       \
-		.dimensions = {{key_, false}, {"tracepoint", true}, {"name", true}},               \
-		.is_counter = is_counter_                                                          \
+		.type = (type_), .name = "%2",                                                     \
+		.dimensions = {{(key_), false}, {"tracepoint", true}, {"name", true}},             \
+		.is_counter = (is_counter_)                                                        \
 	}
 static const struct orma_track_kind slice_kinds[] = {
 	[ORMA_GENERIC_THREAD] = KIND("kernel_trackevent_thread_slice", "utid", false),

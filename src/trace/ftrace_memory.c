@@ -19,12 +19,12 @@ enum counter { COUNTER_RSS, COUNTER_OOM };
 
 #define MEMORY(type_, key_)                                                                        \
 	{                                                                                          \
-		.type = type_, .name = "mem.%1",                                                   \
-		.dimensions = {{key_, false}, {"process_memory_key", true}}, .is_counter = true    \
+		.type = (type_), .name = "mem.%1",                                                 \
+		.dimensions = {{(key_), false}, {"process_memory_key", true}}, .is_counter = true  \
 	}
 #define OOM(type_, key_)                                                                           \
 	{                                                                                          \
-		.type = type_, .name = "oom_score_adj", .dimensions = {{key_, false}},             \
+		.type = (type_), .name = "oom_score_adj", .dimensions = {{(key_), false}},         \
 		.is_counter = true                                                                 \
 	}
 static const struct orma_track_kind process_kinds[] = {

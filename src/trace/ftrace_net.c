@@ -35,12 +35,12 @@ static int add_traffic(const struct orma_kernel_call *call, const struct orma_tr
 	if (!sum)
 		return -ENOMEM;
 	*sum = (int64_t)((uint64_t)*sum + (uint32_t)bytes);
+	uint64_t kilobytes = (uint64_t)*sum / 1024;
 	struct orma_arg_list *args = new_args(call);
 	orma_arg_list_add(args, ORMA_STR("cpu"), ORMA_STR("cpu"), ORMA_ARG_UINT, call->cpu);
 	orma_arg_list_add(args, ORMA_STR("len"), ORMA_STR("len"), ORMA_ARG_UINT, (uint32_t)bytes);
 	return orma_system_count(call->system, call->machine_idx, call->ts, kind, &name,
-				 (double)((uint64_t)*sum / 1024),
-				 orma_system_take_args(call->system));
+				 (double)kilobytes, orma_system_take_args(call->system));
 }
 
 int orma_ftrace_net_receive(const struct orma_kernel_call *call)

@@ -113,7 +113,7 @@ static enum result read_marker(struct orma_str text, struct marker *ret)
 	if (phase.size == 0)
 		return MARKER_BROKEN;
 	/* A word that begins with such a letter is no marker. */
-	ret->phase = phase.size == 1 ? phase.data[0] : '\0';
+	ret->phase = (char)(phase.size == 1 ? phase.data[0] : '\0');
 	struct orma_str tgid = next_field(&text);
 	ret->has_tgid = read_number(tgid, &ret->tgid) && ret->tgid >= 0 && ret->tgid <= UINT32_MAX;
 	ret->tgid = ret->has_tgid ? (int32_t)ret->tgid : 0;

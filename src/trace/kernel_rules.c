@@ -36,12 +36,13 @@ struct orma_kernel_rule {
 #define COUNTER(type_, name_, key_, text_)                                                         \
 	&(const struct orma_track_kind)                                                            \
 	{                                                                                          \
-		.type = type_, .name = name_, .dimensions = {{key_, text_}}, .is_counter = true    \
+		.type = (type_), .name = (name_), .dimensions = {{(key_), (text_)}},               \
+		.is_counter = true                                                                 \
 	}
 #define SLICES(type_, name_, key_)                                                                 \
 	&(const struct orma_track_kind)                                                            \
 	{                                                                                          \
-		.type = type_, .name = name_, .dimensions = { {key_, false} }                      \
+		.type = (type_), .name = (name_), .dimensions = { {(key_), false} }                \
 	}
 #define IRQ         SLICES("cpu_irq", "Irq Cpu %0", "cpu")
 #define SOFTIRQ     SLICES("cpu_softirq", "SoftIrq Cpu %0", "cpu")

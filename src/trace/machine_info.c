@@ -22,7 +22,7 @@ enum {
 static unsigned kernel_version(struct orma_str sysname, struct orma_str release)
 {
 	char text[32] = "", *end;
-	if (!orma_base_str_is(sysname, "Linux") || release.size == 0)
+	if (!sysname.data || !orma_base_str_is(sysname, "Linux") || release.size == 0)
 		return 0;
 	memcpy(text, release.data, release.size < sizeof(text) ? release.size : sizeof(text) - 1);
 	unsigned long major = strtoul(text, &end, 10);
