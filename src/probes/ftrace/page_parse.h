@@ -97,7 +97,7 @@ static inline bool orma_ftrace_page_next(struct orma_ftrace_page *page,
 			  page->end - at < 4 + 4 * (ptrdiff_t)type))
 		return orma_ftrace_page_take(page, ret);
 	page->now_ns += orma_ftrace_header_delta(header);
-	page->at = at + 4 + 4 * type;
+	page->at = at + 4 + 4 * (size_t)type;
 	ret->timestamp_ns = page->now_ns;
 	ret->data = at + 4;
 	ret->size = 4 * type;
