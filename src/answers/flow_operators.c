@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * flow_operators.c - the flows that connect a slice with others, over any number of slices.
  *
- * Slices are visited in the order of their distance. From one that a flow leads to, the search goes on in the direction
- * of the flow only.
+ * Slices are visited in the order of their distance. When the search has followed a flow forwards, it goes on forwards
+ * from there; when it has followed one backwards, it goes on backwards.
  */
 #include <errno.h>
 

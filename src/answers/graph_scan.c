@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_scan.c - values that go along the edges of a graph, changed by a query at each node.
  *
- * A row is the id of a node and values. A row that comes out goes to all nodes that edges lead to from its node, as rows
- * of the next `$table`. A plain scan runs the query for all nodes one edge further on. An aggregating one runs it for a
- * node when the rows of all nodes before it are there: for one level after the other, which is the length of the longest
- * path that leads to a node.
+ * A row is the id of a node and values. Each row that the query returns is passed along all edges of its node, and is part
+ * of the `$table` of the next run. A plain scan runs the query once for all nodes that are one edge further on. An
+ * aggregating scan runs it for a node only when all nodes before it have passed on their rows. It therefore goes from level
+ * to level; the level of a node is the length of the longest path that leads to it.
  */
 #include <errno.h>
 

@@ -61,8 +61,8 @@ static void complete_waiting(struct orma_probe_instance *instance)
 	instance->waiting.size = 0;
 }
 
-/* Returns true when the completion waits for the end of a run. Without memory it does not: the rest
- * of the run then comes after the flush. */
+/* Returns true when the completion waits for the end of a run. When there is no memory to remember
+ * the completion, it does not wait, and the flush ends before the run has written everything. */
 static bool wait_for_run(struct orma_probe_instance *instance, uint64_t completion)
 {
 	return instance->is_unfinished &&

@@ -231,10 +231,10 @@ static int64_t apply_link(struct orma_processes *processes, uint32_t idx, int64_
 /* Applies the links of a thread whose process is known now, and of the threads that get theirs by it. */
 static int resolve_links(struct orma_processes *processes, int64_t utid)
 {
-	int64_t *todo = NULL;
-	uint32_t todo_count = 0, todo_capacity = 0;
+	int64_t *found = NULL;
+	uint32_t found_count = 0, found_capacity = 0;
 	int r = 0;
-	for (; r == 0 && utid >= 0; utid = r == 0 && todo_count > 0 ? todo[--todo_count] : -1) {
+	for (; r == 0 && utid >= 0; utid = r == 0 && found_count > 0 ? found[--found_count] : -1) {
 		for (uint32_t i = 0; i < processes->link_count && r == 0;) {
 			const struct orma_process_link *link = &processes->links[i];
 			if (link->utid != utid && (link->is_parent || link->other != utid)) {
@@ -245,13 +245,13 @@ static int resolve_links(struct orma_processes *processes, int64_t utid)
 			if (other < -1)
 				r = (int)other + 1;
 			else if (other >= 0)
-				r = orma_store_grow(&todo, (uint64_t)todo_count + 1, &todo_capacity,
-						    sizeof(*todo));
+				r = orma_store_grow(&found, (uint64_t)found_count + 1,
+						    &found_capacity, sizeof(*found));
 			if (r == 0 && other >= 0)
-				todo[todo_count++] = other;
+				found[found_count++] = other;
 		}
 	}
-	orma_base_free(todo);
+	orma_base_free(found);
 	return r;
 }
 

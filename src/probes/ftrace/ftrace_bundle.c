@@ -12,9 +12,10 @@
  * after the record with which it is large. It never ends within the work for a record that is not in the columns: whether
  * the bundle describes a generic event is decided before its record is encoded.
  *
- * previous_bundle_end_timestamp is the time of the last event in the bundle before. It tells a reader from when on the data
- * of a CPU are complete, also in a ring that has lost its oldest packets: trace processor takes it from the first bundle
- * of each CPU that it finds, and the latest of all CPUs is where complete data begin. 0 means since the start.
+ * previous_bundle_end_timestamp is the time of the last event in the previous bundle of this CPU. A ring buffer may have lost
+ * its oldest packets, and this field tells a reader from which time on it has all events of the CPU. Trace processor reads it
+ * in the first bundle of each CPU and takes the latest of these times as the start of the complete data. 0 means that the
+ * data are complete since the session started.
  *
  * Names of addresses are interned: a packet has those that are new since the last one. It has all of them, and declares a
  * new incremental state, when the old one is lost (orma_packet_take_needs_state()). SEQ_NEEDS_INCREMENTAL_STATE is never

@@ -3,8 +3,9 @@
  *
  * Owns nothing.
  * They are in /run, which is memory. A file must survive its process but not the boot, since a boot resets tracefs; the
- * boot id guards the places that survive it. So no fsync is needed either. Rejected: a file beside the socket (the probes
- * of a recorder without a daemon have none), and the runtime folder of a service (systemd removes it with the service).
+ * boot id guards the places that survive it. So no fsync is needed either. Rejected: a file beside the socket, because the
+ * probes of a recorder without a daemon have no socket; and the runtime folder of a service, because systemd removes it
+ * when the service stops.
  *
  * The folder and its files must belong to this user and be writable by nobody else.
  */

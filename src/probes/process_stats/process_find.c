@@ -9,9 +9,9 @@
  *
  * /proc is listed when there are many new ids, when the ids wrapped, and at every sixteenth poll,
  * because a task may be made with an id of choice, and because a kernel thread whose files are not
- * read may end. It is also listed at every poll when /proc shows another namespace of ids than the
- * one of this process, about which ns_last_pid tells. Rejected: the last field of /proc/loadavg,
- * which lxcfs replaces in containers.
+ * read may end. ns_last_pid tells about the namespace of this process only, so /proc is listed at
+ * every poll when it shows another namespace. Rejected: reading the last id in /proc/loadavg. In a
+ * container, lxcfs replaces that file with one of its own.
  */
 #include <unistd.h>
 
