@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ftrace_event_table_test.c - the table of events that sessions ask for by name and records by id.
  */
-
 #include "ftrace_sink_fixture.h"
 
 ORMA_TEST(events_are_found_by_group_and_name)
