@@ -55,6 +55,8 @@ int orma_proto_reader_next(struct orma_proto_reader *reader, struct orma_proto_f
 		return -EBADMSG;
 	field->id = (uint32_t)tag >> 3;
 	field->type = (enum orma_proto_wire_type)(tag & 7);
+	/* A caller that expects bytes and forgets to check the type gets none, and not those of the field before. */
+	field->bytes = (struct orma_str){NULL, 0};
 	switch (tag & 7) {
 	case ORMA_PROTO_VARINT:
 		at = orma_proto_get_varint(at, end, &field->value);

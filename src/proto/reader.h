@@ -18,7 +18,7 @@ struct orma_proto_field {
 	uint32_t id; /* 1..ORMA_PROTO_FIELD_ID_MAX */
 	enum orma_proto_wire_type type;
 	uint64_t value;        /* varint, fixed32, fixed64 */
-	struct orma_str bytes; /* ORMA_PROTO_BYTES: points into the message */
+	struct orma_str bytes; /* ORMA_PROTO_BYTES: points into the message; empty for other types */
 	const uint8_t *begin;  /* the field's tag; the field ends at reader.at */
 };
 

@@ -280,9 +280,10 @@ static int write_sql(struct orma_select *select, const char *table)
 static int match(struct orma_select *select, const char *table, struct orma_arena *arena)
 {
 	int r = orma_sql_select_read(select->text, select);
+	if (r < 0)
+		return r;
 	select->query->is_distinct = select->is_distinct;
-	if (r == 0)
-		r = orma_sql_select_resolve(select, arena);
+	r = orma_sql_select_resolve(select, arena);
 	if (r == 0)
 		r = check_aliases(select);
 	if (r == 0)

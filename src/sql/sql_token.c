@@ -100,7 +100,8 @@ static struct orma_token read_space(struct orma_str sql, size_t offset)
 struct orma_token orma_sql_token_read(struct orma_str sql, size_t offset)
 {
 	if (offset >= sql.size)
-		return token(sql, ORMA_TOKEN_END, sql.size, sql.size);
+		return (struct orma_token){
+			.kind = ORMA_TOKEN_END, .text = ORMA_STR(""), .offset = sql.size};
 	char c = sql.data[offset], next = '\0';
 	if (offset + 1 < sql.size)
 		next = sql.data[offset + 1];

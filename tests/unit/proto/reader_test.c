@@ -94,6 +94,19 @@ ORMA_TEST(every_wire_type_is_read)
 	CHECK_INT(orma_proto_reader_next(&reader, &field), 0);
 }
 
+ORMA_TEST(a_field_of_another_type_has_no_bytes)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+
+	orma_proto_reader_init(&reader, "\x0a\x01x\x08\x05", 5);
+	CHECK_INT(orma_proto_reader_next(&reader, &field), 1);
+	CHECK_INT(field.bytes.size, 1);
+	CHECK_INT(orma_proto_reader_next(&reader, &field), 1);
+	CHECK_INT(field.type, ORMA_PROTO_VARINT);
+	CHECK(field.bytes.data == NULL && field.bytes.size == 0);
+}
+
 ORMA_TEST(malformed_fields_are_refused)
 {
 	static const struct {
