@@ -80,21 +80,46 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	return r;
 }
 
-int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack,
+static int count_read_bytes(void *ctx, uint64_t bytes)
+{
+	struct orma_trace_database *database = ctx;
+	/* Both passes read everything. */
+	uint64_t all = 2 * orma_trace_bytes_end(&database->input);
+	database->read_bytes = ORMA_MIN(database->read_bytes + bytes, all);
+	return database->options.progress(database->options.progress_ctx, database->read_bytes,
+					  all);
+}
+
+static int load(struct orma_trace_database *database, int fd, struct orma_error *reterr)
+{
+	const struct orma_trace_options *options = &database->options;
+	int r = orma_tables_init(&database->tables, options->memory_bytes, NULL);
+	if (r == 0)
+		r = orma_trace_bytes_open(&database->input, fd, NULL);
+	if (r < 0)
+		return r;
+	database->input.progress = options->progress ? count_read_bytes : NULL;
+	database->input.progress_ctx = database;
+	database->importer.system.has_no_raw_events = options->has_no_raw_events;
+	r = orma_importer_run(&database->importer, &database->tables, &database->input,
+			      options->unpack, reterr);
+	/* Queries read arguments from the packets. */
+	database->input.progress = NULL;
+	return r;
+}
+
+int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 			     struct orma_trace_database **ret, struct orma_error *reterr)
 {
 	struct orma_trace_database *database = orma_base_zalloc(sizeof(*database));
 	*ret = NULL;
 	if (!database)
 		return -ENOMEM;
+	if (options)
+		database->options = *options;
 	database->input.fd = database->input.spool_fd = -1;
 	database->args_set = ORMA_CELL_NULL;
-	int r = orma_tables_init(&database->tables, memory_bytes, NULL);
-	if (r == 0)
-		r = orma_trace_bytes_open(&database->input, fd, NULL);
-	if (r == 0)
-		r = orma_importer_run(&database->importer, &database->tables, &database->input,
-				      unpack, reterr);
+	int r = load(database, fd, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	database->event_args.index = &database->importer.index;
 	database->kernel_args.system = &database->importer.system;
@@ -104,6 +129,10 @@ int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack
 	if (r < 0) {
 		orma_trace_database_free(database);
 		return r;
+	}
+	if (options && options->modules) {
+		database->modules = *options->modules;
+		*options->modules = (struct orma_module_list){0};
 	}
 	*ret = database;
 	return damage;
@@ -121,5 +150,6 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	orma_importer_done(&database->importer);
 	orma_trace_bytes_done(&database->input);
 	orma_tables_done(&database->tables);
+	orma_modules_done(&database->modules);
 	orma_base_free(database);
 }

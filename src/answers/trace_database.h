@@ -4,12 +4,29 @@
 #ifndef ORMA_ANSWERS_TRACE_DATABASE_H
 #define ORMA_ANSWERS_TRACE_DATABASE_H
 
+#include "answers/modules.h"
 #include "sql/sql_engine.h"
 #include "trace/event_args.h"
 #include "trace/importer.h"
 #include "trace/kernel_args.h"
 
+struct orma_trace_options {
+	size_t memory_bytes;    /* the budget of the tables; 0 = no limit */
+	orma_unpack_fn *unpack; /* NULL = packets that are compressed are not read */
+	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
+	/*
+	 * Called during the loading with how much was read so far, about; all_bytes is 0 when it is not known. A negative value
+	 * ends the loading with it. May be NULL.
+	 */
+	int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes);
+	void *progress_ctx;
+	/* The user's modules, which become the database's when it is opened; empty then. May be NULL. */
+	struct orma_module_list *modules;
+};
+
 struct orma_trace_database {
+	struct orma_trace_options options;
+	uint64_t read_bytes; /* during the loading */
 	struct orma_tables tables;
 	struct orma_trace_bytes input;
 	struct orma_importer importer;
@@ -18,15 +35,16 @@ struct orma_trace_database {
 	struct orma_arg_list args;            /* the arguments of the set that was asked for last */
 	int64_t args_set;                     /* its id; ORMA_CELL_NULL = none */
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
+	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
 };
 
 /*
- * Reads a whole trace from a descriptor, which stays the caller's and open as long as the database. `memory_bytes` is
- * the budget of the tables; 0 = no limit. 0 or a negative errno value; for -EBADMSG with a database in *ret the trace is
- * damaged, and what came before the damage can be asked.
+ * Reads a whole trace from a descriptor, which stays the caller's and open as long as the database. `options` may be NULL.
+ * 0 or a negative errno value; for -EBADMSG with a database in *ret the trace is damaged, and what came before the damage
+ * can be asked.
  */
-int orma_trace_database_open(int fd, size_t memory_bytes, orma_unpack_fn *unpack,
+int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 			     struct orma_trace_database **ret, struct orma_error *reterr);
 void orma_trace_database_free(struct orma_trace_database *database);
 

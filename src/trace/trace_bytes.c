@@ -120,7 +120,7 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_bytes 
 			break; /* the file has become shorter */
 		window->size += (size_t)got;
 	}
-	return 0;
+	return input->progress ? input->progress(input->progress_ctx, window->size) : 0;
 }
 
 int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_bytes *input,

@@ -19,6 +19,9 @@ struct orma_trace_bytes {
 	uint64_t size;
 	uint64_t spool_size;
 	const char *folder; /* for the spool; NULL = TMPDIR, else /var/tmp */
+	/* Called when a window has read so many bytes; a negative value is the reader's error. NULL = not called. */
+	int (*progress)(void *ctx, uint64_t bytes);
+	void *progress_ctx;
 };
 
 /* One reader's view of the input. {0} is empty. */

@@ -1,19 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ask.c - binds the engine to the binary: codecs for compressed packets, and rows as text.
+ * ask.c - binds the engine to the binary: files, codecs for compressed packets, messages, and rows as text.
  */
 #include "tool/ask/ask.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "tool/tool.h"
+
+int orma_ask_take_memory(struct orma_ask_options *options, const char *value)
+{
+	return orma_tool_parse_size_kb(value, &options->memory_kb)
+		       ? orma_tool_usage_error("\"%s\" is not a size; try 512m", value)
+		       : -1;
+}
+
+int orma_ask_take_package(struct orma_ask_options *options, const char *value, bool is_overriding)
+{
+	if (options->package_count == ORMA_ASK_PACKAGES_MAX)
+		return orma_tool_usage_error("there are more than %d packages",
+					     ORMA_ASK_PACKAGES_MAX);
+	options->packages[options->package_count] = value;
+	options->are_overriding[options->package_count++] = is_overriding;
+	return -1;
+}
 
 #ifdef ORMA_HAVE_SQL
 
 #include "answers/trace_database.h"
+#include "base/alloc.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "sql/result_writer.h"
+#include "tool/ask/load_progress.h"
+#include "tool/ask/sql_package.h"
 #include "tool/trace/compression.h"
+#include "tool/trace/trace_input.h"
 
 /* So much text waits before it is passed on. */
 enum { WAITING_BYTES = 64 << 10 };
+
+struct orma_ask {
+	struct orma_trace_database *database;
+	int fd;
+};
 
 struct ask_output {
 	struct orma_result_writer writer;
@@ -30,28 +60,69 @@ static int unpack(uint32_t field_id, const void *data_untrusted, size_t size, si
 				    data_untrusted, size, max_bytes, ret);
 }
 
-/* The trace is all that there is to ask. */
-static struct orma_trace_database *database_of(struct orma_ask *ask)
+/* Returns 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
+static int open_database(struct orma_ask *ask, const char *path,
+			 const struct orma_ask_options *options, struct orma_module_list *modules)
 {
-	return (struct orma_trace_database *)ask;
+	struct orma_error error = {0};
+	struct orma_load_progress progress;
+	const char *name = orma_trace_input_name(path);
+	struct orma_trace_options trace = {
+		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
+		.unpack = unpack,
+		.has_no_raw_events = options->has_no_raw_events,
+		.progress = orma_load_progress_step,
+		.progress_ctx = &progress,
+		.modules = modules};
+	ask->fd = orma_trace_input_open(path);
+	if (ask->fd < 0)
+		return orma_trace_input_fail(path, ask->fd);
+	orma_load_progress_begin(&progress);
+	int r = orma_trace_database_open(ask->fd, &trace, &ask->database, &error);
+	orma_load_progress_end(&progress);
+	if (!ask->database)
+		return orma_tool_fail("%s: %s", name,
+				      error.message[0] ? error.message : strerror(-r));
+	if (r < 0)
+		orma_tool_warn("%s: %s; the answers are about what comes before", name,
+			       error.message);
+	return 0;
 }
 
-int orma_ask_open(int fd, size_t memory_bytes, struct orma_ask **ret, struct orma_error *reterr)
+struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options)
 {
-	struct orma_trace_database *database;
-	int r = orma_trace_database_open(fd, memory_bytes, unpack, &database, reterr);
-	*ret = (struct orma_ask *)database;
-	return r;
+	struct orma_module_list modules = {0};
+	struct orma_ask *ask = orma_base_zalloc(sizeof(*ask));
+	if (!ask) {
+		orma_tool_fail("%s", strerror(ENOMEM));
+		return NULL;
+	}
+	ask->fd = -1;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < options->package_count; i++)
+		r = orma_sql_package_read(options->packages[i], options->are_overriding[i],
+					  &modules);
+	if (r == 0)
+		r = open_database(ask, path, options, &modules);
+	orma_modules_done(&modules);
+	if (r == 0)
+		return ask;
+	orma_ask_free(ask);
+	return NULL;
 }
 
 void orma_ask_free(struct orma_ask *ask)
 {
-	orma_trace_database_free(database_of(ask));
+	if (!ask)
+		return;
+	orma_trace_database_free(ask->database);
+	orma_trace_input_close(ask->fd);
+	orma_base_free(ask);
 }
 
 void orma_ask_interrupt(struct orma_ask *ask)
 {
-	orma_sql_interrupt(database_of(ask)->sql);
+	orma_sql_interrupt(ask->database->sql);
 }
 
 static int pass_on(struct ask_output *output, size_t at_least)
@@ -97,7 +168,7 @@ int orma_ask_run(struct orma_ask *ask, struct orma_str queries, enum orma_ask_fo
 	struct ask_output output = {.write = write, .ctx = ctx};
 	struct orma_result_sink sink = {&output, begin_rows, add_row, end_rows};
 	output.writer = (struct orma_result_writer){.format = formats[format], .out = &output.text};
-	int r = orma_sql_run(database_of(ask)->sql, queries, &sink, reterr);
+	int r = orma_sql_run(ask->database->sql, queries, &sink, reterr);
 	/* Rows that were found before an error are an answer too. */
 	int last = pass_on(&output, 0);
 	orma_sql_writer_done(&output.writer);
@@ -107,13 +178,12 @@ int orma_ask_run(struct orma_ask *ask, struct orma_str queries, enum orma_ask_fo
 
 #else
 
-int orma_ask_open(int fd, size_t memory_bytes, struct orma_ask **ret, struct orma_error *reterr)
+struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options)
 {
-	(void)fd;
-	(void)memory_bytes;
-	(void)reterr;
-	*ret = NULL;
-	return -ENOTSUP;
+	(void)path;
+	(void)options;
+	orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
+	return NULL;
 }
 
 void orma_ask_free(struct orma_ask *ask)

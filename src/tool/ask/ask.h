@@ -1,25 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ask.h - a trace that answers SQL, as text.
+ * ask.h - a trace that answers SQL, for the commands that ask one.
  */
 #ifndef ORMA_TOOL_ASK_H
 #define ORMA_TOOL_ASK_H
 
 #include <orma/error.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
+
+enum { ORMA_ASK_PACKAGES_MAX = 64 };
 
 struct orma_ask;
 
 enum orma_ask_format { ORMA_ASK_CSV, ORMA_ASK_TABLE, ORMA_ASK_JSON, ORMA_ASK_MARKDOWN };
 
+/* {0} are the defaults. */
+struct orma_ask_options {
+	uint64_t memory_kb;     /* for the tables; 0 = no limit */
+	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
+	/* FOLDER[@NAME], as --add-sql-package takes it. */
+	const char *packages[ORMA_ASK_PACKAGES_MAX];
+	bool are_overriding[ORMA_ASK_PACKAGES_MAX]; /* the package may replace modules */
+	size_t package_count;
+};
+
+/* Takes --memory and --add-sql-package. Returns -1 or the exit status. */
+int orma_ask_take_memory(struct orma_ask_options *options, const char *value);
+int orma_ask_take_package(struct orma_ask_options *options, const char *value, bool is_overriding);
+
 /*
- * Loads a trace from a descriptor, which stays open until orma_ask_free() and then is still the caller's. 0 or a negative
- * errno value: -ENOTSUP when the binary has no SQL. -EBADMSG with a trace in *ret: it is damaged, `reterr` says where, and
- * what comes before can be asked.
+ * Loads a trace; on a terminal a line shows how far it is. When the trace is damaged, a message says where, and what
+ * comes before can be asked. Returns NULL when a message has said why there is no trace.
  */
-int orma_ask_open(int fd, size_t memory_bytes, struct orma_ask **ret, struct orma_error *reterr);
+struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options);
 void orma_ask_free(struct orma_ask *ask);
+
 /* Runs queries, and passes the text of their rows on as it grows. 0, the function's error, -ECANCELED, -ENOMEM, or -EINVAL
  * with the place in reterr. */
 int orma_ask_run(struct orma_ask *ask, struct orma_str queries, enum orma_ask_format format,

@@ -16,13 +16,13 @@
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"
 
-enum { OPTION_CSV = ORMA_OPTION_FIRST_OWN, OPTION_JSON, OPTION_MARKDOWN };
+enum { OPTION_CSV = ORMA_OPTION_FIRST_OWN, OPTION_JSON, OPTION_MARKDOWN, OPTION_PACKAGE };
 
 struct sql {
 	enum orma_ask_format format;
 	bool has_format;
 	const char *query_file;
-	uint64_t memory_kb;
+	struct orma_ask_options options;
 	struct orma_ask *ask;
 };
 
@@ -119,31 +119,6 @@ static int run_queries(struct sql *sql, const char *query)
 	return is_terminal ? run_lines(sql) : run_input(sql, "-");
 }
 
-/* Returns the trace, or NULL when a message has said why there is none. */
-static struct orma_ask *open_trace(const struct sql *sql, const char *path)
-{
-	struct orma_error error = {0};
-	struct orma_ask *ask = NULL;
-	const char *name = orma_trace_input_name(path);
-	int fd = orma_trace_input_open(path);
-	if (fd < 0) {
-		orma_trace_input_fail(path, fd);
-		return NULL;
-	}
-	size_t memory_bytes = (size_t)ORMA_MIN(sql->memory_kb, SIZE_MAX / 1024) * 1024;
-	int r = orma_ask_open(fd, memory_bytes, &ask, &error);
-	if (r == -ENOTSUP)
-		orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
-	else if (!ask)
-		orma_tool_fail("%s: %s", name, error.message[0] ? error.message : strerror(-r));
-	else if (r < 0)
-		orma_tool_warn("%s: %s; the answers are about what comes before", name,
-			       error.message);
-	if (!ask)
-		orma_trace_input_close(fd);
-	return ask;
-}
-
 static const struct orma_tool_option option_table[] = {
 	{'f', "file", "FILE", "Read the queries from a file; - is standard input.",
 	 ORMA_COMPLETE_FILE},
@@ -157,6 +132,11 @@ static const struct orma_tool_option option_table[] = {
 	 "Keep at most this much of the tables in memory, and the rest in a file below TMPDIR or "
 	 "/var/tmp.",
 	 NULL},
+	{OPTION_PACKAGE, "add-sql-package", "FOLDER[@NAME]",
+	 "Let `include perfetto module NAME.a.b` find the file a/b.sql in the folder. Without NAME "
+	 "it "
+	 "is the folder's own name. May be repeated.",
+	 ORMA_COMPLETE_FOLDER},
 	{0},
 };
 
@@ -168,9 +148,9 @@ static int take_option(void *ctx, int id, char *value)
 		sql->query_file = value;
 		return -1;
 	case 'm':
-		return orma_tool_parse_size_kb(value, &sql->memory_kb)
-			       ? orma_tool_usage_error("\"%s\" is not a size; try 512m", value)
-			       : -1;
+		return orma_ask_take_memory(&sql->options, value);
+	case OPTION_PACKAGE:
+		return orma_ask_take_package(&sql->options, value, false);
 	case OPTION_JSON:
 		sql->format = ORMA_ASK_JSON;
 		break;
@@ -198,7 +178,7 @@ static int run(int argc, char **argv)
 	if (query && sql.query_file)
 		return orma_tool_usage_error(
 			"the queries are on the command line or in a file, not both");
-	sql.ask = open_trace(&sql, argv[optind]);
+	sql.ask = orma_ask_load(argv[optind], &sql.options);
 	if (!sql.ask)
 		return ORMA_EXIT_FAILURE;
 	sigaction(SIGINT, &stop, NULL);

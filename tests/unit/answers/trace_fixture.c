@@ -20,7 +20,7 @@ struct orma_trace_database *fixture_open_bytes(const void *data, size_t size, in
 	open_file = memfd_create("trace", MFD_CLOEXEC);
 	CHECK(open_file >= 0);
 	CHECK_INT(write(open_file, data, size), size);
-	int r = orma_trace_database_open(open_file, 0, NULL, &database, &error);
+	int r = orma_trace_database_open(open_file, NULL, &database, &error);
 	if (r != expected_error)
 		orma_test_fail(__FILE__, __LINE__, "open returned %d: %s", r, error.message);
 	return database;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * trace_options_test.c - a database tells how far its loading is, can be stopped while it loads, and has the user's modules.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "harness.h"
+#include "trace_fixture.h"
+
+enum { PACKETS = 20000 };
+
+struct loading {
+	uint64_t steps, read_bytes, all_bytes;
+	uint64_t stop_at; /* this step */
+};
+
+static int on_progress(void *ctx, uint64_t read_bytes, uint64_t all_bytes)
+{
+	struct loading *loading = ctx;
+	CHECK(read_bytes >= loading->read_bytes);
+	CHECK(read_bytes <= all_bytes);
+	loading->read_bytes = read_bytes;
+	loading->all_bytes = all_bytes;
+	return ++loading->steps == loading->stop_at ? -ECANCELED : 0;
+}
+
+/* A trace with instants. */
+static int make_trace(void)
+{
+	static const unsigned char packet[] =
+		"\x0a\x0c\x40\x64\x50\x01\x5a\x06\x48\x03\xba\x01\x01n";
+	struct orma_buf bytes = {0};
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	CHECK(fd >= 0);
+	for (int i = 0; i < PACKETS; i++)
+		CHECK_INT(orma_base_buf_append(&bytes, packet, sizeof(packet) - 1), 0);
+	CHECK_INT(write(fd, bytes.data, bytes.size), bytes.size);
+	orma_base_buf_done(&bytes);
+	return fd;
+}
+
+ORMA_TEST(the_progress_ends_with_the_whole_trace)
+{
+	struct loading loading = {0};
+	struct orma_trace_options options = {.progress = on_progress, .progress_ctx = &loading};
+	struct orma_trace_database *database;
+	int fd = make_trace();
+	CHECK_INT(orma_trace_database_open(fd, &options, &database, NULL), 0);
+	CHECK(loading.steps > 2);
+	CHECK(loading.all_bytes >= PACKETS * 14);
+	CHECK(loading.read_bytes > loading.all_bytes / 2);
+	/* Queries are no part of the loading. */
+	uint64_t steps = loading.steps;
+	fixture_check(database, "select count(extract_arg(arg_set_id, 'x')) from slice", "0\n");
+	CHECK_INT(loading.steps, steps);
+	orma_trace_database_free(database);
+	close(fd);
+}
+
+ORMA_TEST(a_loading_that_is_stopped_has_no_database)
+{
+	int fd = make_trace();
+	for (uint64_t step = 1; step < 4; step++) {
+		struct loading loading = {.stop_at = step};
+		struct orma_trace_options options = {.progress = on_progress,
+						     .progress_ctx = &loading};
+		struct orma_trace_database *database;
+		CHECK_INT(orma_trace_database_open(fd, &options, &database, NULL), -ECANCELED);
+		CHECK(!database);
+		CHECK_INT(loading.steps, step);
+	}
+	close(fd);
+}
+
+ORMA_TEST(modules_of_the_user_have_names_of_their_own)
+{
+	struct orma_module_list modules = {0};
+	struct orma_str text = ORMA_STR("create perfetto table mine as select 1 as n");
+	CHECK_INT(orma_modules_add(&modules, "a.b_1.c", text, false), 0);
+	CHECK_INT(orma_modules_add(&modules, "a.b_1.c", text, false), -EEXIST);
+	CHECK_INT(orma_modules_add(&modules, "a.b_1.c", text, true), 0);
+	CHECK_INT(orma_modules_add(&modules, "slices.mine", text, false), -EEXIST);
+	CHECK_INT(orma_modules_add(&modules, "slicesx.mine", text, false), 0);
+	CHECK_INT(orma_modules_add(&modules, "a..b", text, false), -EINVAL);
+	CHECK_INT(orma_modules_add(&modules, "a.", text, false), -EINVAL);
+	CHECK_INT(orma_modules_add(&modules, "", text, false), -EINVAL);
+	CHECK_INT(orma_modules_add(&modules, "a.1", text, false), -EINVAL);
+	CHECK_INT(modules.count, 2);
+	int fd = make_trace();
+	struct orma_trace_options options = {.modules = &modules};
+	struct orma_trace_database *database;
+	CHECK_INT(orma_trace_database_open(fd, &options, &database, NULL), 0);
+	CHECK_INT(modules.count, 0);
+	fixture_check(database, "include perfetto module a.b_1.c; select n from mine", "1\n");
+	orma_trace_database_free(database);
+	close(fd);
+}
+
+ORMA_TEST(a_module_without_memory_is_not_added)
+{
+	for (uint64_t nth = 1; nth < 4; nth++) {
+		struct orma_module_list modules = {0};
+		orma_base_alloc_fail_nth(nth);
+		CHECK_INT(orma_modules_add(&modules, "a.b", ORMA_STR("select 1"), false), -ENOMEM);
+		orma_base_alloc_fail_nth(0);
+		CHECK_INT(modules.count, 0);
+		CHECK_INT(orma_modules_add(&modules, "a.b", ORMA_STR("select 1"), false), 0);
+		orma_modules_done(&modules);
+	}
+}
