@@ -43,10 +43,19 @@ static bool find_range(const int64_t *cells, size_t count, struct orma_block *re
 	int64_t min = INT64_MAX, max = INT64_MIN;
 	size_t nulls = 0;
 	for (size_t i = 0; i < count; i++) {
-		bool is_null = cells[i] == ORMA_CELL_NULL;
-		nulls += is_null;
-		min = !is_null && cells[i] < min ? cells[i] : min;
-		max = !is_null && cells[i] > max ? cells[i] : max;
+		min = cells[i] < min ? cells[i] : min;
+		max = cells[i] > max ? cells[i] : max;
+	}
+	/* A NULL is nearly the least integer, so most blocks without one are known by now. */
+	if (min <= ORMA_CELL_NULL) {
+		min = INT64_MAX;
+		max = INT64_MIN;
+		for (size_t i = 0; i < count; i++) {
+			bool is_null = cells[i] == ORMA_CELL_NULL;
+			nulls += is_null;
+			min = !is_null && cells[i] < min ? cells[i] : min;
+			max = !is_null && cells[i] > max ? cells[i] : max;
+		}
 	}
 	ret->min = min;
 	ret->max = max;
@@ -56,10 +65,14 @@ static bool find_range(const int64_t *cells, size_t count, struct orma_block *re
 /* Returns how many cells need each number of bits, as distances from the least. */
 static void count_widths(const int64_t *cells, size_t count, int64_t min, uint32_t counts[65])
 {
-	memset(counts, 0, 65 * sizeof(*counts));
-	for (size_t i = 0; i < count; i++)
-		if (cells[i] != ORMA_CELL_NULL)
-			counts[bits_of((uint64_t)cells[i] - (uint64_t)min)]++;
+	/* Four tables, because neighbours often have one width, and adding to one number twice is slow. Width 65 is NULL's. */
+	uint16_t parts[4][66] = {{0}};
+	for (size_t i = 0; i < count; i++) {
+		unsigned bits = bits_of((uint64_t)cells[i] - (uint64_t)min);
+		parts[i % 4][cells[i] == ORMA_CELL_NULL ? 65 : bits]++;
+	}
+	for (size_t i = 0; i < 65; i++)
+		counts[i] = (uint32_t)parts[0][i] + parts[1][i] + parts[2][i] + parts[3][i];
 }
 
 static size_t count_exceptions(const int64_t *cells, size_t count, int64_t min, uint64_t limit)
@@ -107,15 +120,6 @@ static unsigned choose_width(const int64_t *cells, size_t count, const struct or
 	return best;
 }
 
-static void put_code(uint8_t *out, size_t idx, unsigned width, uint64_t code)
-{
-	uint8_t *at = out + (idx * width >> 3);
-	uint64_t word;
-	memcpy(&word, at, sizeof(word));
-	word |= code << (idx * width & 7);
-	memcpy(at, &word, sizeof(word));
-}
-
 static size_t code_bytes(size_t count, unsigned width)
 {
 	return (count * width + 7) / 8;
@@ -131,6 +135,59 @@ static bool is_uniform(const int64_t *cells, size_t count)
 			differences |= (uint64_t)cells[i] ^ (uint64_t)cells[0];
 	}
 	return differences == 0;
+}
+
+/* Codes one behind the other; they become bytes a word at a time. */
+struct code_writer {
+	uint8_t *at;
+	uint64_t word;
+	unsigned bits, width;
+};
+
+static inline void put_code(struct code_writer *writer, uint64_t code)
+{
+	_Static_assert(WIDTH_MAX < 64, "a code that begins in a word leaves a part of it free");
+	writer->word |= code << writer->bits;
+	writer->bits += writer->width;
+	if (writer->bits >= 64) {
+		memcpy(writer->at, &writer->word, 8);
+		writer->at += 8;
+		writer->bits -= 64;
+		writer->word = code >> (writer->width - writer->bits);
+	}
+}
+
+/* Writes what is left, with zeros behind it: unpacking reads whole words. */
+static void end_codes(const struct code_writer *writer)
+{
+	memset(writer->at, 0, 16);
+	memcpy(writer->at, &writer->word, 8);
+}
+
+static void put_codes(const int64_t *cells, size_t count, const struct orma_block *block,
+		      uint8_t *out)
+{
+	struct code_writer writer = {.at = out, .width = block->width};
+	for (size_t i = 0; i < count; i++)
+		put_code(&writer, (uint64_t)cells[i] - (uint64_t)block->min);
+	end_codes(&writer);
+}
+
+/* The same with the codes `limit` for NULL and `limit` + 1 for exceptions, whose places it lists. Returns their number. */
+static size_t put_escaped(const int64_t *cells, size_t count, const struct orma_block *block,
+			  uint64_t limit, uint8_t *out, uint16_t places[ORMA_BLOCK_ROWS])
+{
+	struct code_writer writer = {.at = out, .width = block->width};
+	size_t exceptions = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t code = (uint64_t)cells[i] - (uint64_t)block->min;
+		bool is_null = cells[i] == ORMA_CELL_NULL, is_exception = !is_null && code >= limit;
+		places[exceptions] = (uint16_t)i;
+		exceptions += is_exception;
+		put_code(&writer, is_null || is_exception ? limit + is_exception : code);
+	}
+	end_codes(&writer);
+	return exceptions;
 }
 
 size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out)
@@ -156,21 +213,12 @@ size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *re
 	uint64_t limit = limit_of(width, has_escapes);
 	ret->flags = has_escapes ? ORMA_BLOCK_HAS_ESCAPES : 0;
 
-	size_t size = code_bytes(count, width);
-	_Static_assert(WIDTH_MAX + 7 < 64, "a code and its shift fit into a word");
-	memset(out, 0, size + 8);
 	uint16_t places[ORMA_BLOCK_ROWS];
-	size_t exceptions = 0;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t code = (uint64_t)cells[i] - (uint64_t)ret->min;
-		if (has_escapes && cells[i] == ORMA_CELL_NULL) {
-			code = limit;
-		} else if (code >= limit && has_escapes) {
-			places[exceptions++] = (uint16_t)i;
-			code = limit + 1;
-		}
-		put_code(out, i, width, code);
-	}
+	size_t size = code_bytes(count, width), exceptions = 0;
+	if (has_escapes)
+		exceptions = put_escaped(cells, count, ret, limit, out, places);
+	else
+		put_codes(cells, count, ret, out);
 	for (size_t i = 0; i < exceptions; i++, size += 8)
 		memcpy(out + size, &cells[places[i]], 8);
 	memcpy(out + size, places, exceptions * sizeof(*places));

@@ -20,6 +20,7 @@ void orma_interning_clear(struct orma_interning *interning)
 	for (size_t i = 0; i < ORMA_INTERNED_FIELDS; i++)
 		if (interning->tables[i]) {
 			orma_base_free(interning->tables[i]->by_iid);
+			orma_base_free(interning->tables[i]->string_ids);
 			orma_base_map_done(&interning->tables[i]->others);
 		}
 	orma_base_arena_done(&interning->arena);
@@ -38,6 +39,14 @@ struct orma_interned *orma_interning_find(const struct orma_interning *interning
 	return orma_base_map_get(&table->others, iid);
 }
 
+void orma_interning_note_string(struct orma_interning *interning, uint32_t field, uint64_t iid,
+				uint32_t string_id)
+{
+	struct orma_interned_table *table = interning->tables[field];
+	if (table && iid < table->capacity)
+		table->string_ids[iid] = string_id;
+}
+
 static int reserve(struct orma_interned_table *table, uint64_t iid)
 {
 	uint32_t capacity = ORMA_MAX(table->capacity, 16u);
@@ -47,9 +56,15 @@ static int reserve(struct orma_interned_table *table, uint64_t iid)
 		orma_base_realloc_array(table->by_iid, capacity, sizeof(struct orma_interned *));
 	if (!by_iid)
 		return -ENOMEM;
+	table->by_iid = by_iid;
+	uint32_t *string_ids =
+		orma_base_realloc_array(table->string_ids, capacity, sizeof(*string_ids));
+	if (!string_ids)
+		return -ENOMEM;
+	table->string_ids = string_ids;
 	memset(by_iid + table->capacity, 0,
 	       (capacity - table->capacity) * sizeof(struct orma_interned *));
-	table->by_iid = by_iid;
+	memset(string_ids + table->capacity, 0, (capacity - table->capacity) * sizeof(*string_ids));
 	table->capacity = capacity;
 	return 0;
 }

@@ -14,11 +14,11 @@ struct orma_interned {
 	struct orma_str bytes; /* the whole entry */
 	struct orma_str
 		text; /* its field 2, which is the name or the string of most entries; data is NULL if absent */
-	uint32_t string_id; /* the text's id in the engine's pool; 0 = not asked for yet */
 };
 
 struct orma_interned_table {
 	struct orma_interned **by_iid; /* entries with small ids; NULL = absent */
+	uint32_t *string_ids; /* their texts' ids in the engine's pool; 0 = not asked for yet */
 	uint32_t capacity;
 	struct orma_map others;
 };
@@ -39,5 +39,15 @@ int orma_interning_take(struct orma_interning *interning, struct orma_str intern
 /* Returns NULL when there is no such entry. */
 struct orma_interned *orma_interning_find(const struct orma_interning *interning, uint32_t field,
 					  uint64_t iid);
+/* Returns the id that was noted with orma_interning_note_string(), or 0. Names are asked for with each event, so this reads no entry. */
+static inline uint32_t orma_interning_string(const struct orma_interning *interning, uint32_t field,
+					     uint64_t iid)
+{
+	const struct orma_interned_table *table = interning->tables[field];
+	return table && iid < table->capacity ? table->string_ids[iid] : 0;
+}
+/* Notes the id of an entry's text in the engine's pool. Entries with large ids are left out. */
+void orma_interning_note_string(struct orma_interning *interning, uint32_t field, uint64_t iid,
+				uint32_t string_id);
 
 #endif

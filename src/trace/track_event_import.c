@@ -18,17 +18,18 @@ enum { EXTRA_COUNTERS_MAX = 8, FLOW_IDS_OLD = 36, TERMINATING_FLOW_IDS_OLD = 42 
 /* Returns the cell of an interned string, or ORMA_CELL_NULL. */
 static int64_t interned_cell(struct orma_event_import *import, uint32_t field, uint64_t iid)
 {
-	struct orma_interned *entry =
-		orma_interning_find(&import->ordered->state->interning, field, iid);
+	struct orma_interning *interning = &import->ordered->state->interning;
+	uint32_t id = orma_interning_string(interning, field, iid);
+	if (ORMA_LIKELY(id > 0))
+		return id;
+	const struct orma_interned *entry = orma_interning_find(interning, field, iid);
 	if (!entry)
 		return ORMA_CELL_NULL;
-	if (entry->string_id == 0) {
-		struct orma_str text = entry->text.data ? entry->text : ORMA_STR("");
-		int64_t cell = orma_tables_string(import->importer->tables, text);
-		entry->string_id = cell == ORMA_CELL_NULL ? 0 : (uint32_t)cell;
-		return cell;
-	}
-	return entry->string_id;
+	int64_t cell = orma_tables_string(import->importer->tables,
+					  entry->text.data ? entry->text : ORMA_STR(""));
+	if (cell != ORMA_CELL_NULL)
+		orma_interning_note_string(interning, field, iid, (uint32_t)cell);
+	return cell;
 }
 
 static int append_category(struct orma_buf *buf, struct orma_str text)

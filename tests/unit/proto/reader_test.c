@@ -45,6 +45,21 @@ ORMA_TEST(varint_of_ten_bytes_drops_bits_beyond_64)
 	CHECK(value == (UINT64_C(1) << 63 | 1));
 }
 
+/* Long varints are read a word at a time where there is room for a word, and byte by byte at the end. */
+ORMA_TEST(a_varint_is_the_same_whatever_follows_it)
+{
+	for (unsigned shift = 0; shift < 64; shift++)
+		for (size_t behind = 0; behind < 9; behind++) {
+			uint64_t value = UINT64_C(0xa5c39678d2e1f00f) >> shift, back = 0;
+			uint8_t bytes[ORMA_PROTO_VARINT_MAX + 9];
+			memset(bytes, 0xff, sizeof(bytes));
+			const uint8_t *end = orma_proto_put_varint(bytes, value);
+			CHECK(orma_proto_get_varint(bytes, end + behind, &back) == end);
+			CHECK(back == value);
+			CHECK(!orma_proto_get_varint(bytes, end - 1, &back));
+		}
+}
+
 ORMA_TEST(varint_of_eleven_bytes_is_refused)
 {
 	static const uint8_t bytes[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
