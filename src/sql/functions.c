@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
 #include "sql/perfetto_define.h"
@@ -58,32 +60,46 @@ static void to_timecode(sqlite3_context *context, int argc, sqlite3_value **argv
 	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-/* `create_function('f(x INT)', 'INT', 'select ...')`, the older form of the statement. */
-static void create_function(sqlite3_context *context, int argc, sqlite3_value **argv)
+/* Runs the statement that three texts, of a prototype, what it returns, and a body, are put into. */
+static void define_function(sqlite3_context *context, sqlite3_value **argv, const char *name,
+			    bool returns_table)
 {
-	struct orma_sql *sql = sqlite3_user_data(context);
-	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
-	struct orma_perfetto_statement statement;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf statement = {0};
 	struct orma_error error = {0};
-	struct orma_str texts[3];
-	(void)argc;
+	const char *texts[3];
 	for (int i = 0; i < 3; i++) {
-		texts[i] = orma_sql_text_of(argv[i]);
-		if (!texts[i].data) {
-			sqlite3_result_error(context, "create_function: takes three texts", -1);
+		texts[i] = orma_sql_text_of(argv[i]).data;
+		if (!texts[i]) {
+			orma_base_error_set(&error, -EINVAL, "%s: takes three texts", name);
+			orma_sql_result_refuse(context, -EINVAL, &error);
 			return;
 		}
 	}
-	int r = orma_sql_perfetto_parse_prototype(texts[0], texts[1], &arena, &statement, &error);
-	statement.body = texts[2];
-	/* Repeating the same text, as notebooks do, changes nothing. */
-	statement.replaces = true;
+	int r = orma_base_buf_printf(
+		&statement, "create or replace perfetto function %s returns %s%s%s as %s", texts[0],
+		returns_table ? "table(" : "", texts[1], returns_table ? ")" : "", texts[2]);
 	if (r == 0)
-		r = orma_sql_create_function(sql, &statement, &error);
+		r = orma_sql_execute(
+			sqlite3_user_data(context),
+			(struct orma_str){(const char *)statement.data, statement.size}, &error);
 	if (r < 0)
 		orma_sql_result_refuse(context, r, &error);
 	else
 		orma_sql_result_void(context);
+}
+
+/* `create_function('f(x INT)', 'INT', 'select ...')`, the older form of the statement. */
+static void create_function(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	define_function(context, argv, "create_function", false);
+}
+
+/* `create_view_function('f(x INT)', 'y INT, z INT', 'select ...')`: the same with a table. */
+static void create_view_function(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	define_function(context, argv, "create_view_function", true);
 }
 
 static void memoize(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -210,6 +226,7 @@ static const struct orma_sql_function_spec number_functions[] = {
 /* These change the schema, so views must not call them. */
 static const struct orma_sql_function_spec defining_functions[] = {
 	{"create_function", 3, create_function},
+	{"create_view_function", 3, create_view_function},
 	{"experimental_memoize", 1, memoize},
 };
 

@@ -247,9 +247,21 @@ static int substitute(const struct macro *macro, const struct orma_str *args, st
 	return r;
 }
 
-static int write_quoted(struct orma_str text, struct orma_buf *ret)
+/*
+ * As Perfetto does, text that is a literal when quotes are put around it stays as it is: in `a''`, the two quotes stand for
+ * one. Queries are always quoted, because a literal in them must remain one.
+ */
+static int write_quoted(struct orma_str text, bool is_query, struct orma_buf *ret)
 {
-	int r = orma_base_buf_append(ret, "'", 1);
+	size_t begin = ret->size;
+	int r = orma_base_buf_printf(ret, "'%.*s'", (int)text.size, text.data);
+	struct orma_str plain = {(const char *)ret->data + begin, ret->size - begin};
+	struct orma_token literal = orma_sql_token_read(plain, 0);
+	if (r < 0 ||
+	    (!is_query && literal.kind == ORMA_TOKEN_STRING && literal.text.size == text.size + 2))
+		return r;
+	ret->size = begin;
+	r = orma_base_buf_append(ret, "'", 1);
 	for (size_t i = 0; i < text.size && r == 0; i++)
 		r = orma_base_buf_append(ret, text.data[i] == '\'' ? "''" : &text.data[i],
 					 text.data[i] == '\'' ? 2 : 1);
@@ -261,11 +273,11 @@ static int write_expansion(struct expansion *expansion, struct orma_str name,
 			   const struct orma_str *args, size_t arg_count, struct orma_buf *ret)
 {
 	const struct macro *macro = find_macro(expansion->set, name);
-	if (!macro && (is_name(name, ORMA_STR("__intrinsic_stringify")) ||
-		       is_name(name, ORMA_STR("__intrinsic_stringify_ignore_table")))) {
+	bool is_query = is_name(name, ORMA_STR("__intrinsic_stringify_ignore_table"));
+	if (!macro && (is_query || is_name(name, ORMA_STR("__intrinsic_stringify")))) {
 		if (arg_count != 1)
 			return fail(expansion, name, "takes one argument");
-		return write_quoted(args[0], ret);
+		return write_quoted(args[0], is_query, ret);
 	}
 	static const char apply_name[] = "__intrinsic_token_apply";
 	if (!macro && name.size >= sizeof(apply_name) - 1 &&

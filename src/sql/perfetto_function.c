@@ -19,6 +19,17 @@
 /* A call within a call takes about 2 KB of the stack. */
 enum { CALL_DEPTH_MAX = 1000, RESULTS_MAX = 10 << 20 };
 
+static void drop_content(struct orma_sql_function *function)
+{
+	sqlite3_finalize(ORMA_TAKE(function->idle));
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	while ((slot = orma_base_map_next(&function->results, &position)))
+		sqlite3_value_free(slot->value);
+	orma_base_map_done(&function->results);
+	orma_base_arena_done(&function->arena);
+}
+
 void orma_sql_function_free(void *ctx)
 {
 	struct orma_sql_function *function = ctx;
@@ -30,13 +41,7 @@ void orma_sql_function_free(void *ctx)
 		function->sql->functions = function->next;
 	if (function->next)
 		function->next->previous = function->previous;
-	sqlite3_finalize(function->idle);
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&function->results, &position)))
-		sqlite3_value_free(slot->value);
-	orma_base_map_done(&function->results);
-	orma_base_arena_done(&function->arena);
+	drop_content(function);
 	orma_base_free(function);
 }
 
@@ -257,6 +262,7 @@ int orma_sql_function_take(struct orma_sql_function *function, int argc, sqlite3
 		return r;
 	}
 	function->sql->call_depth++;
+	function->running++;
 	*ret = statement;
 	return 0;
 }
@@ -264,6 +270,7 @@ int orma_sql_function_take(struct orma_sql_function *function, int argc, sqlite3
 void orma_sql_function_put(struct orma_sql_function *function, sqlite3_stmt *statement)
 {
 	function->sql->call_depth--;
+	function->running--;
 	sqlite3_reset(statement);
 	if (function->idle || function->prototype.is_variadic) {
 		sqlite3_finalize(statement);
@@ -359,6 +366,28 @@ static struct orma_sql_function *find_function(const struct orma_sql *sql, const
 	return function;
 }
 
+/* SQLite changes no function while a statement runs, and the statement that runs may be the one that replaces it. */
+static int replace_content(struct orma_sql_function *function,
+			   const struct orma_perfetto_statement *statement,
+			   struct orma_error *reterr)
+{
+	struct orma_sql_function other = {.sql = function->sql};
+	if (function->running > 0)
+		return orma_base_error_set(reterr, -EINVAL,
+					   "function %s cannot be replaced while it runs",
+					   statement->name);
+	int r = copy_prototype(&other, statement);
+	if (r < 0) {
+		drop_content(&other);
+		return r;
+	}
+	drop_content(function);
+	other.next = function->next;
+	other.previous = function->previous;
+	*function = other;
+	return 0;
+}
+
 int orma_sql_function_memoize(struct orma_sql *sql, const char *name, struct orma_error *reterr)
 {
 	struct orma_sql_function *function = find_function(sql, name, 1);
@@ -374,10 +403,13 @@ int orma_sql_function_memoize(struct orma_sql *sql, const char *name, struct orm
 int orma_sql_create_function(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
 			     struct orma_error *reterr)
 {
-	struct orma_sql_function *function;
-	if (!statement->replaces && find_function(sql, statement->name, statement->column_count))
+	struct orma_sql_function *function =
+		find_function(sql, statement->name, statement->column_count);
+	if (function && !statement->replaces)
 		return orma_base_error_set(reterr, -EINVAL, "function %s already exists",
 					   statement->name);
+	if (function && function->prototype.is_variadic == statement->is_variadic)
+		return replace_content(function, statement, reterr);
 	int r = orma_sql_function_new(sql, statement, &function);
 	if (r < 0)
 		return r;

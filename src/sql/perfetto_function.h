@@ -23,6 +23,7 @@ struct orma_sql_function {
 	struct orma_str body; /* for a variadic function it depends on the call; then it is empty */
 	int *parameters; /* the number of each argument's `$name` in the body; 0 = it is not used */
 	sqlite3_stmt *idle; /* prepared, and in use by no call; NULL = none */
+	unsigned running;   /* calls that have not ended */
 	bool is_memoized;
 	struct orma_map results; /* sqlite3_value by the only argument, an integer */
 };

@@ -353,19 +353,3 @@ int orma_sql_perfetto_parse(struct orma_str sql, struct orma_arena *arena,
 	}
 	return 0;
 }
-
-int orma_sql_perfetto_parse_prototype(struct orma_str prototype, struct orma_str returns,
-				      struct orma_arena *arena, struct orma_perfetto_statement *ret,
-				      struct orma_error *reterr)
-{
-	size_t offset;
-	struct parser parser = {
-		.sql = prototype, .arena = arena, .reterr = reterr, .reterr_offset = &offset};
-	*ret = (struct orma_perfetto_statement){.kind = ORMA_PERFETTO_FUNCTION};
-	int r = parse_end(&parser, parse_prototype(&parser, ret));
-	if (r < 0)
-		return r;
-	parser.sql = returns;
-	parser.offset = 0;
-	return parse_end(&parser, parse_type(&parser, &ret->result));
-}

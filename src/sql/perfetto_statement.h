@@ -63,9 +63,5 @@ bool orma_sql_perfetto_is_macro(struct orma_str sql);
 int orma_sql_perfetto_parse(struct orma_str sql, struct orma_arena *arena,
 			    struct orma_perfetto_statement *ret, size_t *reterr_offset,
 			    struct orma_error *reterr);
-/* Parses `name(arg TYPE, ...)`, as the function create_function() takes it, and the type it returns. Errors as above. */
-int orma_sql_perfetto_parse_prototype(struct orma_str prototype, struct orma_str returns,
-				      struct orma_arena *arena, struct orma_perfetto_statement *ret,
-				      struct orma_error *reterr);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error_message.h"
 #include "base/macros.h"
+#include "sql/argument_columns.h"
 #include "sql/engine_state.h"
 #include "sql/perfetto_define.h"
 #include "sql/perfetto_function.h"
@@ -63,21 +64,12 @@ static int table_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
 	/* A `$` keeps an argument apart from a column of its name. */
 	for (size_t i = 0; r == 0 && i < prototype->column_count; i++)
 		r = orma_base_buf_printf(&text, ", \"$%s\" hidden", prototype->columns[i].name);
-	if (r == 0)
-		r = orma_base_buf_append(&text, ")", 1);
-	const char *sql = r == 0 ? orma_base_buf_cstr(&text) : NULL;
-	struct function_table *table = sql ? orma_base_zalloc(sizeof(*table)) : NULL;
-	if (!table)
+	if (r < 0)
 		return SQLITE_NOMEM;
-	r = sqlite3_declare_vtab(db, sql);
-	if (r != SQLITE_OK) {
-		orma_base_free(table);
-		return r;
-	}
-	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-	table->function = function;
-	*ret = &table->base;
-	return SQLITE_OK;
+	r = orma_sql_argument_columns_connect(db, &text, sizeof(struct function_table), ret);
+	if (r == SQLITE_OK)
+		((struct function_table *)(void *)*ret)->function = function;
+	return r;
 }
 
 static int table_disconnect(sqlite3_vtab *vtab)
@@ -86,34 +78,14 @@ static int table_disconnect(sqlite3_vtab *vtab)
 	return SQLITE_OK;
 }
 
-/* All arguments have to be known before there are rows. The plan's number has a bit for each that is given. */
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-	const struct orma_sql_function *function =
-		((struct function_table *)(void *)vtab)->function;
-	int columns = (int)function->prototype.result_column_count;
-	int constraint_of[ARGUMENTS_MAX];
-	unsigned given = 0;
-	for (int i = 0; i < info->nConstraint; i++) {
-		int arg = info->aConstraint[i].iColumn - columns;
-		if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-			continue;
-		if (!info->aConstraint[i].usable)
-			return SQLITE_CONSTRAINT;
-		constraint_of[arg] = i;
-		given |= 1u << arg;
-	}
-	int args = 0;
-	for (int arg = 0; arg < (int)function->prototype.column_count; arg++) {
-		if (!(given >> arg & 1))
-			continue;
-		info->aConstraintUsage[constraint_of[arg]].argvIndex = ++args;
-		info->aConstraintUsage[constraint_of[arg]].omit = 1;
-	}
-	info->idxNum = (int)given;
+	const struct orma_perfetto_statement *prototype =
+		&((struct function_table *)(void *)vtab)->function->prototype;
 	info->estimatedCost = 1000;
 	info->estimatedRows = 100;
-	return SQLITE_OK;
+	return orma_sql_argument_columns_plan(info, prototype->result_column_count,
+					      prototype->column_count);
 }
 
 static int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)

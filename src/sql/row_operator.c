@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error_message.h"
 #include "base/macros.h"
+#include "sql/argument_columns.h"
 #include "sql/engine_state.h"
 #include "sql/sqlite_error.h"
 
@@ -55,21 +56,12 @@ static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sq
 	int r = orma_base_buf_printf(&text, "create table x(%s", module->operator->columns);
 	for (size_t i = 0; r == 0 && i < module->operator->arg_count; i++)
 		r = orma_base_buf_printf(&text, ", \"$%zu\" hidden", i);
-	if (r == 0)
-		r = orma_base_buf_append(&text, ")", 1);
-	const char *sql = r == 0 ? orma_base_buf_cstr(&text) : NULL;
-	struct operator_table *table = sql ? orma_base_zalloc(sizeof(*table)) : NULL;
-	if (!table)
+	if (r < 0)
 		return SQLITE_NOMEM;
-	r = sqlite3_declare_vtab(db, sql);
-	if (r != SQLITE_OK) {
-		orma_base_free(table);
-		return r;
-	}
-	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-	table->module = module;
-	*ret = &table->base;
-	return SQLITE_OK;
+	r = orma_sql_argument_columns_connect(db, &text, sizeof(struct operator_table), ret);
+	if (r == SQLITE_OK)
+		((struct operator_table *)(void *)*ret)->module = module;
+	return r;
 }
 
 static int disconnect(sqlite3_vtab *table)
@@ -78,31 +70,12 @@ static int disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* All arguments have to be known before there are rows. The plan's number has a bit for each that is given. */
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct orma_row_operator *operator= module_of(table)->operator;
-	int constraint_of[ORMA_OPERATOR_ARGS_MAX], args = 0;
-	unsigned given = 0;
-	for (int i = 0; i < info->nConstraint; i++) {
-		int arg = info->aConstraint[i].iColumn - (int)operator->column_count;
-		if (arg < 0 || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-			continue;
-		if (!info->aConstraint[i].usable)
-			return SQLITE_CONSTRAINT;
-		constraint_of[arg] = i;
-		given |= 1u << arg;
-	}
-	for (size_t arg = 0; arg < operator->arg_count; arg++) {
-		if (!(given >> arg & 1))
-			continue;
-		info->aConstraintUsage[constraint_of[arg]].argvIndex = ++args;
-		info->aConstraintUsage[constraint_of[arg]].omit = 1;
-	}
-	info->idxNum = (int)given;
 	info->estimatedCost = operator->rows * 10;
 	info->estimatedRows = (sqlite3_int64) operator->rows;
-	return SQLITE_OK;
+	return orma_sql_argument_columns_plan(info, operator->column_count, operator->arg_count);
 }
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)

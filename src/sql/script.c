@@ -399,3 +399,18 @@ int orma_sql_script_step(struct orma_sql_script *script, struct orma_error *rete
 		point_at_fault(script, reterr);
 	return fail(script, r, reterr);
 }
+
+int orma_sql_execute(struct orma_sql *sql, struct orma_str text, struct orma_error *reterr)
+{
+	struct orma_sql_script *script = NULL;
+	int r = orma_sql_script_new(sql, text, &script);
+	while (r == 0) {
+		r = orma_sql_script_next(script, reterr);
+		if (r == 0)
+			break;
+		while (r > 0)
+			r = orma_sql_script_step(script, reterr);
+	}
+	orma_sql_script_free(script);
+	return r;
+}

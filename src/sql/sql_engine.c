@@ -17,7 +17,6 @@
 #include "sql/perfetto_function.h"
 #include "sql/relation_vtab.h"
 #include "sql/row_operator.h"
-#include "sql/script.h"
 #include "sql/span_join.h"
 #include "sql/sqlite_error.h"
 
@@ -128,19 +127,4 @@ int orma_sql_add_relation(struct orma_sql *sql, struct orma_relation *relation)
 {
 	int r = orma_sql_keep_relation(sql, relation);
 	return r < 0 ? r : orma_sql_relation_register(sql->db, relation, &sql->interrupt);
-}
-
-int orma_sql_execute(struct orma_sql *sql, struct orma_str text, struct orma_error *reterr)
-{
-	struct orma_sql_script *script = NULL;
-	int r = orma_sql_script_new(sql, text, &script);
-	while (r == 0) {
-		r = orma_sql_script_next(script, reterr);
-		if (r == 0)
-			break;
-		while (r > 0)
-			r = orma_sql_script_step(script, reterr);
-	}
-	orma_sql_script_free(script);
-	return r;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "schema/gen/trace_packet.pb.h"
+#include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
 #include "trace/kernel_import.h"
 #include "trace/system_packets.h"
@@ -81,6 +82,8 @@ static int finish(struct orma_importer *importer)
 		r = orma_trace_facts(&importer->system);
 	if (r == 0)
 		orma_importer_count(importer);
+	if (r == 0)
+		r = orma_config_advise(&importer->system);
 	return r < 0 ? r
 		     : orma_stats_write(&importer->system.stats, importer->tables,
 					importer->index.machine_count);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/macros.h"
@@ -87,6 +88,16 @@ bool orma_stats_get(const struct orma_stats *stats, uint32_t machine_idx, enum o
 	if (place)
 		*ret = stats->values[place - 1].value;
 	return place != 0;
+}
+
+bool orma_stats_has_errors(const struct orma_stats *stats, const char *prefix)
+{
+	for (uint32_t i = 0; i < stats->count; i++)
+		if (stats->values[i].value > 0 &&
+		    definitions[stats->values[i].stat].severity == ERROR &&
+		    strncmp(definitions[stats->values[i].stat].name, prefix, strlen(prefix)) == 0)
+			return true;
+	return false;
 }
 
 static int write_row(struct orma_tables *tables, const struct orma_stat_value *value)

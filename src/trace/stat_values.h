@@ -38,6 +38,8 @@ void orma_stats_add(struct orma_stats *stats, uint32_t machine_idx, enum orma_st
 /* False when there is no value. */
 bool orma_stats_get(const struct orma_stats *stats, uint32_t machine_idx, enum orma_stat stat,
 		    int32_t idx, int64_t *ret);
+/* True when one of the errors whose names begin so has occurred. */
+bool orma_stats_has_errors(const struct orma_stats *stats, const char *prefix);
 /* Writes the table: all single statistics of each machine, and the indexed ones that have values. 0 or a negative errno
  * value. */
 int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables, uint32_t machine_count);

@@ -57,6 +57,7 @@ struct orma_system {
 	struct orma_map disks;    /* struct orma_disk by machine and name */
 	struct orma_arg_list args;
 	struct orma_buf text;
+	struct orma_buf config; /* the last TraceConfig */
 	struct orma_arena arena;
 	struct orma_kernel_state kernel;
 };

@@ -305,7 +305,11 @@ int orma_clock_rows(struct orma_system *system, const struct orma_clock_reading 
 					    "BOOTTIME"};
 	struct orma_clocks *clocks = &system->index->clocks;
 	struct orma_clock_cache cache = {0};
+	const struct orma_clock_reading *trace_time = NULL;
 	int r = 0;
+	for (size_t i = 0; i < count; i++)
+		if (readings[i].key == clocks->trace_time)
+			trace_time = &readings[i];
 	for (size_t i = 0; i < count && r == 0; i++) {
 		int64_t value =
 			(int64_t)((uint64_t)readings[i].value * (uint64_t)readings[i].unit_ns);
@@ -318,8 +322,12 @@ int orma_clock_rows(struct orma_system *system, const struct orma_clock_reading 
 		if (orma_trace_clocks_convert(clocks, readings[i].key,
 					      readings[i].is_incremental ? 0 : value,
 					      clocks->trace_time, clocks->snapshot_count, &cache,
-					      &ts) != ORMA_CLOCK_CONVERTED)
-			continue;
+					      &ts) != ORMA_CLOCK_CONVERTED) {
+			/* A clock that was set back cannot be converted, but the snapshot says when it was read. */
+			if (!trace_time)
+				continue;
+			ts = trace_time->value;
+		}
 		bool has_name = !is_of_sequence && id > 0 && id < sizeof(names) / sizeof(*names);
 		int64_t cells[ORMA_CLOCK_SNAPSHOT_COLUMNS] = {
 			[ORMA_CLOCK_SNAPSHOT_TS] = ts,

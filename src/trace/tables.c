@@ -192,6 +192,14 @@ static const struct orma_column_spec metadata_columns[] = {
 	[ORMA_METADATA_MACHINE_ID] = {"machine_id", INT, 0},
 	[ORMA_METADATA_TRACE_ID] = {"trace_id", INT, 0},
 };
+static const struct orma_column_spec diagnostic_columns[] = {
+	[ORMA_DIAGNOSTIC_KEY] = {"key", STRING, 0},
+	[ORMA_DIAGNOSTIC_TITLE] = {"title", STRING, 0},
+	[ORMA_DIAGNOSTIC_DESCRIPTION] = {"description", STRING, 0},
+	[ORMA_DIAGNOSTIC_REMEDIATION] = {"remediation", STRING, 0},
+	[ORMA_DIAGNOSTIC_CONFIDENCE] = {"confidence", DOUBLE, 0},
+	[ORMA_DIAGNOSTIC_TRACE_ID] = {"trace_id", INT, 0},
+};
 static const struct orma_column_spec log_columns[] = {
 	[ORMA_LOG_TS] = {"ts", INT, SORTED},
 	[ORMA_LOG_UTID] = {"utid", INT, 0},
@@ -243,6 +251,7 @@ static const struct {
 	TABLE(ORMA_TABLE_LOG, "__intrinsic_logs", log_columns),
 	TABLE(ORMA_TABLE_FILEDESCRIPTOR, "__intrinsic_filedescriptor", filedescriptor_columns),
 	TABLE(ORMA_TABLE_INTERRUPT, "_linux_interrupt_mapping", interrupt_columns),
+	TABLE(ORMA_TABLE_DIAGNOSTIC, "__intrinsic_trace_diagnostics", diagnostic_columns),
 };
 
 int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder)

@@ -119,6 +119,9 @@ int orma_trace_config(struct orma_system *system, uint32_t machine_idx, struct o
 	if (r == 0)
 		r = take_config(system, machine_idx, config);
 	orma_base_arena_done(&arena);
+	system->config.size = 0;
+	if (r == 0)
+		r = orma_base_buf_append(&system->config, content.data, content.size);
 	if (r == 0 &&
 	    orma_proto_reader_find(content.data, content.size,
 				   ORMA_PB_TRACE_CONFIG_TRACE_ATTRIBUTES, &attributes) > 0)

@@ -209,3 +209,21 @@ ORMA_TEST(times_are_shown_on_other_clocks)
 		      "1709210096000002000,1400,\"2024-02-29T12:34:56.000001123\",\"[NULL]\"\n");
 	fixture_close(database);
 }
+
+/* REALTIME is set back by 10 between the second snapshot and the third. */
+ORMA_TEST(a_clock_that_is_set_back_never_shows_times_of_the_future)
+{
+#define READING(boot, real)                                                                        \
+	"packet { trusted_packet_sequence_id: 1 clock_snapshot { clocks { clock_id: 6 "            \
+	"timestamp: " #boot " } clocks { clock_id: 1 timestamp: " #real " } } } "
+	struct orma_trace_database *database = fixture_open(READING(100, 1000) READING(
+		200, 1100) READING(300, 1090) READING(400, 1190) "packet { timestamp: 1000 }");
+	fixture_check(
+		database,
+		"select to_realtime(50), to_realtime(150), to_realtime(200), "
+		"to_realtime(250), to_realtime(350), to_realtime(500);"
+		"select ts, clock_value from clock_snapshot where clock_id = 1",
+		"1000,1050,1100,1090,1140,1290\n\n\"ts\",\"clock_value\"\n100,1000\n200,1100\n"
+		"300,1090\n400,1190\n");
+	fixture_close(database);
+}

@@ -165,6 +165,16 @@ ORMA_TEST(functions_return_a_value)
 	CHECK_STR(engine_run("select create_function('g(x INT)', 'INT', 'select $x + 100'); select "
 			     "g(1)"),
 		  "NULL;101;");
+	/* The statement that replaces a function may do so while it runs. */
+	CHECK_STR(engine_run("select create_function('g(x INT)', 'INT', 'select $x + 7'); select "
+			     "g(1); select create_view_function('h(x INT)', 'a INT, b INT', "
+			     "'select $x a, g($x) b'); select * from h(1);"
+			     "select create_function('g(x INT)', 'INT', 'select $x + 8');"
+			     "select * from h(1)"),
+		  "NULL;8;NULL;1,8;NULL;1,9;");
+	engine_check_error("create perfetto function self(x int) returns int as select "
+			   "create_function('self(x INT)', 'INT', 'select 1'); select self(1)",
+			   "cannot be replaced while it runs");
 	CHECK_STR(engine_run("create perfetto function fib(x int) returns int as "
 			     "select iif($x < 2, $x, fib($x - 1) + fib($x - 2)); "
 			     "select experimental_memoize('fib'); select fib(60)"),
@@ -234,6 +244,9 @@ ORMA_TEST(macros_are_expanded_within_each_other)
 		  "6;");
 	CHECK_STR(engine_run("select __intrinsic_stringify!(a b), __intrinsic_stringify!(f(x, y))"),
 		  "a b,f(x, y);");
+	CHECK_STR(engine_run("select __intrinsic_stringify!(it''s), __intrinsic_stringify!('a'), "
+			     "__intrinsic_stringify_ignore_table!(select '')"),
+		  "it's,'a',select '';");
 	CHECK_STR(engine_run("select __intrinsic_stringify!(a, b)"),
 		  "error: line 1, column 1: macro __intrinsic_stringify!: takes one argument\n"
 		  "  select __intrinsic_stringify!(a, b)\n  ^");
