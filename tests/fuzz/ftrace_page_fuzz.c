@@ -177,16 +177,14 @@ static void require_equal(const struct orma_compact_ends *a, const uint8_t *a_co
 /* Events that are taken from the page are the same as if each was added. */
 static void compare_columns(const struct orma_ftrace_page *page)
 {
-	size_t switch_bytes = ORMA_SWITCH_COLUMNS * ORMA_COMPACT_COLUMN_BYTES;
-
 	add_page(&compact, *page, true);
 	add_page(&added, *page, false);
 	require(compact.switch_count == added.switch_count);
 	require(compact.waking_count == added.waking_count);
-	require_equal(&compact.switches, compact.columns, &added.switches, added.columns,
-		      ORMA_SWITCH_COLUMNS);
-	require_equal(&compact.wakings, compact.columns + switch_bytes, &added.wakings,
-		      added.columns + switch_bytes, ORMA_WAKING_COLUMNS);
+	require_equal(&compact.switches, compact.memory->switches[0], &added.switches,
+		      added.memory->switches[0], ORMA_SWITCH_COLUMNS);
+	require_equal(&compact.wakings, compact.memory->wakings[0], &added.wakings,
+		      added.memory->wakings[0], ORMA_WAKING_COLUMNS);
 	orma_compact_sched_clear(&compact);
 	orma_compact_sched_clear(&added);
 }

@@ -66,7 +66,7 @@ static void know(struct orma_compact_sched *sched, struct orma_compact_known *kn
 	const uint8_t *at = record->data + task_offset;
 	int32_t pid = orma_ftrace_load_i32(at + PID_OFFSET),
 		prio = orma_ftrace_load_i32(at + PRIO_OFFSET);
-	struct orma_compact_task *task = &sched->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
+	struct orma_compact_task *task = &sched->memory->tasks[(uint32_t)pid % ORMA_COMPACT_TASKS];
 	uint8_t varint[ORMA_PROTO_VARINT_MAX + 8] = {0};
 
 	if (record->size <= 4 * ORMA_FTRACE_SHORT_LENGTH_MAX) {
@@ -78,7 +78,7 @@ static void know(struct orma_compact_sched *sched, struct orma_compact_known *kn
 	memcpy(task->key, at, sizeof(task->key));
 	task->pid_bytes = (uint8_t)(orma_put_varint(varint, (uint64_t)pid) - varint);
 	memcpy(task->pid, varint, sizeof(task->pid));
-	task->prio_bytes = (uint8_t)(orma_put_varint(varint, (uint64_t)prio) - varint);
+	task->prio_extra_bytes = (uint8_t)(orma_put_varint(varint, (uint64_t)prio) - varint - 1);
 	memcpy(task->prio, varint, sizeof(task->prio));
 	task->comm_index = comm_index;
 }
@@ -102,110 +102,169 @@ void orma_compact_forget(struct orma_compact_sched *sched)
 {
 	sched->known_switch = sched->known_waking = (struct orma_compact_known){0};
 	sched->head_mask = HEAD_MASK;
-	memset(sched->tasks, 0, ORMA_COMPACT_TASKS * sizeof(*sched->tasks));
+	memset(sched->memory->tasks, 0, sizeof(sched->memory->tasks));
 	/* The only place where zeros could be taken for a task. */
-	sched->tasks[0].key[2] = UINT64_MAX;
+	sched->memory->tasks[0].key[2] = UINT64_MAX;
 }
 
 /* --- columns -------------------------------------------------------------------------------- */
 
-/* Returns NULL when a number has more than 14 bits. */
-static inline INLINE uint8_t *put_small(uint8_t *at, uint64_t value)
+/*
+ * Nearly all values of most columns have one byte. Such a column ends at at[column] + count, so that one addition moves
+ * them all, and a longer value moves at[column]. The columns of times and numbers of tasks end at at[column]. An index of a
+ * name always has one byte, so at[] is not used for it.
+ */
+struct cursor {
+	struct orma_compact_ends ends;
+	size_t count; /* events in the columns */
+};
+
+/* Returns false when a number has more than 14 bits. */
+static inline INLINE bool put_small(struct cursor *cursor, size_t column, uint64_t value)
 {
-	at[0] = (uint8_t)value;
-	if (ORMA_LIKELY(value < 0x80))
-		return at + 1;
+	uint16_t bytes;
+
+	if (ORMA_LIKELY(value < 0x80)) {
+		cursor->ends.at[column][cursor->count] = (uint8_t)value;
+		return true;
+	}
 	if (value >= 0x4000)
-		return NULL;
-	at[0] = (uint8_t)(value | 0x80);
-	at[1] = (uint8_t)(value >> 7);
-	return at + 2;
+		return false;
+	bytes = (uint16_t)(value + (value & 0x3f80)) | 0x80;
+	memcpy(cursor->ends.at[column] + cursor->count, &bytes, sizeof(bytes));
+	cursor->ends.at[column]++;
+	return true;
 }
 
-/* Returns NULL when a difference of times has more than 28 bits. */
+/* Inlined, it would take registers from the usual case. */
+static __attribute__((noinline)) uint8_t *put_rare_time(uint8_t *at, uint64_t value)
+{
+	return orma_put_varint(at, value);
+}
+
+/* Differences of times from 128 ns to 2 ms are usual. */
 static inline INLINE uint8_t *put_time(uint8_t *at, uint64_t value)
 {
-	at[0] = (uint8_t)(value | 0x80);
-	if (value < 0x4000) {
-		at[1] = (uint8_t)(value >> 7);
-		if (ORMA_LIKELY(value >= 0x80))
-			return at + 2;
-		at[0] = (uint8_t)value;
-		return at + 1;
+	/* The bits above the low 7 move up by one bit, and those above the low 14 by two. */
+	uint32_t low = (uint32_t)value, above_7 = low & 0x1fff80, above_14 = low & 0x1fc000;
+
+	if (ORMA_LIKELY(value - 0x80 < 0x4000 - 0x80)) {
+		uint16_t bytes = (uint16_t)(low + above_7) | 0x80;
+		memcpy(at, &bytes, sizeof(bytes));
+		return at + 2;
 	}
-	at[1] = (uint8_t)(value >> 7 | 0x80);
-	at[2] = (uint8_t)(value >> 14);
-	if (ORMA_LIKELY(value < 0x200000))
+	if (ORMA_LIKELY(value - 0x4000 < 0x200000 - 0x4000)) {
+		uint32_t bytes = (low + above_7 + 2 * above_14) | 0x8080;
+		memcpy(at, &bytes, sizeof(bytes));
 		return at + 3;
-	if (value >> 28 != 0)
-		return NULL;
-	at[2] = (uint8_t)(value >> 14 | 0x80);
-	at[3] = (uint8_t)(value >> 21);
-	return at + 4;
+	}
+	return put_rare_time(at, value);
 }
 
-/* Returns NULL when the task is not known. */
+/* The task that has the low bits of the number at `at`. */
 static inline INLINE const struct orma_compact_task *
-find_task(const struct orma_compact_task *tasks, const uint8_t *at)
+candidate(const struct orma_compact_task *tasks, const uint8_t *at)
 {
-	const struct orma_compact_task *task = &tasks[at[PID_OFFSET] % ORMA_COMPACT_TASKS];
+	return &tasks[at[PID_OFFSET] % ORMA_COMPACT_TASKS];
+}
+
+static inline INLINE bool is_task(const struct orma_compact_task *task, const uint8_t *at)
+{
 	uint64_t difference = (orma_ftrace_load_u64(at) ^ task->key[0]) |
 			      (orma_ftrace_load_u64(at + 8) ^ task->key[1]) |
 			      (orma_ftrace_load_u64(at + 16) ^ task->key[2]);
 
-	return ORMA_LIKELY(difference == 0) ? task : NULL;
+	return ORMA_LIKELY(difference == 0);
+}
+
+static inline INLINE void put_task(struct cursor *cursor, const struct orma_compact_task *task,
+				   size_t pid_column, size_t prio_column, uint8_t *comms)
+{
+	uint8_t **ends = cursor->ends.at;
+
+	memcpy(ends[pid_column], task->pid, sizeof(task->pid));
+	ends[pid_column] += task->pid_bytes;
+	memcpy(ends[prio_column] + cursor->count, task->prio, sizeof(task->prio));
+	ends[prio_column] += task->prio_extra_bytes;
+	comms[cursor->count] = task->comm_index;
 }
 
 /* Nothing has changed when these return false: what is behind the end of a column has no meaning. */
-static inline INLINE bool take_switch(const struct orma_compact_task *tasks, const uint8_t *data,
-				      uint64_t delta_ns, struct orma_compact_ends *ends)
+static inline INLINE bool take_switch(struct orma_compact_memory *memory, const uint8_t *data,
+				      uint64_t delta_ns, struct cursor *cursor)
 {
-	const struct orma_compact_task *task = find_task(tasks, data + SWITCH_TASK_OFFSET);
-	uint8_t *state_end, *time_end;
+	const struct orma_compact_task *task = candidate(memory->tasks, data + SWITCH_TASK_OFFSET);
+	uint8_t *time_end;
 
-	if (!task)
+	if (!is_task(task, data + SWITCH_TASK_OFFSET))
 		return false;
-	state_end = put_small(ends->at[ORMA_SWITCH_PREV_STATE],
-			      orma_ftrace_load_u64(data + SWITCH_STATE_OFFSET));
-	if (!state_end)
+	time_end = put_time(cursor->ends.at[ORMA_SWITCH_TIMESTAMP], delta_ns);
+	if (!put_small(cursor, ORMA_SWITCH_PREV_STATE,
+		       orma_ftrace_load_u64(data + SWITCH_STATE_OFFSET)))
 		return false;
-	time_end = put_time(ends->at[ORMA_SWITCH_TIMESTAMP], delta_ns);
-	if (!time_end)
-		return false;
-	ends->at[ORMA_SWITCH_PREV_STATE] = state_end;
-	ends->at[ORMA_SWITCH_TIMESTAMP] = time_end;
-	memcpy(ends->at[ORMA_SWITCH_NEXT_PID], task->pid, sizeof(task->pid));
-	ends->at[ORMA_SWITCH_NEXT_PID] += task->pid_bytes;
-	memcpy(ends->at[ORMA_SWITCH_NEXT_PRIO], task->prio, sizeof(task->prio));
-	ends->at[ORMA_SWITCH_NEXT_PRIO] += task->prio_bytes;
-	*ends->at[ORMA_SWITCH_NEXT_COMM]++ = task->comm_index;
+	cursor->ends.at[ORMA_SWITCH_TIMESTAMP] = time_end;
+	put_task(cursor, task, ORMA_SWITCH_NEXT_PID, ORMA_SWITCH_NEXT_PRIO,
+		 memory->switches[ORMA_SWITCH_NEXT_COMM]);
+	cursor->count++;
 	return true;
 }
 
-static inline INLINE bool take_waking(const struct orma_compact_task *tasks, const uint8_t *data,
-				      uint32_t target_cpu, uint64_t delta_ns,
-				      struct orma_compact_ends *ends)
+static inline INLINE bool take_waking(struct orma_compact_memory *memory, const uint8_t *data,
+				      uint32_t target_cpu, uint64_t delta_ns, struct cursor *cursor)
 {
-	const struct orma_compact_task *task = find_task(tasks, data + WAKING_TASK_OFFSET);
-	uint8_t *cpu_end, *time_end;
+	const struct orma_compact_task *task = candidate(memory->tasks, data + WAKING_TASK_OFFSET);
+	uint8_t *time_end;
 
-	if (!task)
+	if (!is_task(task, data + WAKING_TASK_OFFSET))
 		return false;
-	cpu_end = put_small(ends->at[ORMA_WAKING_TARGET_CPU], target_cpu);
-	if (!cpu_end)
+	time_end = put_time(cursor->ends.at[ORMA_WAKING_TIMESTAMP], delta_ns);
+	if (!put_small(cursor, ORMA_WAKING_TARGET_CPU, target_cpu))
 		return false;
-	time_end = put_time(ends->at[ORMA_WAKING_TIMESTAMP], delta_ns);
-	if (!time_end)
-		return false;
-	ends->at[ORMA_WAKING_TARGET_CPU] = cpu_end;
-	ends->at[ORMA_WAKING_TIMESTAMP] = time_end;
-	memcpy(ends->at[ORMA_WAKING_PID], task->pid, sizeof(task->pid));
-	ends->at[ORMA_WAKING_PID] += task->pid_bytes;
-	memcpy(ends->at[ORMA_WAKING_PRIO], task->prio, sizeof(task->prio));
-	ends->at[ORMA_WAKING_PRIO] += task->prio_bytes;
-	*ends->at[ORMA_WAKING_COMM]++ = task->comm_index;
-	ends->at[ORMA_WAKING_FLAGS] = put_small(ends->at[ORMA_WAKING_FLAGS], data[FLAGS_OFFSET]);
+	cursor->ends.at[ORMA_WAKING_TIMESTAMP] = time_end;
+	put_task(cursor, task, ORMA_WAKING_PID, ORMA_WAKING_PRIO,
+		 memory->wakings[ORMA_WAKING_COMM]);
+	put_small(cursor, ORMA_WAKING_FLAGS, data[FLAGS_OFFSET]);
+	cursor->count++;
 	return true;
+}
+
+static inline INLINE struct cursor begin_switches(const struct orma_compact_sched *sched)
+{
+	struct cursor cursor = {sched->switches, sched->switch_count};
+
+	cursor.ends.at[ORMA_SWITCH_PREV_STATE] -= cursor.count;
+	cursor.ends.at[ORMA_SWITCH_NEXT_PRIO] -= cursor.count;
+	return cursor;
+}
+
+static inline INLINE void finish_switches(struct orma_compact_sched *sched, struct cursor cursor)
+{
+	cursor.ends.at[ORMA_SWITCH_PREV_STATE] += cursor.count;
+	cursor.ends.at[ORMA_SWITCH_NEXT_PRIO] += cursor.count;
+	cursor.ends.at[ORMA_SWITCH_NEXT_COMM] =
+		sched->memory->switches[ORMA_SWITCH_NEXT_COMM] + cursor.count;
+	sched->switches = cursor.ends;
+	sched->switch_count = (uint32_t)cursor.count;
+}
+
+static inline INLINE struct cursor begin_wakings(const struct orma_compact_sched *sched)
+{
+	struct cursor cursor = {sched->wakings, sched->waking_count};
+
+	cursor.ends.at[ORMA_WAKING_TARGET_CPU] -= cursor.count;
+	cursor.ends.at[ORMA_WAKING_PRIO] -= cursor.count;
+	cursor.ends.at[ORMA_WAKING_FLAGS] -= cursor.count;
+	return cursor;
+}
+
+static inline INLINE void finish_wakings(struct orma_compact_sched *sched, struct cursor cursor)
+{
+	cursor.ends.at[ORMA_WAKING_TARGET_CPU] += cursor.count;
+	cursor.ends.at[ORMA_WAKING_PRIO] += cursor.count;
+	cursor.ends.at[ORMA_WAKING_FLAGS] += cursor.count;
+	cursor.ends.at[ORMA_WAKING_COMM] = sched->memory->wakings[ORMA_WAKING_COMM] + cursor.count;
+	sched->wakings = cursor.ends;
+	sched->waking_count = (uint32_t)cursor.count;
 }
 
 /* The last place in the page where a record can be taken without looking at the page's end and at the columns' room. */
@@ -231,13 +290,13 @@ bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma
 {
 	const struct orma_compact_known known_switch = known_or_none(&sched->known_switch);
 	const struct orma_compact_known known_waking = known_or_none(&sched->known_waking);
-	const struct orma_compact_task *tasks = sched->tasks;
+	struct orma_compact_memory *memory = sched->memory;
 	const uint8_t *at = page->at, *last = last_place(sched, page);
 	const uint16_t target_cpu_offset = sched->target_cpu_offset;
 	const uint64_t head_mask = sched->head_mask;
 	uint64_t now_ns = page->now_ns;
 	uint64_t last_switch_ns = sched->last_switch_ns, last_waking_ns = sched->last_waking_ns;
-	struct orma_compact_ends switches = sched->switches, wakings = sched->wakings;
+	struct cursor switches = begin_switches(sched), wakings = begin_wakings(sched);
 
 	if (!last)
 		return false;
@@ -248,14 +307,14 @@ bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma
 		now_ns += orma_ftrace_header_delta((uint32_t)head);
 		head &= head_mask;
 		if (head == known_switch.head) {
-			if (!take_switch(tasks, data, now_ns - last_switch_ns, &switches))
+			if (!take_switch(memory, data, now_ns - last_switch_ns, &switches))
 				break;
 			last_switch_ns = now_ns;
 			at += SWITCH_BYTES;
 		} else if (head == known_waking.head) {
 			uint32_t target_cpu =
 				(uint32_t)orma_ftrace_load_i32(data + target_cpu_offset);
-			if (!take_waking(tasks, data, target_cpu, now_ns - last_waking_ns,
+			if (!take_waking(memory, data, target_cpu, now_ns - last_waking_ns,
 					 &wakings))
 				break;
 			last_waking_ns = now_ns;
@@ -273,13 +332,7 @@ bool orma_compact_sched_take_known(struct orma_compact_sched *sched, struct orma
 	page->now_ns = now_ns;
 	sched->last_switch_ns = last_switch_ns;
 	sched->last_waking_ns = last_waking_ns;
-	sched->switches = switches;
-	sched->wakings = wakings;
-	/* The index of a name has one byte. */
-	sched->switch_count = (uint32_t)(switches.at[ORMA_SWITCH_NEXT_COMM] -
-					 orma_compact_column(sched, ORMA_SWITCH_NEXT_COMM));
-	sched->waking_count =
-		(uint32_t)(wakings.at[ORMA_WAKING_COMM] -
-			   orma_compact_column(sched, ORMA_SWITCH_COLUMNS + ORMA_WAKING_COMM));
+	finish_switches(sched, switches);
+	finish_wakings(sched, wakings);
 	return true;
 }

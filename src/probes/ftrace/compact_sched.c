@@ -30,9 +30,8 @@
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
 
-#define TASKS_BYTES (ORMA_COMPACT_TASKS * sizeof(struct orma_compact_task))
-#define COMM_BYTES  16
-#define INLINE      __attribute__((always_inline))
+#define COMM_BYTES 16
+#define INLINE     __attribute__((always_inline))
 
 /* --- the kernel's format -------------------------------------------------------------------- */
 
@@ -271,11 +270,10 @@ static void write_columns(const struct orma_compact_sched *sched, struct orma_pa
 	};
 
 	for (uint32_t i = 0; i < ORMA_SWITCH_COLUMNS; i++)
-		write_column(packet, switch_fields[i], orma_compact_column(sched, i),
+		write_column(packet, switch_fields[i], sched->memory->switches[i],
 			     sched->switches.at[i]);
 	for (uint32_t i = 0; i < ORMA_WAKING_COLUMNS; i++)
-		write_column(packet, waking_fields[i],
-			     orma_compact_column(sched, ORMA_SWITCH_COLUMNS + i),
+		write_column(packet, waking_fields[i], sched->memory->wakings[i],
 			     sched->wakings.at[i]);
 }
 
@@ -297,9 +295,9 @@ void orma_compact_sched_write(const struct orma_compact_sched *sched, struct orm
 static void clear(struct orma_compact_sched *sched)
 {
 	for (uint32_t i = 0; i < ORMA_SWITCH_COLUMNS; i++)
-		sched->switches.at[i] = orma_compact_column(sched, i);
+		sched->switches.at[i] = sched->memory->switches[i];
 	for (uint32_t i = 0; i < ORMA_WAKING_COLUMNS; i++)
-		sched->wakings.at[i] = orma_compact_column(sched, ORMA_SWITCH_COLUMNS + i);
+		sched->wakings.at[i] = sched->memory->wakings[i];
 	sched->switch_count = sched->waking_count = 0;
 	sched->last_switch_ns = sched->last_waking_ns = 0;
 	sched->comm_count = 0;
@@ -315,15 +313,9 @@ void orma_compact_sched_clear(struct orma_compact_sched *sched)
 
 int orma_compact_sched_init(struct orma_compact_sched *sched)
 {
-	void *memory =
-		orma_base_alloc(TASKS_BYTES + (size_t)(ORMA_SWITCH_COLUMNS + ORMA_WAKING_COLUMNS) *
-						      ORMA_COMPACT_COLUMN_BYTES);
-
-	*sched = (struct orma_compact_sched){.memory = memory};
-	if (!memory)
+	*sched = (struct orma_compact_sched){.memory = orma_base_alloc(sizeof(*sched->memory))};
+	if (!sched->memory)
 		return -ENOMEM;
-	sched->tasks = memory;
-	sched->columns = (uint8_t *)memory + TASKS_BYTES;
 	clear(sched);
 	return 0;
 }

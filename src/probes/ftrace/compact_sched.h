@@ -71,7 +71,7 @@ struct orma_compact_task {
 	uint64_t key[3]; /* its name, number and priority as they stand in a record */
 	uint8_t pid[4];  /* a varint */
 	uint8_t prio[2]; /* another */
-	uint8_t pid_bytes, prio_bytes;
+	uint8_t pid_bytes, prio_extra_bytes;
 	uint8_t comm_index;
 };
 
@@ -85,6 +85,14 @@ struct orma_compact_ends {
 	uint8_t *at[ORMA_WAKING_COLUMNS]; /* where each column ends */
 };
 
+/* One piece of memory, so that one register holds where all of it is. */
+struct orma_compact_memory {
+	struct orma_compact_task
+		tasks[ORMA_COMPACT_TASKS]; /* the last one with these low bits of its number */
+	uint8_t switches[ORMA_SWITCH_COLUMNS][ORMA_COMPACT_COLUMN_BYTES];
+	uint8_t wakings[ORMA_WAKING_COLUMNS][ORMA_COMPACT_COLUMN_BYTES];
+};
+
 struct orma_compact_sched {
 	struct orma_compact_ends switches, wakings;
 	uint32_t switch_count, waking_count;
@@ -95,10 +103,8 @@ struct orma_compact_sched {
 	struct orma_compact_known known_switch, known_waking;
 	uint64_t
 		head_mask; /* type and id; the compiler would load a constant anew for each event */
-	uint16_t target_cpu_offset;      /* in records of known_waking */
-	struct orma_compact_task *tasks; /* the last one with these low bits of its number */
-	uint8_t *columns;                /* the columns of switches, and then those of wakings */
-	void *memory;                    /* holds tasks and columns; owned */
+	uint16_t target_cpu_offset;         /* in records of known_waking */
+	struct orma_compact_memory *memory; /* owned */
 };
 
 int orma_compact_sched_init(struct orma_compact_sched *sched); /* 0 or -ENOMEM */
@@ -134,12 +140,6 @@ void orma_compact_know_waking(struct orma_compact_sched *sched,
 			      const struct orma_compact_format *format,
 			      const struct orma_ftrace_record *record, uint8_t comm_index);
 void orma_compact_forget(struct orma_compact_sched *sched);
-
-/* The begin of a column of switches, or, behind those, of wakings. */
-static inline uint8_t *orma_compact_column(const struct orma_compact_sched *sched, size_t number)
-{
-	return sched->columns + number * ORMA_COMPACT_COLUMN_BYTES;
-}
 
 /* ---- the bundle ---- */
 
