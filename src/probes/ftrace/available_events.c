@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "probes/probe_text.h"
+#include "proto/text_lexer.h"
 
 #define LIST_BYTES_MAX (8u << 20)
 
@@ -70,6 +71,23 @@ int orma_available_events_find(struct orma_available_events *names, int events_f
 		return -ENOENT;
 	*ret_group = group;
 	return 0;
+}
+
+const char *orma_available_events_closest(struct orma_available_events *names, int events_fd,
+					  struct orma_str wrong, const char **ret_group)
+{
+	size_t strings = 0;
+
+	if (!names->is_read && read_list(names, events_fd) < 0)
+		return NULL;
+	for (size_t i = 0; i < names->text.size; i++)
+		strings += names->text.data[i] == '\0';
+	const char *closest =
+		orma_proto_closest_name(wrong, (const char *)names->text.data, strings);
+	/* A group may be closer; that is not an event. */
+	if (!closest || orma_available_events_find(names, events_fd, closest, ret_group) < 0)
+		return NULL;
+	return closest;
 }
 
 void orma_available_events_done(struct orma_available_events *names)

@@ -21,6 +21,10 @@ struct orma_available_events {
  * reading the list. */
 int orma_available_events_find(struct orma_available_events *names, int events_fd, const char *name,
 			       const char **ret_group);
+/* Returns the name that is most similar to a wrong one, and its group, or NULL. Both are kept as the list is. It takes some
+ * milliseconds. */
+const char *orma_available_events_closest(struct orma_available_events *names, int events_fd,
+					  struct orma_str wrong, const char **ret_group);
 void orma_available_events_done(struct orma_available_events *names);
 
 #endif

@@ -471,6 +471,13 @@ int orma_ftrace_events_group_of(struct orma_ftrace_events *events, const char *n
 	return 0;
 }
 
+const char *orma_ftrace_events_closest(struct orma_ftrace_events *events, struct orma_str wrong,
+				       const char **ret_group)
+{
+	return orma_available_events_closest(&events->available, events->events_fd, wrong,
+					     ret_group);
+}
+
 void orma_ftrace_events_forget_names(struct orma_ftrace_events *events)
 {
 	orma_available_events_done(&events->available);

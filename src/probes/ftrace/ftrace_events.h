@@ -60,6 +60,9 @@ const struct orma_ftrace_event *orma_ftrace_events_by_id(const struct orma_ftrac
  */
 int orma_ftrace_events_group_of(struct orma_ftrace_events *events, const char *name,
 				const char **ret_group);
+/* The event whose name is most similar to a wrong one, and its group, or NULL. Kept as above. */
+const char *orma_ftrace_events_closest(struct orma_ftrace_events *events, struct orma_str wrong,
+				       const char **ret_group);
 void orma_ftrace_events_forget_names(struct orma_ftrace_events *events);
 /* Lists the events of a group, each ending in a NUL. 0, -ENOENT or another -errno. */
 int orma_ftrace_events_names_in(struct orma_ftrace_events *events, const char *group,

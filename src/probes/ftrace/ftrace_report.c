@@ -33,11 +33,11 @@ static void add_name(struct orma_buf *buf, struct orma_str group, struct orma_st
 }
 
 void orma_ftrace_report_unknown(struct orma_ftrace_report *report, struct orma_str group,
-				struct orma_str name)
+				struct orma_str name, const char *meant)
 {
-	orma_base_log(ORMA_LOG_WARNING, "linux.ftrace: this kernel has no event %.*s%s%.*s",
+	orma_base_log(ORMA_LOG_WARNING, "linux.ftrace: this kernel has no event %.*s%s%.*s%s%s%s",
 		      (int)group.size, group.data, group.size > 0 ? "/" : "", (int)name.size,
-		      name.data);
+		      name.data, meant[0] ? "; did you mean " : "", meant, meant[0] ? "?" : "");
 	add_name(&report->unknown_events, group, name);
 }
 

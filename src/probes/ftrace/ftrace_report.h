@@ -16,9 +16,9 @@ struct orma_ftrace_report {
 };
 
 void orma_ftrace_report_done(struct orma_ftrace_report *report);
-/* An event that the kernel does not have. */
+/* An event that the kernel does not have. `meant` is the "GROUP/NAME" of one that it has, or "". */
 void orma_ftrace_report_unknown(struct orma_ftrace_report *report, struct orma_str group,
-				struct orma_str name);
+				struct orma_str name, const char *meant);
 /* An event that the kernel has, and that cannot be recorded because of `why`. */
 void orma_ftrace_report_failed(struct orma_ftrace_report *report, struct orma_str group,
 			       struct orma_str name, const char *why);

@@ -29,6 +29,21 @@ static bool is_unfiltered(const struct orma_ftrace_session *session, const char 
 	       !orma_ftrace_syscalls_are_empty(&session->syscalls);
 }
 
+/* Similar names are searched for once in each session, because that takes milliseconds and configs may have thousands of events. */
+static void report_unknown(struct orma_ftrace_session *session, struct orma_str group,
+			   struct orma_str name)
+{
+	char meant[2 * ORMA_TRACEFS_NAME_BYTES] = "";
+	const char *closest, *closest_group;
+
+	if (session->report.unknown_events.size == 0) {
+		closest = orma_ftrace_events_closest(session->buffer->events, name, &closest_group);
+		if (closest)
+			snprintf(meant, sizeof(meant), "%s/%s", closest_group, closest);
+	}
+	orma_ftrace_report_unknown(&session->report, group, name, meant);
+}
+
 static int add(struct orma_ftrace_session *session, const char *group, const char *name)
 {
 	struct orma_ftrace_report *report = &session->report;
@@ -49,7 +64,7 @@ static int add(struct orma_ftrace_session *session, const char *group, const cha
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ENOENT || r == -EINVAL)
-		orma_ftrace_report_unknown(report, group_text, name_text);
+		report_unknown(session, group_text, name_text);
 	else if (r < 0)
 		orma_ftrace_report_failed(report, group_text, name_text, orma_base_error_words(r));
 	else if (session->config.wanted->disable_generic_events &&
@@ -83,7 +98,7 @@ static int add_pattern(struct orma_ftrace_session *session, const char *group,
 		r = add(session, group, name);
 	}
 	if (found == 0)
-		orma_ftrace_report_unknown(&session->report, orma_base_str(group), pattern);
+		report_unknown(session, orma_base_str(group), pattern);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -96,7 +111,7 @@ static int add_bare(struct orma_ftrace_session *session, const char *name)
 		return add(session, group, name);
 	if (r == -ENOMEM)
 		return r;
-	orma_ftrace_report_unknown(&session->report, (struct orma_str){0}, orma_base_str(name));
+	report_unknown(session, (struct orma_str){0}, orma_base_str(name));
 	return 0;
 }
 
@@ -112,7 +127,7 @@ static int add_entry(struct orma_ftrace_session *session, struct orma_str entry)
 	bool is_pattern = stem.size < name_text.size;
 	if ((has_group && (!orma_tracefs_is_name(group_text) || is_reserved(group_text))) ||
 	    (stem.size > 0 && !orma_tracefs_is_name(stem)) || (stem.size == 0 && !is_pattern)) {
-		orma_ftrace_report_unknown(&session->report, (struct orma_str){0}, entry);
+		report_unknown(session, (struct orma_str){0}, entry);
 		return 0;
 	}
 	snprintf(group, sizeof(group), "%.*s", (int)group_text.size,

@@ -141,6 +141,22 @@ ORMA_TEST(names_find_events_and_what_is_missing_is_reported)
 	close_tree();
 }
 
+ORMA_TEST(a_similar_event_is_suggested_for_the_first_that_is_unknown)
+{
+	open_tree();
+	fake_put("tracing/available_events", "sched:sched_switch\nvendor:secret\n");
+	free(tree_before);
+	tree_before = fake_tracefs_state(NULL);
+	fake_start(0, CONFIG("ftrace_events: 'sched/sched_swich' ftrace_events: 'secre'"));
+	CHECK(fake_log_has("no event sched/sched_swich; did you mean sched/sched_switch?"));
+	CHECK(!fake_log_has("did you mean vendor/secret"));
+	/* A group is not an event. */
+	fake_start(1, CONFIG("ftrace_events: 'vendo'"));
+	CHECK(fake_log_has("no event vendo"));
+	CHECK(!fake_log_has("no event vendo;"));
+	close_tree();
+}
+
 ORMA_TEST(a_bare_name_never_finds_the_probes_of_another_session)
 {
 	open_tree();
