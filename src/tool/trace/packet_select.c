@@ -333,6 +333,12 @@ int orma_packet_select_prepare(struct orma_packet_select *select, int fd, const 
 	orma_base_arena_done(&survey.arena);
 	select->from_ns = resolve_time(&select->from, &survey, 0);
 	select->to_ns = resolve_time(&select->to, &survey, UINT64_MAX);
+	if (status == ORMA_EXIT_OK && survey.has_events &&
+	    (select->from_ns > survey.last_ns || select->to_ns < survey.first_ns))
+		orma_tool_warn(
+			"%s: nothing happened in the time that was asked for; the trace covers "
+			"%.3f s",
+			name, (double)(survey.last_ns - survey.first_ns) / 1e9);
 	if (status == ORMA_EXIT_OK && select->process_count > 0 && select->pids.count == 0)
 		return orma_tool_fail("%s: no process of that name is in the trace; `orma dump -f "
 				      "process_tree -f track_descriptor` shows the names that are",
