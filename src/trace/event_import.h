@@ -37,5 +37,7 @@ int orma_event_import_legacy(struct orma_event_import *import);
 int orma_event_find_thread(struct orma_event_import *import);
 /* Returns the track for an event: that of its thread, or a described one; -1 = none; or a smaller errno value. */
 int64_t orma_event_use_track(struct orma_event_import *import, enum orma_lane_use use);
+/* Adds the call stack of an event at the beginning or the end of a slice. 0 or a negative errno value. */
+int orma_event_add_callstack(struct orma_event_import *import, int64_t slice, int64_t track_id);
 
 #endif

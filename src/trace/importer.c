@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/macros.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
@@ -54,7 +55,8 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	if (event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_names_apply(&importer->descriptors, event->machine_idx,
 						   event->packet->content);
-	return orma_system_packet(&importer->system, event);
+	int r = orma_profiles_packet(&importer->profiles, event);
+	return r != 0 ? ORMA_MIN(r, 0) : orma_system_packet(&importer->system, event);
 }
 
 static int add_machines(struct orma_importer *importer)
@@ -80,8 +82,10 @@ static int finish(struct orma_importer *importer)
 	int r = orma_ftrace_resolve_counters(&importer->system);
 	if (r == 0)
 		r = orma_trace_facts(&importer->system);
-	if (r == 0)
+	if (r == 0) {
+		orma_profiles_end(&importer->profiles);
 		orma_importer_count(importer);
+	}
 	if (r == 0)
 		r = orma_config_advise(&importer->system);
 	return r < 0 ? r
@@ -122,6 +126,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 		.sched = &importer->sched,
 		.has_no_raw_events = has_no_raw_events,
 	};
+	orma_profiles_init(&importer->profiles, &importer->system);
 	importer->index.bundle = take_bundle;
 	importer->index.snapshot = take_clocks;
 	importer->index.input = input;
@@ -156,6 +161,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_sched_done(&importer->sched);
 	orma_descriptor_tracks_done(&importer->descriptors);
 	orma_track_groups_done(&importer->async_groups);
+	orma_profiles_done(&importer->profiles);
 	orma_system_done(&importer->system);
 	orma_base_map_done(&importer->counter_sums);
 	orma_base_map_done(&importer->async_names);

@@ -8,6 +8,7 @@
 #include "trace/event_args.h"
 #include "trace/flows.h"
 #include "trace/ordered_read.h"
+#include "trace/profiles.h"
 #include "trace/sched.h"
 #include "trace/slice_args.h"
 #include "trace/slices.h"
@@ -44,6 +45,7 @@ struct orma_importer {
 	struct orma_track_groups async_groups;
 	struct orma_map async_names; /* the first name (a cell) of events with an id */
 	struct orma_system system;
+	struct orma_profiles profiles;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
 	struct orma_arena arena;
 	uint64_t counts[ORMA_IMPORT_COUNTS];

@@ -287,11 +287,15 @@ static int add_flows_of(struct orma_event_import *import, int64_t slice, uint32_
 	return r;
 }
 
-static int add_flows(struct orma_event_import *import, int64_t slice)
+/* Adds the flows and the call stack of the event at an end of a slice. */
+static int add_links(struct orma_event_import *import, int64_t slice, int64_t track_id)
 {
-	if (!(import->event.flags & ORMA_EVENT_HAS_MORE))
-		return 0;
-	int r = add_flows_of(import, slice, ORMA_PB_TRACK_EVENT_FLOW_IDS, FLOW_IDS_OLD, false);
+	int r = import->event.flags & ORMA_EVENT_HAS_CALLSTACK
+			? orma_event_add_callstack(import, slice, track_id)
+			: 0;
+	if (r < 0 || !(import->event.flags & ORMA_EVENT_HAS_MORE))
+		return r;
+	r = add_flows_of(import, slice, ORMA_PB_TRACK_EVENT_FLOW_IDS, FLOW_IDS_OLD, false);
 	if (r < 0)
 		return r;
 	return add_flows_of(import, slice, ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS,
@@ -339,7 +343,7 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 		return r;
 	if (import->legacy)
 		r = add_args_now(import, id, slice->phase);
-	return r < 0 ? r : add_flows(import, id);
+	return r < 0 ? r : add_links(import, id, slice->track_id);
 }
 
 /* Sets how much of a thread's counter the slice took, if both of its ends give the counter's value. */
@@ -378,7 +382,7 @@ int orma_event_end_slice(struct orma_event_import *import, int64_t track_id)
 		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_INSTRUCTION_COUNT,
 				    ORMA_SLICE_THREAD_INSTRUCTION_DELTA,
 				    import->thread_instructions, false);
-	return r < 0 ? r : add_flows(import, slice);
+	return r < 0 ? r : add_links(import, slice, track_id);
 }
 
 static int add_typed(struct orma_event_import *import)

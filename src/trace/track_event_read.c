@@ -74,6 +74,9 @@ static void take_number(struct orma_track_event *event, uint32_t id, uint64_t va
 	case THREAD_INSTRUCTIONS_ABSOLUTE:
 		take_thread_number(event, id, value);
 		break;
+	case ORMA_PB_TRACK_EVENT_CALLSTACK_IID:
+		event->flags |= ORMA_EVENT_HAS_CALLSTACK;
+		break;
 	case TIMESTAMP_DELTA_US:
 	case TIMESTAMP_ABSOLUTE_US:
 		break;
@@ -92,6 +95,9 @@ static void take_bytes(struct orma_track_event *event, uint32_t id, struct orma_
 		break;
 	case ORMA_PB_TRACK_EVENT_LEGACY_EVENT:
 		event->legacy = bytes;
+		break;
+	case ORMA_PB_TRACK_EVENT_CALLSTACK:
+		event->flags |= ORMA_EVENT_HAS_CALLSTACK;
 		break;
 	case ORMA_PB_TRACK_EVENT_CATEGORIES:
 	case ORMA_PB_TRACK_EVENT_CATEGORY_IIDS:
@@ -125,6 +131,8 @@ static void take_fixed(struct orma_track_event *event, uint32_t id, uint64_t bit
 	case ORMA_PB_TRACK_EVENT_TERMINATING_FLOW_IDS:
 	case ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
 		event->flags |= ORMA_EVENT_HAS_MORE;
+		break;
+	case ORMA_PB_TRACK_EVENT_CALLSTACK_WEIGHT:
 		break;
 	default:
 		event->flags |= ORMA_EVENT_HAS_ARGS;

@@ -22,6 +22,7 @@ enum {
 	ORMA_EVENT_IS_THREAD_TIME_DELTA = 1 << 7,
 	ORMA_EVENT_HAS_INSTRUCTIONS = 1 << 8,
 	ORMA_EVENT_IS_INSTRUCTIONS_DELTA = 1 << 9,
+	ORMA_EVENT_HAS_CALLSTACK = 1 << 10, /* interned or in place; read again */
 };
 
 /* Nothing of it is trusted. */
