@@ -15,18 +15,29 @@
 /* The times that the trace covers, as a view of constants. */
 static int add_bounds(struct orma_trace_database *database, struct orma_error *reterr)
 {
-	static const enum orma_table_id timed[] = {ORMA_TABLE_SLICE,        ORMA_TABLE_COUNTER,
-						   ORMA_TABLE_STATE,        ORMA_TABLE_SCHED,
-						   ORMA_TABLE_THREAD_STATE, ORMA_TABLE_FTRACE_EVENT,
-						   ORMA_TABLE_LOG};
+	static const struct {
+		enum orma_table_id table;
+		size_t column; /* has the times */
+	} timed[] = {{ORMA_TABLE_SLICE, ORMA_SLICE_TS},
+		     {ORMA_TABLE_COUNTER, ORMA_COUNTER_TS},
+		     {ORMA_TABLE_STATE, ORMA_STATE_TS},
+		     {ORMA_TABLE_SCHED, ORMA_SCHED_TS},
+		     {ORMA_TABLE_THREAD_STATE, ORMA_THREAD_STATE_TS},
+		     {ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_TS},
+		     {ORMA_TABLE_LOG, ORMA_LOG_TS},
+		     {ORMA_TABLE_PROFILER_SAMPLE, ORMA_PROFILER_SAMPLE_TS},
+		     {ORMA_TABLE_HEAP_ALLOCATION, ORMA_HEAP_ALLOCATION_TS},
+		     {ORMA_TABLE_SMAPS, ORMA_SMAPS_TS},
+		     {ORMA_TABLE_HEAP_GRAPH, ORMA_HEAP_GRAPH_TS},
+		     {ORMA_TABLE_HEAP_OBJECT, ORMA_HEAP_OBJECT_GRAPH_SAMPLE_TS}};
 	int64_t start = INT64_MAX, end = INT64_MIN;
 	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
-		struct orma_table *table = &database->tables.all[timed[i]];
+		struct orma_table *table = &database->tables.all[timed[i].table];
+		const struct orma_column *column = &table->columns[timed[i].column];
 		static int64_t times[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
 		bool has_dur = strcmp(table->specs[1].name, "dur") == 0;
-		for (size_t block = 0; block < orma_store_column_blocks(&table->columns[0]);
-		     block++) {
-			size_t count = orma_store_column_read(&table->columns[0], block, times);
+		for (size_t block = 0; block < orma_store_column_blocks(column); block++) {
+			size_t count = orma_store_column_read(column, block, times);
 			if (has_dur)
 				orma_store_column_read(&table->columns[1], block, lengths);
 			for (size_t row = 0; row < count; row++) {

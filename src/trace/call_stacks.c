@@ -82,10 +82,14 @@ static int add_mapping(struct orma_call_stacks *stacks, const struct orma_mappin
 int64_t orma_call_stacks_mapping(struct orma_call_stacks *stacks,
 				 const struct orma_mapping *mapping)
 {
-	uint64_t words[] = {(uint64_t)mapping->upid, (uint64_t)mapping->build_id,
-			    (uint64_t)mapping->name, mapping->exact_offset,
-			    mapping->start_offset,   mapping->start,
-			    mapping->end,	     mapping->load_bias};
+	uint64_t words[] = {(uint64_t)mapping->upid,
+			    (uint64_t)mapping->build_id,
+			    (uint64_t)mapping->name,
+			    mapping->exact_offset,
+			    mapping->start_offset,
+			    mapping->start,
+			    mapping->end,
+			    mapping->load_bias};
 	uint64_t key = hash_of(words, sizeof(words));
 	int64_t id = find(&stacks->mappings, key);
 	if (id >= 0)

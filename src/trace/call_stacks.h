@@ -41,7 +41,7 @@ struct orma_call_stacks {
 	struct orma_map places;                      /* the newest frame by mapping and rel_pc */
 	struct orma_mapping_entry *mapping_entries;
 	struct orma_frame_entry *frame_entries;
-	uint32_t *depths; /* of callsites */
+	uint32_t *depths; /* each callsite has one */
 	uint32_t mapping_count, mapping_capacity, frame_count, frame_capacity;
 	uint32_t callsite_count, callsite_capacity;
 	int64_t inline_mappings[3]; /* id + 1 by enum orma_inline_mapping */

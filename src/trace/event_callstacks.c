@@ -57,6 +57,6 @@ int orma_event_add_callstack(struct orma_event_import *import, int64_t slice, in
 			is_end ? stack.callsite_id : ORMA_CELL_NULL,
 		[ORMA_EVENT_CALLSTACK_WEIGHT] = stack.weight,
 	};
-	return orma_store_table_append(
-		&import->importer->tables->all[ORMA_TABLE_EVENT_CALLSTACK], cells);
+	return orma_store_table_append(&import->importer->tables->all[ORMA_TABLE_EVENT_CALLSTACK],
+				       cells);
 }

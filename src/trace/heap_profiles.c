@@ -50,7 +50,7 @@ struct dump {
 	struct orma_heap_profiles *profiles;
 	const struct orma_ordered_event *event;
 	struct orma_heap_sequence *sequence;
-	uint64_t key; /* of the sequence */
+	uint64_t key; /* stands for the sequence */
 };
 
 void orma_heap_profiles_done(struct orma_heap_profiles *profiles)
@@ -122,8 +122,9 @@ static int take_tables(const struct dump *dump)
 	}
 	int r = orma_proto_heap_writer_finish(&writer);
 	return r == 0 && has_tables
-		       ? orma_interning_take(&dump->sequence->tables,
-					     (struct orma_str){(const char *)tables.data, tables.size})
+		       ? orma_interning_take(
+				 &dump->sequence->tables,
+				 (struct orma_str){(const char *)tables.data, tables.size})
 		       : r;
 }
 
@@ -131,8 +132,8 @@ static int take_tables(const struct dump *dump)
 static int find_time(const struct dump *dump, uint64_t value, int64_t *ret)
 {
 	struct orma_packet_index *index = dump->profiles->system->index;
-	uint64_t clock = orma_trace_clock_key(dump->event->machine_idx, 0,
-					      ORMA_CLOCK_MONOTONIC_COARSE);
+	uint64_t clock =
+		orma_trace_clock_key(dump->event->machine_idx, 0, ORMA_CLOCK_MONOTONIC_COARSE);
 	enum orma_clock_failure failure = orma_trace_clocks_convert(
 		&index->clocks, clock, (int64_t)value, index->clocks.trace_time,
 		index->clocks.snapshot_count, &dump->profiles->clock_cache, ret);
@@ -147,7 +148,7 @@ static struct heap_site *find_site(const struct dump *dump, char what,
 				   uint64_t number, bool *ret_is_new)
 {
 	struct orma_heap_profiles *profiles = dump->profiles;
-	uint64_t words[] = {(unsigned char)what,     dump->key, (uint64_t)sample->upid,
+	uint64_t words[] = {(unsigned char)what,    dump->key, (uint64_t)sample->upid,
 			    (uint64_t)sample->heap, stack,     number};
 	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, words, sizeof(words));
 	struct heap_site *site = orma_base_map_get(&profiles->sites, key);
@@ -199,8 +200,7 @@ static int add_difference(const struct dump *dump, const struct heap_sample *sam
 static int add_sample(const struct dump *dump, const struct heap_sample *sample, int64_t callsite)
 {
 	bool is_new, is_changed;
-	struct heap_site *last =
-		find_site(dump, 'c', sample, (uint64_t)callsite, 0, &is_new);
+	struct heap_site *last = find_site(dump, 'c', sample, (uint64_t)callsite, 0, &is_new);
 	struct heap_site *pair =
 		find_site(dump, 'p', sample, (uint64_t)callsite, sample->stack, &is_changed);
 	struct heap_site *base = find_site(dump, 'b', sample, 0, sample->stack, &is_new);
@@ -242,8 +242,8 @@ static int resolve_tables(const struct dump *dump)
 	orma_proto_reader_init(&reader, content.data, content.size);
 	while (orma_message_next(&reader, ORMA_PB_PROFILE_PACKET_CALLSTACKS, &bytes)) {
 		orma_message_read(&stack, bytes);
-		int64_t callsite = find_in_tables(
-			dump, orma_message_number(&stack, ORMA_PB_CALLSTACK_IID));
+		int64_t callsite =
+			find_in_tables(dump, orma_message_number(&stack, ORMA_PB_CALLSTACK_IID));
 		if (orma_is_failure(callsite))
 			return (int)callsite;
 	}
@@ -255,8 +255,8 @@ static int64_t find_callsite(const struct dump *dump, const struct heap_sample *
 	if (orma_interning_find(&dump->sequence->tables, ORMA_PB_INTERNED_DATA_CALLSTACKS,
 				sample->stack))
 		return find_in_tables(dump, sample->stack);
-	return orma_interned_stacks_find(dump->profiles->interned, dump->event->state,
-					 sample->upid, sample->stack);
+	return orma_interned_stacks_find(dump->profiles->interned, dump->event->state, sample->upid,
+					 sample->stack);
 }
 
 /* The last packet of the dump is here. */
@@ -303,8 +303,7 @@ static int add_window(const struct dump *dump, const struct orma_message *proces
 		[ORMA_HEAP_PROFILE_HEAP_NAME] = name,
 	};
 	int r = orma_base_map_put(&profiles->windows, key, profiles);
-	return r < 0 ? r
-		     : orma_store_table_append(&tables->all[ORMA_TABLE_HEAP_PROFILE], cells);
+	return r < 0 ? r : orma_store_table_append(&tables->all[ORMA_TABLE_HEAP_PROFILE], cells);
 }
 
 /* Notes what heapprofd says about its work on a process. */
@@ -334,7 +333,8 @@ static void note_health(const struct dump *dump, const struct orma_message *proc
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(flags); i++)
 		if (orma_message_number(process, flags[i].field))
 			count(dump, flags[i].stat, pid);
-	if (error == ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_CLIENT_ERROR_CLIENT_ERROR_HIT_TIMEOUT ||
+	if (error ==
+		    ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_CLIENT_ERROR_CLIENT_ERROR_HIT_TIMEOUT ||
 	    orma_message_number(process,
 				ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_BUFFER_OVERRAN))
 		count(dump, ORMA_STAT_heapprofd_buffer_overran, pid);
@@ -360,9 +360,9 @@ static void note_work(const struct dump *dump, const struct orma_message *proces
 		 ORMA_STAT_heapprofd_client_spinlock_blocked},
 	};
 	struct orma_message work;
-	orma_message_read(&work,
-			  orma_message_bytes(process,
-					     ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_STATS));
+	orma_message_read(
+		&work,
+		orma_message_bytes(process, ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_STATS));
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(sums); i++)
 		orma_stats_add(&dump->profiles->system->stats, dump->event->machine_idx,
 			       sums[i].stat, (int32_t)pid,
@@ -377,11 +377,11 @@ static void read_totals(const struct orma_message *sample, bool is_count_right,
 	if (is_max) {
 		ret->size =
 			orma_message_number(sample, ORMA_PB_PROFILE_PACKET_HEAP_SAMPLE_SELF_MAX);
-		ret->count = is_count_right
-				     ? orma_message_number(
-					       sample,
-					       ORMA_PB_PROFILE_PACKET_HEAP_SAMPLE_SELF_MAX_COUNT)
-				     : 0;
+		ret->count =
+			is_count_right
+				? orma_message_number(
+					  sample, ORMA_PB_PROFILE_PACKET_HEAP_SAMPLE_SELF_MAX_COUNT)
+				: 0;
 		return;
 	}
 	ret->size = orma_message_number(sample, ORMA_PB_PROFILE_PACKET_HEAP_SAMPLE_SELF_ALLOCATED);
@@ -436,8 +436,8 @@ static int take_process(const struct dump *dump, struct orma_str bytes)
 	struct orma_message process;
 	int64_t end;
 	orma_message_read(&process, bytes);
-	int64_t pid = (int32_t)orma_message_number(
-		&process, ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_PID);
+	int64_t pid = (int32_t)orma_message_number(&process,
+						   ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_PID);
 	if (!find_time(dump,
 		       orma_message_number(&process,
 					   ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_TIMESTAMP),
@@ -473,8 +473,7 @@ int orma_heap_profile_take(struct orma_heap_profiles *profiles,
 	if (r == 0)
 		r = resolve_tables(&dump);
 	orma_proto_reader_init(&reader, packet.bytes.data, packet.bytes.size);
-	while (r == 0 &&
-	       orma_message_next(&reader, ORMA_PB_PROFILE_PACKET_PROCESS_DUMPS, &bytes))
+	while (r == 0 && orma_message_next(&reader, ORMA_PB_PROFILE_PACKET_PROCESS_DUMPS, &bytes))
 		r = take_process(&dump, bytes);
 	if (r == 0 && !orma_message_number(&packet, ORMA_PB_PROFILE_PACKET_CONTINUED))
 		r = finish(&dump);

@@ -15,12 +15,12 @@
 enum { PATH_MAX_BYTES = 64 << 10 };
 
 struct known_stack {
-	uint32_t generation; /* of the sequence's interned data */
+	uint32_t generation; /* the sequence's, when it was resolved */
 	enum orma_stat failure;
 	int64_t callsite_id; /* ORMA_CELL_NULL: `failure` says what is missing */
 };
 
-/* What is being resolved. Functions that find nothing count that and return 0. */
+/* A stack that is being resolved. Functions that find nothing count that and return 0. */
 struct resolution {
 	struct orma_interned_stacks *interned;
 	const struct orma_stack_source *source;
@@ -42,8 +42,7 @@ static int miss(struct resolution *at, enum orma_stat stat)
 }
 
 /* 1, or 0 and counted. */
-static int find_text(struct resolution *at, uint32_t field, uint64_t iid,
-		     struct orma_str *ret)
+static int find_text(struct resolution *at, uint32_t field, uint64_t iid, struct orma_str *ret)
 {
 	const struct orma_interned *entry = orma_interning_find(at->source->interning, field, iid);
 	if (!entry)
@@ -83,8 +82,8 @@ static int64_t find_path(struct resolution *at, struct orma_str mapping)
 static int find_mapping(struct resolution *at, uint64_t iid, int64_t *ret)
 {
 	struct orma_tables *tables = at->interned->system->tables;
-	const struct orma_interned *entry = orma_interning_find(
-		at->source->interning, ORMA_PB_INTERNED_DATA_MAPPINGS, iid);
+	const struct orma_interned *entry =
+		orma_interning_find(at->source->interning, ORMA_PB_INTERNED_DATA_MAPPINGS, iid);
 	struct orma_message message;
 	struct orma_str build_id = ORMA_STR("");
 	if (!entry)

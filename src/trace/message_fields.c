@@ -16,8 +16,8 @@ void orma_message_read(struct orma_message *message, struct orma_str bytes)
 		bool is_bytes = field.type == ORMA_PROTO_BYTES;
 		message->present |= UINT32_C(1) << field.id;
 		message->fields[field.id].number = is_bytes ? 0 : field.value;
-		message->fields[field.id].bytes = is_bytes ? field.bytes
-							   : (struct orma_str){NULL, 0};
+		message->fields[field.id].bytes =
+			is_bytes ? field.bytes : (struct orma_str){NULL, 0};
 	}
 }
 

@@ -18,7 +18,7 @@
 
 struct orma_perf_stream {
 	int64_t session_id;
-	int64_t *tracks; /* of the timebase, and of its followers */
+	int64_t *tracks; /* the timebase's, and behind it those of its followers */
 	uint32_t follower_count;
 };
 
@@ -70,7 +70,7 @@ static const char *counter_name(uint64_t counter)
 	return counter > 0 && counter < ORMA_ARRAY_SIZE(names) ? names[counter] : "unknown";
 }
 
-/* What the timebase counts; NULL = not known. */
+/* Tells the unit of the timebase; NULL = not known. */
 static const char *timebase_unit(const struct orma_message *timebase)
 {
 	if (orma_message_has(timebase, ORMA_PB_PERF_EVENTS_TIMEBASE_TRACEPOINT))
@@ -177,9 +177,9 @@ static int add_followers(struct orma_profiler *profiler, struct orma_perf_stream
 	       orma_message_next(&reader, ORMA_PB_PERF_SAMPLE_DEFAULTS_FOLLOWERS, &bytes)) {
 		struct orma_message follower;
 		orma_message_read(&follower, bytes);
-		int64_t track = counter_track(
-			profiler, machine_idx, cpu, stream->session_id,
-			event_name(profiler, &follower, &follower_fields), false);
+		int64_t track =
+			counter_track(profiler, machine_idx, cpu, stream->session_id,
+				      event_name(profiler, &follower, &follower_fields), false);
 		if (track < 0)
 			return (int)track;
 		stream->tracks[++stream->follower_count] = track;
@@ -226,16 +226,16 @@ static int open_stream(struct orma_profiler *profiler, const struct orma_ordered
 	const char *unit = "ns";
 	if (bytes.data) {
 		orma_message_read(&defaults, bytes);
-		orma_message_read(&timebase,
-				  orma_message_bytes(&defaults,
-						     ORMA_PB_PERF_SAMPLE_DEFAULTS_TIMEBASE));
+		orma_message_read(
+			&timebase,
+			orma_message_bytes(&defaults, ORMA_PB_PERF_SAMPLE_DEFAULTS_TIMEBASE));
 		name = event_name(profiler, &timebase, &timebase_fields);
 		unit = timebase_unit(&timebase);
 		note_shards(profiler, machine_idx, stream->session_id, &defaults);
 	}
-	int r = orma_profiler_set_unit(
-		profiler, stream->session_id,
-		unit ? orma_tables_string(tables, orma_base_str(unit)) : ORMA_CELL_NULL);
+	int r = orma_profiler_set_unit(profiler, stream->session_id,
+				       unit ? orma_tables_string(tables, orma_base_str(unit))
+					    : ORMA_CELL_NULL);
 	if (r < 0)
 		return r;
 	stream->tracks[0] =
@@ -248,8 +248,8 @@ static int open_stream(struct orma_profiler *profiler, const struct orma_ordered
 static int find_stream(struct orma_profiler *profiler, const struct orma_ordered_event *event,
 		       uint32_t cpu, const struct orma_perf_stream **ret)
 {
-	int64_t session = orma_profiler_session(profiler, event->state->sequence,
-						ORMA_STR("linux.perf"));
+	int64_t session =
+		orma_profiler_session(profiler, event->state->sequence, ORMA_STR("linux.perf"));
 	if (session < 0)
 		return (int)session;
 	uint64_t key = (uint64_t)session << 32 | cpu;
@@ -310,9 +310,9 @@ static int add_counts(struct orma_profiler *profiler, int64_t ts, const struct o
 	uint64_t count;
 	int r = 0;
 	if (orma_message_has(sample, ORMA_PB_PERF_SAMPLE_TIMEBASE_COUNT))
-		r = orma_profiler_count(profiler, ts, stream->tracks[0],
-					(double)orma_message_number(
-						sample, ORMA_PB_PERF_SAMPLE_TIMEBASE_COUNT));
+		r = orma_profiler_count(
+			profiler, ts, stream->tracks[0],
+			(double)orma_message_number(sample, ORMA_PB_PERF_SAMPLE_TIMEBASE_COUNT));
 	orma_repeated_init(&counts, sample->bytes, ORMA_PB_PERF_SAMPLE_FOLLOWER_COUNTS);
 	for (uint32_t i = 1;
 	     r == 0 && i <= stream->follower_count && orma_repeated_next(&counts, &count); i++)
@@ -323,22 +323,10 @@ static int add_counts(struct orma_profiler *profiler, int64_t ts, const struct o
 static const char *error_name(const struct orma_message *sample)
 {
 	static const char *const names[] = {
-		"unknown",
-		"none",
-		"memory_invalid",
-		"unwind_info",
-		"unsupported",
-		"invalid_map",
-		"max_frames_exceeded",
-		"repeated_frame",
-		"invalid_elf",
-		"system_call",
-		"thread_timeout",
-		"thread_does_not_exist",
-		"bad_arch",
-		"maps_parse",
-		"invalid_parameter",
-		"ptrace_call",
+		"unknown",     "none",        "memory_invalid",      "unwind_info",
+		"unsupported", "invalid_map", "max_frames_exceeded", "repeated_frame",
+		"invalid_elf", "system_call", "thread_timeout",      "thread_does_not_exist",
+		"bad_arch",    "maps_parse",  "invalid_parameter",   "ptrace_call",
 	};
 	uint64_t error = orma_message_number(sample, ORMA_PB_PERF_SAMPLE_UNWIND_ERROR);
 	if (!orma_message_has(sample, ORMA_PB_PERF_SAMPLE_UNWIND_ERROR))
@@ -372,8 +360,7 @@ static int add_sample(struct orma_profiler *profiler, const struct orma_ordered_
 	int64_t pid = (int32_t)orma_message_number(message, ORMA_PB_PERF_SAMPLE_PID);
 	int64_t tid = (int32_t)orma_message_number(message, ORMA_PB_PERF_SAMPLE_TID);
 	int64_t utid = orma_processes_thread_of(processes, event->machine_idx, tid, pid);
-	int64_t upid = utid < 0 ? utid
-				: orma_processes_process(processes, event->machine_idx, pid);
+	int64_t upid = utid < 0 ? utid : orma_processes_process(processes, event->machine_idx, pid);
 	if (upid < 0)
 		return (int)upid;
 	struct orma_profiler_sample sample = {

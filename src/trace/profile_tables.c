@@ -46,23 +46,27 @@ const struct orma_column_spec orma_profiler_session_columns[ORMA_PROFILER_SESSIO
 	[ORMA_PROFILER_SESSION_TIMEBASE_UNIT] = {"timebase_unit", STRING, RANDOM},
 	[ORMA_PROFILER_SESSION_CMDLINE] = {"cmdline", STRING, CHANGES},
 };
-const struct orma_column_spec orma_profiler_async_context_columns[ORMA_PROFILER_ASYNC_CONTEXT_COLUMNS] = {
-	[ORMA_PROFILER_ASYNC_CONTEXT_NAME] = {"name", STRING, 0},
-	[ORMA_PROFILER_ASYNC_CONTEXT_KIND] = {"kind", STRING, 0},
-	[ORMA_PROFILER_ASYNC_CONTEXT_PARENT_ID] = {"parent_id", INT, 0},
+const struct orma_column_spec
+	orma_profiler_async_context_columns[ORMA_PROFILER_ASYNC_CONTEXT_COLUMNS] = {
+		[ORMA_PROFILER_ASYNC_CONTEXT_NAME] = {"name", STRING, 0},
+		[ORMA_PROFILER_ASYNC_CONTEXT_KIND] = {"kind", STRING, 0},
+		[ORMA_PROFILER_ASYNC_CONTEXT_PARENT_ID] = {"parent_id", INT, 0},
 };
-const struct orma_column_spec orma_profiler_task_context_columns[ORMA_PROFILER_TASK_CONTEXT_COLUMNS] = {
-	[ORMA_PROFILER_TASK_CONTEXT_UPID] = {"upid", INT, 0},
-	[ORMA_PROFILER_TASK_CONTEXT_UTID] = {"utid", INT, 0},
-	[ORMA_PROFILER_TASK_CONTEXT_ASYNC_CONTEXT_ID] = {"async_context_id", INT, 0},
+const struct orma_column_spec
+	orma_profiler_task_context_columns[ORMA_PROFILER_TASK_CONTEXT_COLUMNS] = {
+		[ORMA_PROFILER_TASK_CONTEXT_UPID] = {"upid", INT, 0},
+		[ORMA_PROFILER_TASK_CONTEXT_UTID] = {"utid", INT, 0},
+		[ORMA_PROFILER_TASK_CONTEXT_ASYNC_CONTEXT_ID] = {"async_context_id", INT, 0},
 };
-const struct orma_column_spec orma_profiler_execution_context_columns[ORMA_PROFILER_EXECUTION_CONTEXT_COLUMNS] = {
-	[ORMA_PROFILER_EXECUTION_CONTEXT_UCPU] = {"ucpu", INT, 0},
-	[ORMA_PROFILER_EXECUTION_CONTEXT_CPU_MODE] = {"cpu_mode", STRING, 0},
+const struct orma_column_spec
+	orma_profiler_execution_context_columns[ORMA_PROFILER_EXECUTION_CONTEXT_COLUMNS] = {
+		[ORMA_PROFILER_EXECUTION_CONTEXT_UCPU] = {"ucpu", INT, 0},
+		[ORMA_PROFILER_EXECUTION_CONTEXT_CPU_MODE] = {"cpu_mode", STRING, 0},
 };
-const struct orma_column_spec orma_profiler_counter_set_columns[ORMA_PROFILER_COUNTER_SET_COLUMNS] = {
-	[ORMA_PROFILER_COUNTER_SET_COUNTER_SET_ID] = {"counter_set_id", INT, SORTED},
-	[ORMA_PROFILER_COUNTER_SET_COUNTER_ID] = {"counter_id", INT, 0},
+const struct orma_column_spec orma_profiler_counter_set_columns[ORMA_PROFILER_COUNTER_SET_COLUMNS] =
+	{
+		[ORMA_PROFILER_COUNTER_SET_COUNTER_SET_ID] = {"counter_set_id", INT, SORTED},
+		[ORMA_PROFILER_COUNTER_SET_COUNTER_ID] = {"counter_id", INT, 0},
 };
 const struct orma_column_spec orma_profiler_sample_columns[ORMA_PROFILER_SAMPLE_COLUMNS] = {
 	[ORMA_PROFILER_SAMPLE_TS] = {"ts", INT, SORTED},
@@ -168,5 +172,6 @@ const struct orma_column_spec orma_heap_reference_columns[ORMA_HEAP_REFERENCE_CO
 	[ORMA_HEAP_REFERENCE_OWNED_ID] = {"owned_id", INT, RANDOM},
 	[ORMA_HEAP_REFERENCE_FIELD_NAME] = {"field_name", STRING, RANDOM},
 	[ORMA_HEAP_REFERENCE_FIELD_TYPE_NAME] = {"field_type_name", STRING, 0},
-	[ORMA_HEAP_REFERENCE_DEOBFUSCATED_FIELD_NAME] = {"deobfuscated_field_name", STRING, CHANGES},
+	[ORMA_HEAP_REFERENCE_DEOBFUSCATED_FIELD_NAME] = {"deobfuscated_field_name", STRING,
+							 CHANGES},
 };

@@ -85,8 +85,7 @@ int64_t orma_profiler_execution(struct orma_profiler *profiler, int64_t ucpu, co
 
 int orma_profiler_count(struct orma_profiler *profiler, int64_t ts, int64_t track_id, double value)
 {
-	struct orma_table *sets =
-		&profiler->system->tables->all[ORMA_TABLE_PROFILER_COUNTER_SET];
+	struct orma_table *sets = &profiler->system->tables->all[ORMA_TABLE_PROFILER_COUNTER_SET];
 	struct orma_table *counters = &profiler->system->tables->all[ORMA_TABLE_COUNTER];
 	if (!profiler->has_set)
 		profiler->set_id = (int64_t)orma_store_table_rows(sets);
@@ -106,8 +105,8 @@ int orma_profiler_add(struct orma_profiler *profiler, const struct orma_profiler
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(ids); i++)
 		if (orma_is_failure(ids[i]))
 			return (int)ids[i];
-	struct orma_str source = sample->source ? orma_base_str(sample->source)
-						: sample->source_text;
+	struct orma_str source =
+		sample->source ? orma_base_str(sample->source) : sample->source_text;
 	int64_t cells[ORMA_PROFILER_SAMPLE_COLUMNS] = {
 		[ORMA_PROFILER_SAMPLE_TS] = sample->ts,
 		[ORMA_PROFILER_SAMPLE_SOURCE] = orma_tables_string(tables, source),

@@ -13,10 +13,10 @@ struct orma_profiler {
 	struct orma_system *system;
 	struct orma_call_stacks *stacks;
 	struct orma_interned_stacks *interned;
-	struct orma_map sessions;                  /* id + 1 by sequence */
+	struct orma_map sessions;          /* id + 1 by sequence */
 	struct orma_map tasks, executions; /* id + 1 by content */
 	struct orma_map asyncs;            /* id + 1 by sequence, generation and iid */
-	struct orma_map streams;                   /* struct orma_perf_stream by session and CPU */
+	struct orma_map streams;           /* struct orma_perf_stream by session and CPU */
 	struct orma_arena arena;
 	bool has_set; /* the sample has counters, which are the newest set */
 	int64_t set_id;

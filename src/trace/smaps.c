@@ -125,8 +125,7 @@ static int read_paths(struct packed *packed, struct orma_str bytes)
 static bool take(struct packed *packed, uint32_t field, uint64_t *ret)
 {
 	*ret = 0;
-	return !(packed->present >> field & 1) ||
-	       orma_repeated_next(&packed->numbers[field], ret);
+	return !(packed->present >> field & 1) || orma_repeated_next(&packed->numbers[field], ret);
 }
 
 /* Reads the next row: 1, or 0 at the end. All arrays should end together. */
@@ -139,7 +138,8 @@ static int next_row(struct orma_system *system, struct packed *packed, uint32_t 
 			      : take(packed, PACKED_PATH_IDX, &path);
 	if (is_aggregate)
 		cells[ORMA_SMAPS_AGGREGATE_COUNT] = (int64_t)number;
-	bool has_first = taken > 0 && packed->present & (1u << PACKED_COUNT | 1u << PACKED_PATH_IDX);
+	bool has_first =
+		taken > 0 && packed->present & (1u << PACKED_COUNT | 1u << PACKED_PATH_IDX);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(packed_numbers); i++) {
 		taken += take(packed, packed_numbers[i].field, &number);
 		cells[packed_numbers[i].column] = (int64_t)number;

@@ -28,8 +28,8 @@ struct import {
 static const char *unit_name(uint64_t unit)
 {
 	static const char *const names[] = {
-		NULL,           "ns",           "cycles",           "instructions",  "bytes",
-		"page-faults",  "cache-misses", "cache-references", "branch-misses", "count"};
+		NULL,          "ns",           "cycles",           "instructions",  "bytes",
+		"page-faults", "cache-misses", "cache-references", "branch-misses", "count"};
 	return unit < ORMA_ARRAY_SIZE(names) ? names[unit] : "";
 }
 
@@ -58,20 +58,22 @@ static int64_t text_cell(const struct import *import, struct orma_str text)
 
 static int64_t unit_cell(const struct import *import, const struct orma_message *descriptor)
 {
-	uint64_t unit = orma_message_number(descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT);
+	uint64_t unit =
+		orma_message_number(descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT);
 	if (unit)
 		return orma_tables_string(import->profiler->system->tables,
 					  orma_base_str(unit_name(unit)));
-	return text_cell(import, orma_message_bytes(
-					 descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_STR));
+	return text_cell(
+		import,
+		orma_message_bytes(descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_STR));
 }
 
 static int describe_track(const struct import *import, const struct orma_message *descriptor,
 			  bool is_timebase, int64_t track)
 {
 	struct orma_system *system = import->profiler->system;
-	struct orma_str description = orma_message_bytes(
-		descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_DESCRIPTION);
+	struct orma_str description =
+		orma_message_bytes(descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_DESCRIPTION);
 	system->args.tables = system->tables;
 	orma_arg_list_clear(&system->args);
 	orma_arg_list_add(&system->args, ORMA_STR("is_timebase"), ORMA_STR("is_timebase"),
@@ -97,11 +99,13 @@ static int64_t find_track(const struct import *import, struct orma_str bytes, bo
 	orma_message_read(&descriptor, bytes);
 	int64_t unit = unit_cell(import, &descriptor);
 	int64_t name = orma_system_text(
-		system, orma_message_bytes(&descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME));
+		system,
+		orma_message_bytes(&descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME));
 	bool is_of_cpu =
 		orma_message_number(&descriptor, ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE) ==
 		ORMA_PB_STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE_SCOPE_CPU;
-	int r = is_timebase ? orma_profiler_set_unit(import->profiler, import->session_id, unit) : 0;
+	int r = is_timebase ? orma_profiler_set_unit(import->profiler, import->session_id, unit)
+			    : 0;
 	if (r < 0 || (is_of_cpu && import->cpu < 0))
 		return r < 0 ? r : -1;
 	struct orma_track_key key = {.type = is_of_cpu ? "stack_sample_cpu_counter"
@@ -131,7 +135,8 @@ static int add_primary(const struct import *import)
 	struct orma_str bytes = part_of(import, ORMA_PB_STACK_SAMPLE_PRIMARY_DESCRIPTOR,
 					ORMA_PB_STACK_SAMPLE_PRIMARY_DESCRIPTOR_IID,
 					ORMA_PB_INTERNED_DATA_STACK_SAMPLE_COUNTER_DESCRIPTORS);
-	if (!bytes.data && !orma_message_has(message, ORMA_PB_STACK_SAMPLE_PRIMARY_DESCRIPTOR_IID) &&
+	if (!bytes.data &&
+	    !orma_message_has(message, ORMA_PB_STACK_SAMPLE_PRIMARY_DESCRIPTOR_IID) &&
 	    import->defaults.data &&
 	    orma_proto_reader_find(import->defaults.data, import->defaults.size,
 				   ORMA_PB_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR, &field) > 0 &&
@@ -218,16 +223,19 @@ static int add_async(const struct import *import, uint64_t iid, int64_t *parent)
 	struct orma_table *table =
 		&import->profiler->system->tables->all[ORMA_TABLE_PROFILER_ASYNC_CONTEXT];
 	struct orma_message message;
-	orma_message_read(
-		&message,
-		interned(import, ORMA_PB_INTERNED_DATA_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTORS, iid));
+	orma_message_read(&message,
+			  interned(import,
+				   ORMA_PB_INTERNED_DATA_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTORS,
+				   iid));
 	int64_t cells[ORMA_PROFILER_ASYNC_CONTEXT_COLUMNS] = {
 		[ORMA_PROFILER_ASYNC_CONTEXT_NAME] = text_cell(
-			import, orma_message_bytes(
-					&message, ORMA_PB_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_NAME)),
+			import,
+			orma_message_bytes(&message,
+					   ORMA_PB_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_NAME)),
 		[ORMA_PROFILER_ASYNC_CONTEXT_KIND] = text_cell(
-			import, orma_message_bytes(
-					&message, ORMA_PB_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_KIND)),
+			import,
+			orma_message_bytes(&message,
+					   ORMA_PB_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_KIND)),
 		[ORMA_PROFILER_ASYNC_CONTEXT_PARENT_ID] = *parent,
 	};
 	*parent = (int64_t)orma_store_table_rows(table);
@@ -299,9 +307,9 @@ static int64_t find_task(struct import *import)
 		utid = has_pid ? orma_processes_thread_of(processes, machine_idx, tid, pid)
 			       : orma_processes_thread(processes, machine_idx, tid);
 	if (orma_message_has(&task, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_ASYNC_ID))
-		async = find_async(import,
-				   orma_message_number(
-					   &task, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_ASYNC_ID));
+		async = find_async(
+			import,
+			orma_message_number(&task, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_ASYNC_ID));
 	if (orma_is_failure(import->upid))
 		return import->upid;
 	if (orma_is_failure(utid) || orma_is_failure(async))
@@ -346,9 +354,8 @@ static int64_t find_callsite(const struct import *import)
 		return orma_interned_stacks_find(
 			import->profiler->interned, import->event->state, import->upid,
 			orma_message_number(message, ORMA_PB_STACK_SAMPLE_CALLSTACK_IID));
-	return orma_call_stacks_inline(
-		import->profiler->stacks, ORMA_INLINE_STACK_SAMPLES,
-		orma_message_bytes(message, ORMA_PB_STACK_SAMPLE_CALLSTACK));
+	return orma_call_stacks_inline(import->profiler->stacks, ORMA_INLINE_STACK_SAMPLES,
+				       orma_message_bytes(message, ORMA_PB_STACK_SAMPLE_CALLSTACK));
 }
 
 static void find_defaults(struct import *import)

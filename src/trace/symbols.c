@@ -19,8 +19,7 @@ static int add_lines(struct orma_tables *tables, struct orma_str address, int64_
 	while (r >= 0 && orma_message_next(&reader, ORMA_PB_ADDRESS_SYMBOLS_LINES, &bytes)) {
 		orma_message_read(&line, bytes);
 		struct orma_str file = orma_message_bytes(&line, ORMA_PB_LINE_SOURCE_FILE_NAME);
-		bool has_line =
-			file.size > 0 && orma_message_has(&line, ORMA_PB_LINE_LINE_NUMBER);
+		bool has_line = file.size > 0 && orma_message_has(&line, ORMA_PB_LINE_LINE_NUMBER);
 		int64_t cells[ORMA_STACK_SYMBOL_COLUMNS] = {
 			[ORMA_STACK_SYMBOL_SYMBOL_SET_ID] = *ret_set,
 			[ORMA_STACK_SYMBOL_NAME] = orma_tables_string(
