@@ -51,6 +51,8 @@ static int add_bounds(struct orma_trace_database *database, struct orma_error *r
 		start = end = 0;
 	else if (start == end)
 		end++;
+	database->start_ns = start;
+	database->end_ns = end;
 	char text[160];
 	int size = snprintf(text, sizeof(text),
 			    "create view trace_bounds as select %lld as start_ts, %lld as end_ts;",
@@ -147,6 +149,16 @@ int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 	}
 	*ret = database;
 	return damage;
+}
+
+bool orma_trace_database_realtime(const struct orma_trace_database *database, int64_t ns,
+				  int64_t *ret)
+{
+	const struct orma_clocks *clocks = &database->importer.index.clocks;
+	struct orma_clock_cache cache = {.is_valid = false};
+	return orma_trace_clocks_convert(clocks, clocks->trace_time, ns, ORMA_CLOCK_REALTIME,
+					 ORMA_CLOCK_ALL_SNAPSHOTS, &cache,
+					 ret) == ORMA_CLOCK_CONVERTED;
 }
 
 void orma_trace_database_free(struct orma_trace_database *database)

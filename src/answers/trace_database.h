@@ -37,6 +37,7 @@ struct orma_trace_database {
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
+	int64_t start_ns, end_ns; /* the time that the events cover, on the trace's clock */
 };
 
 /*
@@ -51,6 +52,25 @@ void orma_trace_database_free(struct orma_trace_database *database);
 /* Finds the arguments of a set, which are valid until the next call. 0 or a negative errno value; an unknown set is empty. */
 int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
 			     const struct orma_arg_list **ret);
+
+/* Converts a time of the trace into nanoseconds since 1970. False when its clocks do not lead there. */
+bool orma_trace_database_realtime(const struct orma_trace_database *database, int64_t ns,
+				  int64_t *ret);
+/* Returns the text of a cell of strings; .data = NULL for NULL. */
+static inline struct orma_str orma_trace_database_text(const struct orma_trace_database *database,
+						       int64_t cell)
+{
+	return cell == ORMA_CELL_NULL
+		       ? (struct orma_str){NULL, 0}
+		       : orma_store_pool_get(&database->tables.strings, (uint32_t)cell);
+}
+/* Returns a cell of a table. */
+static inline int64_t orma_trace_database_cell(const struct orma_trace_database *database,
+					       enum orma_table_id table, size_t column,
+					       uint64_t row)
+{
+	return orma_store_column_get(&database->tables.all[table].columns[column], row);
+}
 
 /* Parts of the database, for its own files. 0 or a negative errno value. */
 int orma_trace_relations_add(struct orma_trace_database *database);

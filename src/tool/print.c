@@ -35,25 +35,28 @@ static void put(struct piece *piece, const void *bytes, size_t size)
 	piece->size += size;
 }
 
-/* Writes an escape in place of the first character of the text. Returns the size of that
- * character. */
-static size_t put_escape(struct piece *piece, struct orma_str text)
+/* Makes an escape in place of the first character of the text. Returns the size of that character. */
+static size_t make_escape(struct orma_str text, char ret[ESCAPE_BYTES])
 {
 	const unsigned char *at = (const unsigned char *)text.data;
 	size_t size = orma_base_utf8_size(text);
-	char escape[ESCAPE_BYTES];
-	int length;
 
 	if (size == 2)
-		length = snprintf(escape, sizeof(escape), "\\u%04x",
-				  (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu));
+		snprintf(ret, ESCAPE_BYTES, "\\u%04x", (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu));
 	else if (size == 3)
-		length = snprintf(escape, sizeof(escape), "\\u%04x",
-				  (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+		snprintf(ret, ESCAPE_BYTES, "\\u%04x",
+			 (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
 	else
-		length = snprintf(escape, sizeof(escape), "\\x%02x", at[0]);
-	put(piece, escape, (size_t)length);
+		snprintf(ret, ESCAPE_BYTES, "\\x%02x", at[0]);
 	return size ? size : 1;
+}
+
+static size_t put_escape(struct piece *piece, struct orma_str text)
+{
+	char escape[ESCAPE_BYTES];
+	size_t size = make_escape(text, escape);
+	put(piece, escape, strlen(escape));
+	return size;
 }
 
 static void put_text(struct piece *piece, struct orma_str text)
@@ -120,6 +123,30 @@ void orma_tool_print_message(FILE *out, const char *name, const char *format, va
 	put_formatted(&piece, format, args);
 	put(&piece, "\n", 1);
 	flush_piece(&piece);
+}
+
+int orma_tool_append_visible(struct orma_buf *out, struct orma_str text)
+{
+	while (text.size > 0) {
+		char escape[ESCAPE_BYTES];
+		size_t size = 0;
+		int r;
+
+		while (size < text.size && text.data[size] >= ' ' && text.data[size] <= '~')
+			size++;
+		if (size == 0)
+			size = orma_base_utf8_visible_size(text);
+		if (size > 0) {
+			r = orma_base_buf_append(out, text.data, size);
+		} else {
+			size = make_escape(text, escape);
+			r = orma_base_buf_append_str(out, escape);
+		}
+		if (r)
+			return r;
+		text = (struct orma_str){text.data + size, text.size - size};
+	}
+	return 0;
 }
 
 int orma_tool_write_raw(FILE *out, const void *data, size_t size)

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/macros.h"
 
 /*
@@ -25,6 +26,9 @@ void orma_tool_print_line(FILE *out, const char *format, ...) ORMA_PRINTF(2, 3);
 /* Prints "name: text" as such a line. */
 void orma_tool_print_message(FILE *out, const char *name, const char *format, va_list args)
 	ORMA_PRINTF(3, 0);
+
+/* Appends text to a buffer, escaped like that. 0 or -ENOMEM. */
+int orma_tool_append_visible(struct orma_buf *out, struct orma_str text);
 
 /* Writes bytes unchanged: text with escapes of its own, or data for programs. 0 or -errno. */
 int orma_tool_write_raw(FILE *out, const void *data, size_t size);

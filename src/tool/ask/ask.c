@@ -111,6 +111,11 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 	return NULL;
 }
 
+struct orma_trace_database *orma_ask_database(struct orma_ask *ask)
+{
+	return ask->database;
+}
+
 void orma_ask_free(struct orma_ask *ask)
 {
 	if (!ask)

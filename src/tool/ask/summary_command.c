@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary_command.c - `orma summary`: one page about a trace.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/ask/answer.h"
+#include "tool/tool.h"
+
+enum { OPTION_JSON = ORMA_OPTION_FIRST_OWN };
+
+static const struct orma_tool_option option_table[] = {
+	{'n', "top", "N", "Show at most N rows of each kind, up to 100. Default: 6.", NULL},
+	{'j', "json", NULL, "Print the same facts as JSON.", NULL},
+	{'m', "memory", "SIZE",
+	 "Keep at most this much of the tables in memory, and the rest in a file below TMPDIR or "
+	 "/var/tmp.",
+	 NULL},
+	{0},
+};
+
+static int take_option(void *ctx, int id, char *value)
+{
+	struct orma_summary_options *options = ctx;
+	if (id == 'm')
+		return orma_ask_take_memory(&options->ask, value);
+	if (id == 'n')
+		return orma_base_parse_u64(value, 10, &options->top) || options->top < 1 ||
+				       options->top > ORMA_SUMMARY_ROWS_MAX
+			       ? orma_tool_usage_error("\"%s\" is not a number from 1 to %d", value,
+						       ORMA_SUMMARY_ROWS_MAX)
+			       : -1;
+	options->is_json = true;
+	return -1;
+}
+
+static int run(int argc, char **argv)
+{
+	struct orma_summary_options options = {.top = 6};
+	int status =
+		orma_tool_read_options(&orma_summary_command, argc, argv, take_option, &options);
+	if (status >= 0)
+		return status;
+	if (optind + 1 != argc)
+		return orma_tool_usage_error("name one trace");
+	return orma_summary_run(&options, argv[optind]);
+}
+
+const struct orma_tool_command orma_summary_command = {
+	.name = "summary",
+	.summary = "show on one page what is in a trace, and what is slow",
+	.usage = "[OPTIONS] TRACE",
+	.about = "Prints what a trace (- is standard input) holds and what it lacks, the slices "
+		 "that take most time, the slowest ones and why, CPU and memory of processes, the "
+		 "longest waits for a CPU, and counters.",
+	.options = option_table,
+	.completes = ORMA_COMPLETE_FILE,
+	.run = run,
+};

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary_recorded.c - what a trace holds: when and where it was recorded, how, of which programs, and what is missing in it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "answers/column_scan.h"
+#include "base/macros.h"
+#include "tool/ask/summary_facts.h"
+#include "tool/ask/task_names.h"
+#include "tool/ask/units.h"
+#include "tool/json.h"
+#include "tool/print.h"
+
+/* --- metadata --------------------------------------------------------------------------------- */
+
+static int64_t find_metadata(const struct orma_trace_database *database, const char *name,
+			     size_t column)
+{
+	const struct orma_table *table = &database->tables.all[ORMA_TABLE_METADATA];
+	uint32_t id = orma_store_pool_find(&database->tables.strings, orma_base_str(name));
+	for (uint64_t row = 0; id > 0 && row < orma_store_table_rows(table); row++)
+		if (orma_store_column_get(&table->columns[ORMA_METADATA_NAME], row) == id)
+			return orma_store_column_get(&table->columns[column], row);
+	return ORMA_CELL_NULL;
+}
+
+static struct orma_str metadata_text(const struct orma_trace_database *database, const char *name)
+{
+	return orma_trace_database_text(database,
+					find_metadata(database, name, ORMA_METADATA_STR_VALUE));
+}
+
+/* 0 when it is not there. */
+static int64_t metadata_number(const struct orma_trace_database *database, const char *name)
+{
+	int64_t number = find_metadata(database, name, ORMA_METADATA_INT_VALUE);
+	return number == ORMA_CELL_NULL ? 0 : number;
+}
+
+/* --- losses ----------------------------------------------------------------------------------- */
+
+static const struct orma_fact_column loss_columns[] = {
+	{"name", "name", ORMA_FACT_TEXT},
+	{"severity", NULL, ORMA_FACT_TEXT},
+	{"count", "count", ORMA_FACT_COUNT},
+	{"meaning", "meaning", ORMA_FACT_TEXT},
+};
+
+/* Numbers that are no losses by their severity, but tell of data that is not there. */
+static const struct {
+	const char *name, *meaning;
+} notes[] = {
+	{"traced_buf_chunks_overwritten",
+	 "The ring buffer was full, and its oldest data made room for newer data."},
+	{"traced_buf_chunks_discarded", "A buffer was full and refused data."},
+	{"traced_chunks_discarded", "Data came from programs that the service no longer knew."},
+	{"ftrace_cpu_overrun_delta", "The kernel's buffer overwrote events before they were read."},
+	{"traced_buf_data_loss_read_gap",
+	 "Data of a sequence is missing between two of its parts."},
+	{"clock_sync_failure_no_path", "Events whose clock cannot be converted are left out."},
+	{"clock_sync_failure_unknown_source_clock",
+	 "Events of a clock that the trace does not describe are left out."},
+	{"tokenizer_skipped_packets", "Packets were skipped, as what they refer to is missing."},
+};
+
+/* Returns NULL when the number is no loss. */
+static const char *meaning_of(const struct orma_trace_database *database, uint64_t row,
+			      struct orma_str name)
+{
+	const struct orma_column *columns = database->tables.all[ORMA_TABLE_STATS].columns;
+	struct orma_str severity = orma_trace_database_text(
+		database, orma_store_column_get(&columns[ORMA_STATS_SEVERITY], row));
+	struct orma_str description = orma_trace_database_text(
+		database, orma_store_column_get(&columns[ORMA_STATS_DESCRIPTION], row));
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(notes); i++)
+		if (orma_base_str_is(name, notes[i].name))
+			return notes[i].meaning;
+	if (!orma_base_str_is(severity, "data_loss") && !orma_base_str_is(severity, "error"))
+		return NULL;
+	return description.size > 0 ? description.data : "Something in the trace makes no sense.";
+}
+
+/* Counts of CPUs and buffers with one name are added up. */
+static int find_losses(struct orma_summary *summary)
+{
+	const struct orma_trace_database *database = summary->database;
+	const struct orma_table *table = &database->tables.all[ORMA_TABLE_STATS];
+	struct orma_fact_table *losses = &summary->losses;
+	for (uint64_t row = 0; row < orma_store_table_rows(table); row++) {
+		int64_t value = orma_store_column_get(&table->columns[ORMA_STATS_VALUE], row);
+		struct orma_str name = orma_trace_database_text(
+			database, orma_store_column_get(&table->columns[ORMA_STATS_NAME], row));
+		const char *meaning = value > 0 ? meaning_of(database, row, name) : NULL;
+		size_t i = 0;
+		if (!meaning)
+			continue;
+		while (i < losses->row_count &&
+		       !orma_base_str_is_equal(losses->cells[i * losses->column_count].text, name))
+			i++;
+		struct orma_fact *cells = i < losses->row_count
+						  ? losses->cells + i * losses->column_count
+						  : orma_fact_table_add(losses);
+		if (!cells)
+			return -ENOMEM;
+		cells[0] = orma_fact_text(name);
+		cells[1] = orma_fact_text(orma_trace_database_text(
+			database,
+			orma_store_column_get(&table->columns[ORMA_STATS_SEVERITY], row)));
+		cells[2].is_known = true;
+		orma_add_ns(&cells[2].integer, value);
+		cells[3] = orma_fact_text(orma_base_str(meaning));
+	}
+	return 0;
+}
+
+/* Without statistics of the service, its losses are not known. */
+static bool has_service_stats(const struct orma_trace_database *database)
+{
+	const struct orma_table *table = &database->tables.all[ORMA_TABLE_STATS];
+	uint32_t id =
+		orma_store_pool_find(&database->tables.strings, ORMA_STR("traced_total_buffers"));
+	for (uint64_t row = 0; id > 0 && row < orma_store_table_rows(table); row++)
+		if (orma_store_column_get(&table->columns[ORMA_STATS_NAME], row) == id)
+			return orma_store_column_get(&table->columns[ORMA_STATS_VALUE], row) > 0;
+	return false;
+}
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+static const struct orma_fact_column program_columns[] = {
+	{"process", NULL, ORMA_FACT_TEXT},
+	{"pid", NULL, ORMA_FACT_ID},
+	{"slices", NULL, ORMA_FACT_COUNT},
+	{"counter_values", NULL, ORMA_FACT_COUNT},
+};
+
+struct program {
+	int64_t upid;
+	uint64_t slices, values;
+};
+
+/* Returns the process that a track belongs to, or -1. */
+static int64_t process_of_track(const struct orma_trace_database *database, uint64_t track)
+{
+	int64_t utid = orma_trace_database_cell(database, ORMA_TABLE_TRACK, ORMA_TRACK_UTID, track);
+	int64_t upid = orma_trace_database_cell(database, ORMA_TABLE_TRACK, ORMA_TRACK_UPID, track);
+	return utid >= 0 ? orma_thread_process(database, utid) : upid;
+}
+
+static int count_slices(struct orma_summary *summary, struct program *programs, size_t count)
+{
+	static const size_t column = ORMA_SLICE_TRACK_ID;
+	struct orma_trace_database *database = summary->database;
+	size_t tracks = (size_t)orma_store_table_rows(&database->tables.all[ORMA_TABLE_TRACK]);
+	uint64_t *slices = orma_base_arena_alloc(&summary->arena, (tracks + 1) * sizeof(*slices));
+	struct orma_column_scan scan = {0};
+	int r = slices ? orma_column_scan_begin(&scan, &database->tables.all[ORMA_TABLE_SLICE],
+						&column, 1, 0)
+		       : -ENOMEM;
+	while (r == 0 && orma_column_scan_next(&scan))
+		for (size_t i = 0; i < scan.row_count; i++)
+			slices[ORMA_MIN((uint64_t)scan.cells[0][i], (uint64_t)tracks)]++;
+	orma_column_scan_done(&scan);
+	for (size_t i = 0; i < tracks && r == 0; i++) {
+		int64_t upid = process_of_track(database, i);
+		if (upid >= 0 && (uint64_t)upid < count) {
+			programs[upid].slices += slices[i];
+			programs[upid].values += summary->counters.tracks[i].count;
+		}
+	}
+	return r;
+}
+
+/* Slices count first: all processes of a machine have counters. */
+static int compare_programs(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+	if (x->slices != y->slices)
+		return x->slices > y->slices ? -1 : 1;
+	if (x->values != y->values)
+		return x->values > y->values ? -1 : 1;
+	return x->upid < y->upid ? -1 : 1;
+}
+
+static int find_programs(struct orma_summary *summary)
+{
+	struct orma_trace_database *database = summary->database;
+	size_t count = (size_t)orma_store_table_rows(&database->tables.all[ORMA_TABLE_PROCESS]);
+	struct program *programs =
+		orma_base_arena_alloc(&summary->arena, (count + 1) * sizeof(*programs));
+	int r = programs ? count_slices(summary, programs, count) : -ENOMEM;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		programs[i].upid = (int64_t)i;
+	qsort(programs, count, sizeof(*programs), compare_programs);
+	for (size_t i = 0; i < ORMA_MIN(count, summary->top) && programs[i].slices > 0; i++) {
+		struct orma_task_name name = orma_process_name(database, programs[i].upid);
+		struct orma_fact *cells = orma_fact_table_add(&summary->programs);
+		if (!cells)
+			return -ENOMEM;
+		cells[0] = orma_fact_text(name.name);
+		cells[1] = (struct orma_fact){.is_known = name.id >= 0, .integer = name.id};
+		cells[2] = orma_fact_integer((int64_t)programs[i].slices);
+		cells[3] = orma_fact_integer((int64_t)programs[i].values);
+	}
+	return 0;
+}
+
+int orma_summary_find_recorded(struct orma_summary *summary)
+{
+	summary->losses = (struct orma_fact_table){.key = "losses",
+						   .title = "Losses",
+						   .columns = loss_columns,
+						   .column_count = ORMA_ARRAY_SIZE(loss_columns),
+						   .arena = &summary->arena};
+	summary->programs =
+		(struct orma_fact_table){.key = "programs",
+					 .columns = program_columns,
+					 .column_count = ORMA_ARRAY_SIZE(program_columns),
+					 .arena = &summary->arena};
+	int r = find_losses(summary);
+	return r == 0 ? find_programs(summary) : r;
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void print_fact(const struct orma_summary *summary, const char *name,
+		       const struct orma_buf *line)
+{
+	char first[16];
+	snprintf(first, sizeof(first), "  %-8s  ", name);
+	if (line->size > 0)
+		orma_page_print_text(&summary->page, first,
+				     (struct orma_str){(const char *)line->data, line->size}, 4);
+}
+
+/* Copies the name from a line like `    name: "linux.ftrace"` of a config. */
+static void add_quoted(struct orma_buf *out, struct orma_str line)
+{
+	const char *begin = memchr(line.data, '"', line.size);
+	if (!begin)
+		return;
+	size_t left = line.size - (size_t)(begin + 1 - line.data);
+	const char *end = memchr(begin + 1, '"', left);
+	(void)orma_base_buf_append_str(out, out->size > 0 ? ", " : "");
+	(void)orma_base_buf_append(out, begin + 1, end ? (size_t)(end - begin - 1) : left);
+}
+
+static bool starts_with(struct orma_str line, const char *start)
+{
+	size_t size = strlen(start);
+	return line.size >= size && memcmp(line.data, start, size) == 0;
+}
+
+struct config_words {
+	struct orma_buf sources, buffers;
+	uint64_t duration_ms;
+	bool is_streamed, is_ring;
+};
+
+/* Takes one line of the config. The import prints it, so that its indentation tells what a line belongs to. */
+static void take_config_line(struct config_words *words, struct orma_str line, bool is_buffer)
+{
+	char text[ORMA_UNIT_BYTES];
+	if (starts_with(line, "    name: "))
+		add_quoted(&words->sources, line);
+	else if (is_buffer && starts_with(line, "  size_kb: "))
+		(void)orma_base_buf_printf(
+			&words->buffers, "%s%s", words->buffers.size > 0 ? ", " : "",
+			orma_units_size((double)strtoull(line.data + 11, NULL, 10) * 1024, text));
+	else if (starts_with(line, "duration_ms: "))
+		words->duration_ms = strtoull(line.data + 13, NULL, 10);
+	else if (starts_with(line, "write_into_file: true"))
+		words->is_streamed = true;
+}
+
+static void describe_config(struct orma_str config, struct orma_buf *out)
+{
+	struct config_words words = {.duration_ms = 0};
+	char time[ORMA_UNIT_BYTES];
+	bool is_buffer = false;
+	while (config.size > 0) {
+		const char *end = memchr(config.data, '\n', config.size);
+		size_t size = end ? (size_t)(end - config.data) : config.size;
+		struct orma_str line = {config.data, size};
+		if (size > 0 && line.data[0] != ' ')
+			is_buffer = starts_with(line, "buffers {");
+		take_config_line(&words, line, is_buffer);
+		size += end != NULL;
+		config = (struct orma_str){config.data + size, config.size - size};
+	}
+	if (words.sources.size > 0)
+		(void)orma_base_buf_append(out, words.sources.data, words.sources.size);
+	if (words.buffers.size > 0)
+		(void)orma_base_buf_printf(out, "; buffers of %.*s", (int)words.buffers.size,
+					   (const char *)words.buffers.data);
+	if (words.duration_ms > 0)
+		(void)orma_base_buf_printf(
+			out, "; for %s",
+			orma_units_duration((int64_t)ORMA_MIN(words.duration_ms,
+							      (uint64_t)INT64_MAX / 1000000) *
+						    1000000,
+					    time));
+	if (words.is_streamed)
+		(void)orma_base_buf_append_str(out, "; streamed");
+	orma_base_buf_done(&words.sources);
+	orma_base_buf_done(&words.buffers);
+}
+
+static void describe_machine(const struct orma_summary *summary, struct orma_buf *out)
+{
+	const struct orma_trace_database *database = summary->database;
+	static const char *const names[] = {"system_name", "system_release", "system_machine"};
+	const struct orma_table *machines = &database->tables.all[ORMA_TABLE_MACHINE];
+	int64_t ram = metadata_number(database, "system_ram_bytes");
+	int64_t cpus = orma_store_table_rows(machines) > 0
+			       ? orma_store_column_get(&machines->columns[ORMA_MACHINE_NUM_CPUS], 0)
+			       : 0;
+	char text[ORMA_UNIT_BYTES];
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++) {
+		struct orma_str word = metadata_text(database, names[i]);
+		if (word.size > 0)
+			(void)orma_base_buf_printf(out, "%s%.*s", out->size > 0 ? " " : "",
+						   (int)ORMA_MIN(word.size, (size_t)100),
+						   word.data);
+	}
+	if (cpus > 0)
+		(void)orma_base_buf_printf(out, "%s%" PRId64 " %s", out->size > 0 ? ", " : "", cpus,
+					   orma_base_noun((uint64_t)cpus, "CPU", "CPUs"));
+	if (ram > 0)
+		(void)orma_base_buf_printf(out, "%s%s of memory", out->size > 0 ? ", " : "",
+					   orma_units_size((double)ram, text));
+	if (orma_store_table_rows(machines) > 1)
+		(void)orma_base_buf_printf(out, "; and %" PRIu64 " more machines",
+					   orma_store_table_rows(machines) - 1);
+}
+
+static void add_count(struct orma_buf *out, uint64_t count, const char *one, const char *many)
+{
+	char text[ORMA_UNIT_BYTES];
+	if (count > 0)
+		(void)orma_base_buf_printf(out, "%s%s %s", out->size > 0 ? ", " : "",
+					   orma_units_count(count, text),
+					   orma_base_noun(count, one, many));
+}
+
+static uint64_t rows_of(const struct orma_summary *summary, enum orma_table_id table)
+{
+	return orma_store_table_rows(&summary->database->tables.all[table]);
+}
+
+static void describe_events(const struct orma_summary *summary, struct orma_buf *out)
+{
+	const struct orma_slice_groups *slices = &summary->slices;
+	add_count(out, slices->slices - slices->instants, "slice", "slices");
+	add_count(out, slices->instants, "instant", "instants");
+	add_count(out, rows_of(summary, ORMA_TABLE_COUNTER), "counter value", "counter values");
+	add_count(out, rows_of(summary, ORMA_TABLE_STATE), "state", "states");
+	add_count(out, rows_of(summary, ORMA_TABLE_FTRACE_EVENT), "kernel event", "kernel events");
+	add_count(out, rows_of(summary, ORMA_TABLE_LOG), "log entry", "log entries");
+	if (out->size == 0)
+		(void)orma_base_buf_append_str(out, "none; `orma doctor` says why");
+	if (slices->unfinished > 0)
+		add_count(out, slices->unfinished, "of the slices is unfinished",
+			  "of the slices are unfinished");
+}
+
+static void describe_programs(const struct orma_summary *summary, struct orma_buf *out)
+{
+	const struct orma_fact_table *programs = &summary->programs;
+	for (size_t i = 0; i < programs->row_count; i++) {
+		const struct orma_fact *row = programs->cells + i * programs->column_count;
+		struct orma_task_name name = {.name = row[0].text,
+					      .id = row[1].is_known ? row[1].integer : -1};
+		char text[ORMA_UNIT_BYTES];
+		(void)orma_base_buf_append_str(out, i > 0 ? "; " : "");
+		(void)orma_task_name_append(&name, out);
+		(void)orma_base_buf_printf(out, " %s",
+					   orma_units_count((uint64_t)row[2].integer, text));
+		if (i == 0)
+			(void)orma_base_buf_append_str(
+				out, orma_base_noun((uint64_t)row[2].integer, " slice", " slices"));
+	}
+}
+
+static void print_heading(const struct orma_summary *summary)
+{
+	const struct orma_trace_database *database = summary->database;
+	char time[ORMA_UNIT_BYTES], date[ORMA_UNIT_BYTES], size[ORMA_UNIT_BYTES];
+	int64_t unix_ns;
+	bool has_date = orma_trace_database_realtime(database, database->start_ns, &unix_ns);
+	int64_t offset = metadata_number(database, "timezone_off_mins");
+	struct orma_str type = metadata_text(database, "trace_type");
+	if (has_date)
+		orma_units_date(unix_ns, offset > -1440 && offset < 1440 ? (int)offset : 0, 0,
+				date);
+	orma_tool_print_line(stdout, "%s: %s%s%s, %s%s%.*s%s", summary->name,
+			     orma_units_duration(database->end_ns - database->start_ns, time),
+			     has_date ? " from " : "", has_date ? date : "",
+			     orma_units_size((double)database->importer.index.bytes, size),
+			     type.size > 0 && !orma_base_str_is(type, "proto") ? " (" : "",
+			     orma_base_str_is(type, "proto") ? 0 : (int)type.size,
+			     type.data ? type.data : "",
+			     type.size > 0 && !orma_base_str_is(type, "proto") ? ")" : "");
+}
+
+static void print_losses(const struct orma_summary *summary)
+{
+	const struct orma_fact_table *losses = &summary->losses;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
+	char count[ORMA_UNIT_BYTES];
+	for (size_t i = 0; i < losses->row_count; i++) {
+		const struct orma_fact *row = losses->cells + i * losses->column_count;
+		line.size = 0;
+		(void)orma_base_buf_printf(&line, "%s: %s. ", row[0].text.data,
+					   orma_units_count((uint64_t)row[2].integer, count));
+		(void)orma_base_buf_append(&line, row[3].text.data, row[3].text.size);
+		print_fact(summary, i == 0 ? "losses" : "", &line);
+	}
+	line.size = 0;
+	(void)orma_base_buf_append_str(
+		&line, losses->row_count > 0 ? "`orma doctor` says what to do about losses."
+		       : has_service_stats(summary->database)
+			       ? "none"
+			       : "not known, as the trace has no statistics of a service");
+	print_fact(summary, losses->row_count > 0 ? "" : "losses", &line);
+}
+
+void orma_summary_print_recorded(const struct orma_summary *summary)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
+	struct orma_str version = metadata_text(summary->database, "tracing_service_version");
+	print_heading(summary);
+	describe_machine(summary, &line);
+	print_fact(summary, "machine", &line);
+	line.size = 0;
+	(void)orma_base_buf_append(&line, version.data, version.size);
+	print_fact(summary, "service", &line);
+	line.size = 0;
+	describe_config(metadata_text(summary->database, "trace_config_pbtxt"), &line);
+	print_fact(summary, "config", &line);
+	line.size = 0;
+	describe_events(summary, &line);
+	print_fact(summary, "events", &line);
+	line.size = 0;
+	describe_programs(summary, &line);
+	print_fact(summary, "programs", &line);
+	print_losses(summary);
+}
+
+/* --- for programs ----------------------------------------------------------------------------- */
+
+static const struct orma_fact_column recorded_columns[] = {
+	{"start_ns", NULL, ORMA_FACT_NS},         {"duration_ns", NULL, ORMA_FACT_NS},
+	{"start_unix_ns", NULL, ORMA_FACT_NS},    {"size_bytes", NULL, ORMA_FACT_COUNT},
+	{"system", NULL, ORMA_FACT_TEXT},         {"release", NULL, ORMA_FACT_TEXT},
+	{"architecture", NULL, ORMA_FACT_TEXT},   {"memory_bytes", NULL, ORMA_FACT_COUNT},
+	{"service", NULL, ORMA_FACT_TEXT},        {"config", NULL, ORMA_FACT_TEXT},
+	{"slices", NULL, ORMA_FACT_COUNT},        {"instants", NULL, ORMA_FACT_COUNT},
+	{"unfinished", NULL, ORMA_FACT_COUNT},    {"counter_values", NULL, ORMA_FACT_COUNT},
+	{"kernel_events", NULL, ORMA_FACT_COUNT}, {"sched_slices", NULL, ORMA_FACT_COUNT},
+};
+
+int orma_summary_append_recorded(const struct orma_summary *summary, struct orma_buf *json)
+{
+	const struct orma_trace_database *database = summary->database;
+	int64_t ram = metadata_number(database, "system_ram_bytes"), unix_ns = 0;
+	bool has_date = orma_trace_database_realtime(database, database->start_ns, &unix_ns);
+	const struct orma_fact cells[] = {
+		orma_fact_integer(database->start_ns),
+		orma_fact_integer(database->end_ns - database->start_ns),
+		{.is_known = has_date, .integer = unix_ns},
+		orma_fact_integer((int64_t)database->importer.index.bytes),
+		orma_fact_text(metadata_text(database, "system_name")),
+		orma_fact_text(metadata_text(database, "system_release")),
+		orma_fact_text(metadata_text(database, "system_machine")),
+		{.is_known = ram > 0, .integer = ram},
+		orma_fact_text(metadata_text(database, "tracing_service_version")),
+		orma_fact_text(metadata_text(database, "trace_config_pbtxt")),
+		orma_fact_integer((int64_t)summary->slices.slices),
+		orma_fact_integer((int64_t)summary->slices.instants),
+		orma_fact_integer((int64_t)summary->slices.unfinished),
+		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_COUNTER)),
+		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_FTRACE_EVENT)),
+		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_SCHED)),
+	};
+	int r = orma_json_append_text(json, "trace", orma_base_str(summary->name));
+	if (r == 0)
+		r = orma_json_append_key(json, "recorded");
+	if (r == 0)
+		r = orma_fact_row_append_json(recorded_columns, ORMA_ARRAY_SIZE(recorded_columns),
+					      cells, json);
+	if (r == 0)
+		r = orma_fact_table_append_json(&summary->programs, json);
+	return r ? r : orma_fact_table_append_json(&summary->losses, json);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * without_sql.c - the commands that ask traces, in a binary that cannot.
+ */
+#include "tool/ask/answer.h"
+#include "tool/tool.h"
+
+static int refuse(void)
+{
+	return orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
+}
+
+int orma_summary_run(const struct orma_summary_options *options, const char *path)
+{
+	(void)options;
+	(void)path;
+	return refuse();
+}
