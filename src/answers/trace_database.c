@@ -10,6 +10,7 @@
 #include "answers/operators.h"
 #include "base/alloc.h"
 #include "base/macros.h"
+#include "formats/formats.h"
 #include <prelude_text.h> /* CMakeLists.txt writes it */
 
 /* The times that the trace covers, as a view of constants. */
@@ -108,17 +109,18 @@ static int load(struct orma_trace_database *database, int fd, struct orma_error 
 	const struct orma_trace_options *options = &database->options;
 	int r = orma_tables_init(&database->tables, options->memory_bytes, NULL);
 	if (r == 0)
-		r = orma_trace_bytes_open(&database->input, fd, NULL);
-	if (r < 0)
+		r = orma_formats_open(fd, NULL, &database->input, reterr);
+	int damage = r == -EBADMSG ? r : 0;
+	if (r < 0 && !damage)
 		return r;
 	database->input.progress = options->progress ? count_read_bytes : NULL;
 	database->input.progress_ctx = database;
 	database->importer.system.has_no_raw_events = options->has_no_raw_events;
 	r = orma_importer_run(&database->importer, &database->tables, &database->input,
-			      options->unpack, reterr);
+			      options->unpack, damage ? NULL : reterr);
 	/* Queries read arguments from the packets. */
 	database->input.progress = NULL;
-	return r;
+	return r == 0 ? damage : r;
 }
 
 int orma_trace_database_open(int fd, const struct orma_trace_options *options,

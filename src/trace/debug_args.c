@@ -117,7 +117,7 @@ static void take_field(struct walk *walk, const struct orma_proto_field *field,
 	}
 }
 
-/* Characters that separate the names of a key become '_' in a name. */
+/* Characters that separate the names of a key become '_' in a name of Perfetto. */
 static int append_name(struct walk *walk, struct orma_str name)
 {
 	struct orma_buf *bufs[] = {&walk->path->flat_key, &walk->path->key};
@@ -129,7 +129,7 @@ static int append_name(struct walk *walk, struct orma_str name)
 			r = orma_base_buf_append(buf, name.data, name.size);
 		if (r < 0)
 			return r;
-		for (size_t at = begin; at < buf->size; at++)
+		for (size_t at = begin; at < buf->size && !walk->path->keeps_names; at++)
 			if (buf->data[at] == '.' || buf->data[at] == '[' || buf->data[at] == ']')
 				buf->data[at] = '_';
 	}

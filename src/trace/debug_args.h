@@ -13,6 +13,7 @@
 /* Where an argument is added. The keys have the names of all that it is in; {0} is the top. */
 struct orma_arg_path {
 	struct orma_buf flat_key, key; /* the flat one has no indexes of arrays */
+	bool keeps_names;              /* names are not changed; see conversion.h */
 };
 
 void orma_arg_path_done(struct orma_arg_path *path);

@@ -18,6 +18,7 @@
 #include "schema/gen/source_location.pb.h"
 #include "schema/gen/task_execution.pb.h"
 #include "schema/gen/track_event.pb.h"
+#include "trace/conversion.h"
 
 enum { WINDOW_BYTES = 64 << 10 };
 
@@ -182,15 +183,33 @@ static void add_fixed(struct orma_event_args *args, const struct orma_sequence_s
 	}
 }
 
+/* Says how the arguments are called; see conversion.h. */
+static uint32_t style_of(struct orma_str event)
+{
+	struct orma_proto_field legacy, style;
+	if (orma_proto_reader_find(event.data, event.size, ORMA_PB_TRACK_EVENT_LEGACY_EVENT,
+				   &legacy) <= 0 ||
+	    legacy.type != ORMA_PROTO_BYTES ||
+	    orma_proto_reader_find(legacy.bytes.data, legacy.bytes.size, ORMA_LEGACY_EVENT_STYLE,
+				   &style) <= 0)
+		return ORMA_EVENT_STYLE_PERFETTO;
+	return (uint32_t)style.value;
+}
+
 static int add_annotations(struct orma_event_args *args, const struct orma_sequence_state *state,
 			   struct orma_str event, struct orma_arg_list *list)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
+	static const char *const prefixes[] = {
+		[ORMA_EVENT_STYLE_PERFETTO] = "debug", [ORMA_EVENT_STYLE_PLAIN] = ""};
+	uint32_t style = style_of(event);
+	const char *prefix = style < ORMA_ARRAY_SIZE(prefixes) ? prefixes[style] : "";
 	args->path.flat_key.size = args->path.key.size = 0;
-	int r = orma_base_buf_append_str(&args->path.flat_key, "debug");
+	args->path.keeps_names = style != ORMA_EVENT_STYLE_PERFETTO;
+	int r = orma_base_buf_append_str(&args->path.flat_key, prefix);
 	if (r == 0)
-		r = orma_base_buf_append_str(&args->path.key, "debug");
+		r = orma_base_buf_append_str(&args->path.key, prefix);
 	orma_proto_reader_init(&reader, event.data, event.size);
 	while (r >= 0 && orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.id != ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS ||

@@ -8,6 +8,7 @@
 
 #include "proto/reader.h"
 #include "schema/gen/thread_descriptor.pb.h"
+#include "trace/conversion.h"
 #include "trace/event_import.h"
 
 enum { SCOPE_GLOBAL = 1, SCOPE_PROCESS = 2, FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
@@ -47,8 +48,8 @@ int orma_event_find_thread(struct orma_event_import *import)
 	     has_tid = legacy && legacy->has_tid_override;
 	bool has_typed_track = import->event.flags & ORMA_EVENT_HAS_TRACK &&
 			       import->event.flags & ORMA_EVENT_HAS_TYPE;
-	import->is_of_thread =
-		(has_thread && !has_typed_track) || has_pid || (has_tid && has_thread);
+	import->is_of_thread = (has_thread && !has_typed_track) || has_pid ||
+			       (has_tid && (has_thread || legacy->style == ORMA_EVENT_STYLE_PLAIN));
 	import->owner = (struct orma_track_owner){ORMA_SCOPE_GLOBAL, -1, -1};
 	if (!import->is_of_thread)
 		return 1;
@@ -58,10 +59,13 @@ int orma_event_find_thread(struct orma_event_import *import)
 	}
 	if (has_tid)
 		tid = legacy->tid_override;
-	if (pid == 0 || tid == 0)
+	bool is_alone = has_tid && !has_pid && !has_thread;
+	if (tid == 0 || (pid == 0 && !is_alone))
 		return 0;
-	int64_t utid = orma_processes_thread_of(&import->importer->processes,
-						import->ordered->machine_idx, tid, pid);
+	struct orma_processes *processes = &import->importer->processes;
+	uint32_t machine_idx = import->ordered->machine_idx;
+	int64_t utid = is_alone ? orma_processes_thread(processes, machine_idx, tid)
+				: orma_processes_thread_of(processes, machine_idx, tid, pid);
 	if (utid < 0)
 		return (int)utid;
 	import->owner = (struct orma_track_owner){ORMA_SCOPE_THREAD, utid,
@@ -246,10 +250,10 @@ int orma_event_import_legacy(struct orma_event_import *import)
 	case 'E':
 		return end(import, orma_event_use_track(import, ORMA_LANE_END));
 	case 'X':
-		if (legacy->duration_us < 0 || legacy->duration_us > INT64_MAX / 1000)
+		if (legacy->duration_ns < 0)
 			return count_error(import);
 		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT),
-			     legacy->duration_us * 1000, 0);
+			     legacy->duration_ns, 0);
 	case 'i':
 	case 'I':
 		return begin(import, use_instant_track(import), 0, 0);

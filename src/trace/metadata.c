@@ -91,10 +91,10 @@ int orma_trace_facts(struct orma_system *system)
 	uint64_t size = input->size ? input->size : input->spool_size;
 	int r = orma_metadata_number(system, "trace_time_clock_id", ORMA_METADATA_GLOBAL, 0,
 				     (int64_t)(system->index->clocks.trace_time & 0xff));
-	if (r == 0)
+	if (r == 0 && !system->is_converted)
 		r = orma_metadata_number(system, "trace_size_bytes", ORMA_METADATA_TRACE, 0,
 					 (int64_t)size);
-	if (r == 0)
+	if (r == 0 && !system->is_converted)
 		r = orma_metadata_text(system, "trace_type", ORMA_METADATA_TRACE, 0,
 				       ORMA_STR("proto"));
 	for (uint32_t i = 0; i < system->machine_count; i++)

@@ -168,6 +168,7 @@
 	X(truncated_sys_write_duration, 218, SINGLE, INFO, ANALYSIS, MACHINE, "Writes that are shown too short, as a marker that they wrote is a slice of its own.") \
 	X(compact_sched_switch_skipped, 219, SINGLE, INFO, ANALYSIS, MACHINE, "The first switch of each CPU, which only says what ran next.") \
 	X(compact_sched_waking_skipped, 220, SINGLE, INFO, ANALYSIS, MACHINE, "Wakings before the first switch of their CPU, so that who woke is not known.") \
+	X(ninja_parse_errors, 222, SINGLE, ERROR, TRACE, MACHINE, NULL) \
 	X(perf_cpu_lost_records, 223, INDEXED, DATA_LOSS, TRACE, MACHINE, "Records that the kernel dropped on this CPU; a larger ring buffer helps.") \
 	X(perf_process_shard_count, 224, INDEXED, INFO, TRACE, MACHINE, NULL) \
 	X(perf_chosen_process_shard, 225, INDEXED, INFO, TRACE, MACHINE, NULL) \

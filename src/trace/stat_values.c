@@ -27,6 +27,21 @@ static const struct {
 	uint8_t type, severity, source, scope;
 } definitions[ORMA_STATS] = {ORMA_STAT_LIST(DEFINITION)};
 
+const char *orma_stat_name(enum orma_stat stat)
+{
+	return definitions[stat].name;
+}
+
+bool orma_stats_find(struct orma_str name, enum orma_stat *ret)
+{
+	for (size_t i = 0; i < ORMA_STATS; i++)
+		if (orma_base_str_is(name, definitions[i].name)) {
+			*ret = (enum orma_stat)i;
+			return true;
+		}
+	return false;
+}
+
 void orma_stats_done(struct orma_stats *stats)
 {
 	orma_base_free(stats->values);

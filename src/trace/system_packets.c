@@ -13,6 +13,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_uuid.pb.h"
 #include "schema/gen/trigger.pb.h"
+#include "trace/conversion.h"
 
 static int add_slow_sources(struct orma_system *system, uint32_t machine_idx,
 			    const struct orma_pb_tracing_service_event_data_sources *sources)
@@ -165,6 +166,8 @@ int orma_system_packet_early(struct orma_system *system, const struct orma_seque
 		return take_service_event(system, machine_idx,
 					  service_time(system, machine_idx, packet),
 					  packet->content);
+	case ORMA_PACKET_CONVERSION_REPORT:
+		return orma_conversion_report_take(system, machine_idx, packet->content);
 	default:
 		return 0;
 	}

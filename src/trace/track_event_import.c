@@ -11,6 +11,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "schema/gen/track_event.pb.h"
+#include "trace/conversion.h"
 #include "trace/event_import.h"
 
 enum { EXTRA_COUNTERS_MAX = 8, FLOW_IDS_OLD = 36, TERMINATING_FLOW_IDS_OLD = 42 };
@@ -321,6 +322,12 @@ static int add_args_now(struct orma_event_import *import, int64_t slice, char ph
 	return r < 0 ? r : list->error;
 }
 
+/* Arguments of other events are read from the packet when somebody asks. */
+static bool needs_args_now(const struct orma_event_import *import)
+{
+	return import->legacy && import->legacy->style == ORMA_EVENT_STYLE_PERFETTO;
+}
+
 int orma_event_begin_slice(struct orma_event_import *import, const struct orma_event_slice *slice)
 {
 	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
@@ -331,7 +338,8 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 		.category = import->category,
 		.name = import->name,
 		.arg_set_id = ORMA_CELL_NULL,
-		.begin_packet = has_args && !import->legacy ? entry_of(import) : ORMA_CELL_NULL,
+		.begin_packet =
+			has_args && !needs_args_now(import) ? entry_of(import) : ORMA_CELL_NULL,
 		.thread_ts = import->thread_ts,
 		.thread_dur = slice->thread_dur,
 		.thread_instruction_count = import->thread_instructions,
@@ -341,7 +349,7 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 	int r = orma_slices_begin(&import->importer->slices, &begin, &id);
 	if (r <= 0)
 		return r;
-	if (import->legacy)
+	if (needs_args_now(import))
 		r = add_args_now(import, id, slice->phase);
 	return r < 0 ? r : add_links(import, id, slice->track_id);
 }
@@ -369,7 +377,7 @@ int orma_event_end_slice(struct orma_event_import *import, int64_t track_id)
 				import->category, import->name, &slice);
 	if (r < 0 || slice == ORMA_NO_SLICE)
 		return r;
-	if (import->legacy)
+	if (needs_args_now(import))
 		r = add_args_now(import, slice, 0);
 	else if (import->event.flags & ORMA_EVENT_HAS_ARGS)
 		r = orma_store_column_set(

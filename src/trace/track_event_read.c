@@ -11,6 +11,7 @@
 
 #include "proto/reader.h"
 #include "schema/gen/track_event.pb.h"
+#include "trace/conversion.h"
 
 /* Fields that describe the event itself; any other becomes an argument. */
 enum {
@@ -178,7 +179,14 @@ void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret
 			ret->has_phase = true;
 			break;
 		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_DURATION_US:
-			ret->duration_us = (int64_t)field.value;
+			if (__builtin_mul_overflow((int64_t)field.value, 1000, &ret->duration_ns))
+				ret->duration_ns = -1;
+			break;
+		case ORMA_LEGACY_EVENT_DURATION_NS:
+			ret->duration_ns = (int64_t)field.value;
+			break;
+		case ORMA_LEGACY_EVENT_STYLE:
+			ret->style = (uint32_t)field.value;
 			break;
 		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US:
 			ret->thread_duration_us = (int64_t)field.value;

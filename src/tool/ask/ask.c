@@ -80,6 +80,9 @@ static int open_database(struct orma_ask *ask, const char *path,
 	orma_load_progress_begin(&progress);
 	int r = orma_trace_database_open(ask->fd, &trace, &ask->database, &error);
 	orma_load_progress_end(&progress);
+	const char *words = r == -EPROTONOSUPPORT ? orma_trace_input_words(ask->fd) : NULL;
+	if (words)
+		return orma_tool_fail("%s: %s: %s", name, error.message, words);
 	if (!ask->database)
 		return orma_tool_fail("%s: %s", name,
 				      error.message[0] ? error.message : strerror(-r));

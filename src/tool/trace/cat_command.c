@@ -249,10 +249,10 @@ static void compare_origins(struct cat *cat)
 static int copy_trace(struct cat *cat, const char *path)
 {
 	struct orma_error error = {0};
-	int fd = orma_trace_input_open(path);
+	int fd = orma_trace_input_open_packets(path);
 
 	if (fd < 0)
-		return orma_trace_input_fail(path, fd);
+		return ORMA_EXIT_FAILURE;
 	cat->input = orma_trace_input_name(path);
 	cat->origin = (struct orma_trace_origin){0};
 	cat->has_packets = false;
@@ -344,13 +344,15 @@ const struct orma_tool_command orma_cat_command = {
 	.name = "cat",
 	.summary = "copy traces, or parts of them, into one",
 	.usage = "[OPTIONS] TRACE...",
-	.about = "Copies traces (- is standard input) into one trace, decompressed. With options, "
-		 "it copies a part of them, which decodes like the whole: packets that declare "
-		 "names, clocks or tracks are kept.\n"
-		 "\n"
-		 "Several traces become one if they are of one machine and boot, such as the files "
-		 "of a rotation, named from the oldest to the newest. Of others, a warning says "
-		 "that their times do not compare.",
+	.about =
+		"Copies traces (- is standard input) into one trace, decompressed. With options, "
+		"it copies a part of them, which decodes like the whole: packets that declare "
+		"names, clocks or tracks are kept. Traces of other formats, such as Chrome's JSON, "
+		"are converted.\n"
+		"\n"
+		"Several traces become one if they are of one machine and boot, such as the files "
+		"of a rotation, named from the oldest to the newest. Of others, a warning says "
+		"that their times do not compare.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

@@ -84,9 +84,9 @@ static int dump_file(struct dump *dump, const char *path)
 {
 	struct orma_error error = {0};
 	const char *name = orma_trace_input_name(path);
-	int fd = orma_trace_input_open(path);
+	int fd = orma_trace_input_open_packets(path);
 	if (fd < 0)
-		return orma_trace_input_fail(path, fd);
+		return ORMA_EXIT_FAILURE;
 	int status = orma_packet_select_prepare(&dump->select, fd, name), r = 0;
 	if (status == ORMA_EXIT_OK && dump->limit > 0)
 		r = orma_tool_trace_read(fd, dump_packet, dump, &error);

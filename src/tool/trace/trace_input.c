@@ -11,6 +11,13 @@
 
 #include "base/fd.h"
 #include "tool/tool.h"
+#include "tool/trace/foreign_file.h"
+#ifdef ORMA_HAVE_FORMATS
+#include "formats/formats.h"
+
+/* A pipe may have fewer; the marks of all formats that pipes carry are within the first hundred. */
+enum { PEEKED_BYTES = 4096 };
+#endif
 
 const char *orma_trace_input_name(const char *path)
 {
@@ -28,8 +35,84 @@ int orma_trace_input_open(const char *path)
 	/* A closed standard input is occupied by a folder that cannot be read; reading tells that best. */
 	if (!S_ISDIR(info.st_mode) || fcntl(fd, F_GETFL) & O_PATH)
 		return fd;
+#ifdef ORMA_HAVE_FORMATS
+	if (orma_formats_name(fd, ORMA_STR("")))
+		return fd;
+#endif
 	orma_trace_input_close(fd);
 	return -EISDIR;
+}
+
+#ifdef ORMA_HAVE_FORMATS
+/* Copies the first bytes of a file or a pipe, which stay there to be read. Returns their number. */
+static size_t peek(int fd, void *ret, size_t size)
+{
+	int copy[2];
+	ssize_t got = pread(fd, ret, size, 0);
+	if (got >= 0 || errno != ESPIPE)
+		return got > 0 ? (size_t)got : 0;
+	if (pipe2(copy, O_CLOEXEC) < 0)
+		return 0;
+	got = tee(fd, copy[1], size, 0);
+	if (got > 0)
+		got = read(copy[0], ret, (size_t)got);
+	close(copy[0]);
+	close(copy[1]);
+	return got > 0 ? (size_t)got : 0;
+}
+
+static bool is_foreign(int fd)
+{
+	char beginning[PEEKED_BYTES];
+	size_t size = peek(fd, beginning, sizeof(beginning));
+	const char *name = orma_formats_name(fd, (struct orma_str){beginning, size});
+	return name && strcmp(name, "proto") != 0;
+}
+
+/* Returns the descriptor of a trace of packets, or -1 after a message. */
+static int convert(const char *name, int fd)
+{
+	struct orma_trace_bytes bytes;
+	struct orma_error error = {0};
+	int r = orma_formats_open(fd, NULL, &bytes, &error);
+	int packets = bytes.spool_fd;
+	if (r == -EBADMSG)
+		orma_tool_warn("%s: %s; what comes before is converted", name, error.message);
+	if (r < 0 && r != -EBADMSG) {
+		orma_tool_fail("%s: %s", name, error.message[0] ? error.message : strerror(-r));
+		orma_trace_bytes_done(&bytes);
+		return -1;
+	}
+	bytes.spool_fd = -1;
+	orma_trace_bytes_done(&bytes);
+	lseek(packets, 0, SEEK_SET);
+	return packets;
+}
+#endif
+
+int orma_trace_input_open_packets(const char *path)
+{
+	int fd = orma_trace_input_open(path);
+	if (fd < 0) {
+		orma_trace_input_fail(path, fd);
+		return -1;
+	}
+#ifdef ORMA_HAVE_FORMATS
+	if (is_foreign(fd)) {
+		int packets = convert(orma_trace_input_name(path), fd);
+		orma_trace_input_close(fd);
+		return packets;
+	}
+#endif
+	return fd;
+}
+
+const char *orma_trace_input_words(int fd)
+{
+	char beginning[ORMA_TOOL_BEGINNING_BYTES];
+	ssize_t size = pread(fd, beginning, sizeof(beginning), 0);
+	return orma_tool_foreign_file_words(
+		(struct orma_str){beginning, size > 0 ? (size_t)size : 0});
 }
 
 void orma_trace_input_close(int fd)

@@ -147,6 +147,7 @@ static int64_t cell(struct import_fixture *fixture, enum orma_table_id table, si
 const char *import_slice_args(struct import_fixture *fixture, uint64_t row)
 {
 	struct orma_kernel_args args = {.system = &fixture->importer.system};
+	struct orma_event_args event_args = {.index = &fixture->importer.index};
 	struct orma_arg_list list = {.tables = &fixture->tables};
 	int64_t set = cell(fixture, ORMA_TABLE_SLICE, ORMA_SLICE_ARG_SET_ID, row);
 	int64_t ends[] = {cell(fixture, ORMA_TABLE_SLICE, ORMA_SLICE_BEGIN_PACKET, row),
@@ -154,13 +155,16 @@ const char *import_slice_args(struct import_fixture *fixture, uint64_t row)
 	if (set != ORMA_CELL_NULL)
 		return import_args(fixture, set);
 	for (int i = 0; i < 2; i++)
-		if (ends[i] != ORMA_CELL_NULL) {
-			CHECK(ends[i] & ORMA_KERNEL_EVENT_BIT);
+		if (ends[i] == ORMA_CELL_NULL)
+			continue;
+		else if (ends[i] & ORMA_KERNEL_EVENT_BIT)
 			CHECK_INT(orma_kernel_args_add_slice(&args, ends[i], &list), 0);
-		}
+		else
+			CHECK_INT(orma_event_args_add(&event_args, (uint64_t)ends[i], &list), 0);
 	show_list(fixture, &list);
 	orma_arg_list_done(&list);
 	orma_kernel_args_done(&args);
+	orma_event_args_done(&event_args);
 	return fixture->text;
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * formats.h - opens a trace of any format as a trace of packets.
+ */
+#ifndef ORMA_FORMATS_FORMATS_H
+#define ORMA_FORMATS_FORMATS_H
+
+#include <orma/error.h>
+
+#include "trace/trace_bytes.h"
+
+/*
+ * Opens a file, a pipe or a folder for src/trace. A trace of packets is read where it is; any other is converted into the
+ * spool of *ret, which is in `folder` (NULL = TMPDIR, else /var/tmp). `fd` stays the caller's, open as long as *ret.
+ *
+ * 0 (*ret is the file), 1 (it is converted, and `fd` is needed no longer), or a negative errno value: -EBADMSG with *ret
+ * and `reterr` when the file is damaged, and what came before is converted; -EPROTONOSUPPORT when it is of no known format.
+ * In each case *ret is to be closed with orma_trace_bytes_done().
+ */
+int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
+		      struct orma_error *reterr);
+/* Returns the name of the format of a file with this beginning, or of an open folder; "proto" for a trace of packets, NULL for
+ * no known one. `fd` is -1 when it is not known. */
+const char *orma_formats_name(int fd, struct orma_str beginning);
+
+#endif

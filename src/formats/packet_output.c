@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * packet_output.c - one ProtoZero writer over a batch; the batch is written when a packet has made it full.
+ *
+ * Interned data of a packet is collected aside, because the message that needs it is being written at the time, and becomes
+ * a field of the same packet at its end. Readers take the state of a packet before its event, wherever it stands.
+ */
+#include "formats/packet_output.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/conversion_report.pb.h"
+#include "schema/gen/trace.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+#include "store/grow.h"
+#include "trace/conversion.h"
+
+enum {
+	BATCH_BYTES = 256 << 10,
+	STRING_MAX_BYTES = 4 << 10, /* longer strings are not interned */
+	STRINGS_MAX = 1 << 20,
+	STRINGS_MAX_BYTES = 64 << 20,
+	/* TracePacket.sequence_flags */
+	STATE_CLEARED = 1,
+	NEEDS_STATE = 2,
+	/* InternedData: fields of each message with a name */
+	INTERNED_IID = 1,
+	INTERNED_NAME = 2,
+};
+
+struct orma_output_string {
+	struct orma_output_string *next; /* another of the same hash */
+	uint32_t number, field;
+	struct orma_str text;
+};
+
+void orma_packet_output_init(struct orma_packet_output *output, struct orma_trace_bytes *bytes)
+{
+	*output = (struct orma_packet_output){.bytes = bytes};
+	orma_proto_heap_writer_init(&output->heap, &output->batch);
+	orma_proto_heap_writer_init(&output->interned_heap, &output->interned);
+}
+
+static void set_error(struct orma_packet_output *output, int error)
+{
+	if (output->error == 0 && error < 0)
+		output->error = error;
+}
+
+static void flush(struct orma_packet_output *output)
+{
+	uint64_t address;
+	set_error(output, orma_proto_heap_writer_finish(&output->heap));
+	if (output->error == 0 && output->batch.size > 0)
+		set_error(output, orma_trace_bytes_add(output->bytes, output->batch.data,
+						       output->batch.size, &address));
+	output->batch.size = 0;
+	orma_proto_heap_writer_init(&output->heap, &output->batch);
+}
+
+static struct orma_proto_writer *begin(struct orma_packet_output *output)
+{
+	orma_proto_nested_begin(&output->heap.writer, &output->packet, ORMA_PB_TRACE_PACKET);
+	return &output->heap.writer;
+}
+
+static void write_primary_clock(struct orma_packet_output *output)
+{
+	struct orma_proto_nested snapshot;
+	struct orma_proto_writer *writer = begin(output);
+	orma_proto_nested_begin(writer, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
+	orma_proto_write_varint(writer, ORMA_PB_CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK, output->clock);
+	orma_proto_nested_end(writer, &output->packet);
+	output->has_clock = true;
+}
+
+static void begin_sequence(struct orma_packet_output *output, uint32_t sequence)
+{
+	struct orma_proto_writer *writer = &output->heap.writer;
+	struct orma_proto_nested defaults;
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	if (output->clock) {
+		orma_proto_nested_begin(writer, &defaults,
+					ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS);
+		orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID,
+					output->clock);
+		orma_proto_nested_end(writer, &defaults);
+	}
+	output->states[sequence].has_begun = true;
+}
+
+struct orma_proto_writer *orma_packet_output_begin_untimed(struct orma_packet_output *output,
+							   uint32_t sequence)
+{
+	ORMA_ASSERT(sequence > 0 && sequence <= ORMA_OUTPUT_SEQUENCES_MAX);
+	if (output->clock && !output->has_clock)
+		write_primary_clock(output);
+	struct orma_proto_writer *writer = begin(output);
+	output->sequence = sequence - 1;
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+	if (output->states[sequence - 1].has_begun)
+		orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	else
+		begin_sequence(output, sequence - 1);
+	return writer;
+}
+
+struct orma_proto_writer *orma_packet_output_begin(struct orma_packet_output *output,
+						   uint32_t sequence, int64_t ns)
+{
+	struct orma_proto_writer *writer = orma_packet_output_begin_untimed(output, sequence);
+	orma_proto_write_int(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, ns);
+	return writer;
+}
+
+static void write_interned(struct orma_packet_output *output)
+{
+	set_error(output, orma_proto_heap_writer_finish(&output->interned_heap));
+	orma_proto_write_bytes(&output->heap.writer, ORMA_PB_TRACE_PACKET_INTERNED_DATA,
+			       output->interned.data, output->interned.size);
+	output->interned.size = 0;
+	orma_proto_heap_writer_init(&output->interned_heap, &output->interned);
+	output->has_interned = false;
+}
+
+int orma_packet_output_end(struct orma_packet_output *output)
+{
+	struct orma_proto_writer *writer = &output->heap.writer;
+	while (writer->open && writer->open != &output->packet)
+		orma_proto_nested_end(writer, writer->open);
+	if (output->has_interned)
+		write_interned(output);
+	orma_proto_nested_end(writer, &output->packet);
+	if (orma_proto_writer_written(writer) >= BATCH_BYTES)
+		flush(output);
+	return output->error;
+}
+
+static struct orma_proto_writer *interned_writer(struct orma_packet_output *output)
+{
+	output->has_interned = true;
+	return &output->interned_heap.writer;
+}
+
+/* Returns NULL for a string that is not interned. */
+static struct orma_output_string *find_string(struct orma_packet_output *output, uint32_t field,
+					      struct orma_str text)
+{
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT + field, text.data, text.size);
+	struct orma_output_string *first = orma_base_map_get(&output->strings, hash);
+	for (struct orma_output_string *string = first; string; string = string->next)
+		if (string->field == field && orma_base_str_is_equal(string->text, text))
+			return string;
+	if (output->string_count == STRINGS_MAX ||
+	    text.size > STRINGS_MAX_BYTES - output->arena.used_bytes)
+		return NULL;
+	struct orma_output_string *string = orma_base_arena_alloc(&output->arena, sizeof(*string));
+	char *copy = orma_base_arena_memdup(&output->arena, text.data, text.size);
+	if (!string || !copy)
+		return NULL;
+	*string = (struct orma_output_string){
+		first, ++output->string_count, field, {copy, text.size}};
+	return orma_base_map_put(&output->strings, hash, string) < 0 ? NULL : string;
+}
+
+/* Returns false when the sequence has the string. */
+static bool take_string(struct orma_packet_output *output, uint32_t number)
+{
+	struct orma_output_state *state = &output->states[output->sequence];
+	uint32_t word = number / 64, before = state->capacity;
+	uint64_t bit = UINT64_C(1) << number % 64;
+	if (word >= state->capacity) {
+		int r = orma_store_grow(&state->has_string, (uint64_t)word + 1, &state->capacity,
+					sizeof(*state->has_string));
+		set_error(output, r);
+		if (r < 0)
+			return true;
+		memset(state->has_string + before, 0,
+		       (state->capacity - before) * sizeof(*state->has_string));
+	}
+	if (state->has_string[word] & bit)
+		return false;
+	state->has_string[word] |= bit;
+	return true;
+}
+
+uint64_t orma_packet_output_intern(struct orma_packet_output *output, uint32_t field,
+				   struct orma_str text)
+{
+	struct orma_proto_nested entry;
+	struct orma_output_string *string = text.size > 0 && text.size <= STRING_MAX_BYTES
+						    ? find_string(output, field, text)
+						    : NULL;
+	if (!string)
+		return 0;
+	if (take_string(output, string->number)) {
+		struct orma_proto_writer *writer = interned_writer(output);
+		orma_proto_nested_begin(writer, &entry, field);
+		orma_proto_write_varint(writer, INTERNED_IID, string->number);
+		orma_proto_write_str(writer, INTERNED_NAME, text);
+		orma_proto_nested_end(writer, &entry);
+	}
+	return string->number;
+}
+
+static void write_report(struct orma_packet_output *output, const char *format_name,
+			 uint64_t size_bytes)
+{
+	struct orma_proto_writer *writer = begin(output);
+	struct orma_proto_nested report, stat;
+	orma_proto_nested_begin(writer, &report, ORMA_PACKET_CONVERSION_REPORT);
+	orma_proto_write_string(writer, ORMA_PB_CONVERSION_REPORT_FORMAT, format_name);
+	orma_proto_write_varint(writer, ORMA_PB_CONVERSION_REPORT_SIZE_BYTES, size_bytes);
+	for (uint32_t i = 0; i < output->stats.count; i++) {
+		const struct orma_stat_value *value = &output->stats.values[i];
+		orma_proto_nested_begin(writer, &stat, ORMA_PB_CONVERSION_REPORT_STATS);
+		orma_proto_write_string(writer, ORMA_PB_CONVERSION_REPORT_STAT_NAME,
+					orma_stat_name(value->stat));
+		orma_proto_write_int(writer, ORMA_PB_CONVERSION_REPORT_STAT_IDX, value->idx);
+		orma_proto_write_int(writer, ORMA_PB_CONVERSION_REPORT_STAT_VALUE, value->value);
+		orma_proto_nested_end(writer, &stat);
+	}
+	orma_proto_nested_end(writer, &output->packet);
+}
+
+int orma_packet_output_finish(struct orma_packet_output *output, const char *format_name,
+			      uint64_t size_bytes)
+{
+	set_error(output, output->stats.error);
+	if (output->clock && !output->has_clock)
+		write_primary_clock(output);
+	write_report(output, format_name, size_bytes);
+	flush(output);
+	for (uint32_t i = 0; i < ORMA_OUTPUT_SEQUENCES_MAX; i++)
+		orma_base_free(output->states[i].has_string);
+	orma_stats_done(&output->stats);
+	orma_base_map_done(&output->strings);
+	orma_base_arena_done(&output->arena);
+	orma_base_buf_done(&output->batch);
+	orma_base_buf_done(&output->interned);
+	return output->error;
+}
