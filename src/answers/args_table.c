@@ -125,11 +125,7 @@ static int load_set(struct args_cursor *cursor, int64_t set)
 static bool has_set(const struct orma_tables *tables, const struct args_cursor *cursor)
 {
 	const struct orma_column *columns = tables->all[ORMA_TABLE_SLICE].columns;
-	return cursor->place == IN_EVENTS ||
-	       orma_store_column_get(&columns[ORMA_SLICE_BEGIN_PACKET], cursor->next_row) !=
-		       ORMA_CELL_NULL ||
-	       orma_store_column_get(&columns[ORMA_SLICE_END_PACKET], cursor->next_row) !=
-		       ORMA_CELL_NULL;
+	return cursor->place == IN_EVENTS || orma_slice_has_args(columns, cursor->next_row);
 }
 
 /* Goes to the next slice or kernel event that has arguments. */
@@ -311,6 +307,17 @@ static void read_stored(struct orma_trace_database *database, int64_t set)
 	}
 }
 
+/* The thread that made an event of somebody else's track stands behind what the begin of the slice says. */
+static void add_passed_thread(struct orma_trace_database *database, uint64_t row)
+{
+	static const struct orma_str key = {"legacy_event.passthrough_utid", 29};
+	int64_t utid = orma_store_column_get(
+		orma_tables_column(&database->tables, ORMA_TABLE_SLICE, ORMA_SLICE_PASSED_UTID),
+		row);
+	if (utid != ORMA_CELL_NULL)
+		orma_arg_list_add(&database->args, key, key, ORMA_ARG_UINT, utid);
+}
+
 static int read_slice(struct orma_trace_database *database, uint64_t row)
 {
 	static const size_t ends[] = {ORMA_SLICE_BEGIN_PACKET, ORMA_SLICE_END_PACKET};
@@ -326,6 +333,8 @@ static int read_slice(struct orma_trace_database *database, uint64_t row)
 		else if (entry != ORMA_CELL_NULL)
 			r = orma_event_args_add(&database->event_args, (uint64_t)entry,
 						&database->args);
+		if (i == 0)
+			add_passed_thread(database, row);
 	}
 	return r;
 }

@@ -71,6 +71,8 @@ static inline int64_t orma_trace_database_cell(const struct orma_trace_database 
 {
 	return orma_store_column_get(&database->tables.all[table].columns[column], row);
 }
+/* True when a slice has arguments that are read from the trace. `columns` are those of the table of slices. */
+bool orma_slice_has_args(const struct orma_column *columns, uint64_t row);
 
 /* Parts of the database, for its own files. 0 or a negative errno value. */
 int orma_trace_relations_add(struct orma_trace_database *database);

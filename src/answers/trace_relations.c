@@ -14,6 +14,16 @@ static size_t find_column(const struct orma_table *table, const char *name)
 	return i;
 }
 
+bool orma_slice_has_args(const struct orma_column *columns, uint64_t row)
+{
+	static const size_t sources[] = {ORMA_SLICE_BEGIN_PACKET, ORMA_SLICE_END_PACKET,
+					 ORMA_SLICE_PASSED_UTID};
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		if (orma_store_column_get(&columns[sources[i]], row) != ORMA_CELL_NULL)
+			return true;
+	return false;
+}
+
 /* A slice's arguments are those of its set, or those of the packets that it began and ended with. */
 static int read_slice_sets(void *ctx, uint64_t first, size_t count, int64_t *ret)
 {
@@ -22,10 +32,7 @@ static int read_slice_sets(void *ctx, uint64_t first, size_t count, int64_t *ret
 	for (size_t i = 0; i < count; i++) {
 		uint64_t row = first + i;
 		ret[i] = orma_store_column_get(&columns[ORMA_SLICE_ARG_SET_ID], row);
-		if (ret[i] == ORMA_CELL_NULL &&
-		    (orma_store_column_get(&columns[ORMA_SLICE_BEGIN_PACKET], row) !=
-			     ORMA_CELL_NULL ||
-		     orma_store_column_get(&columns[ORMA_SLICE_END_PACKET], row) != ORMA_CELL_NULL))
+		if (ret[i] == ORMA_CELL_NULL && orma_slice_has_args(columns, row))
 			ret[i] = ORMA_ARG_SET_OF_SLICE | (int64_t)row;
 	}
 	return 0;

@@ -85,6 +85,12 @@ void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, str
 	list->error = r < 0 ? r : add_arg(list, arg);
 }
 
+bool orma_arg_list_has(struct orma_arg_list *list, struct orma_str key)
+{
+	uint32_t id = orma_store_pool_find(&list->tables->strings, key);
+	return id > 0 && find_arg(list, id) != NULL;
+}
+
 uint32_t orma_arg_list_index(struct orma_arg_list *list, struct orma_str key)
 {
 	uint32_t id = orma_store_pool_find(&list->tables->strings, key);

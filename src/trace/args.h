@@ -39,6 +39,8 @@ void orma_arg_list_done(struct orma_arg_list *list);
 void orma_arg_list_clear(struct orma_arg_list *list);
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value);
+/* True when the list has an argument with this key. */
+bool orma_arg_list_has(struct orma_arg_list *list, struct orma_str key);
 /* Returns the index that the next entry of an array gets, and sets it: an array that is given twice goes on. */
 uint32_t orma_arg_list_index(struct orma_arg_list *list, struct orma_str key);
 void orma_arg_list_set_index(struct orma_arg_list *list, struct orma_str key, uint32_t idx);

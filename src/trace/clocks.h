@@ -76,6 +76,7 @@ enum orma_clock_failure {
 	ORMA_CLOCK_UNKNOWN_SOURCE,
 	ORMA_CLOCK_UNKNOWN_TARGET,
 	ORMA_CLOCK_NO_PATH,
+	ORMA_CLOCK_NEGATIVE, /* no clock was ever there */
 };
 /*
  * Converts nanoseconds of one clock into those of another, with the first `snapshots` snapshots of the trace. The path

@@ -6,8 +6,11 @@
  */
 #include "trace/descriptor_names.h"
 
+#include <errno.h>
+
 #include "base/macros.h"
 #include "proto/reader.h"
+#include "schema/gen/chrome_descriptors.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
@@ -65,13 +68,41 @@ static int apply_process(struct orma_descriptor_tracks *tracks, uint32_t machine
 	return r;
 }
 
+/* Chrome describes its processes in a message of its own. */
+static int apply_chrome_process(struct orma_descriptor_tracks *tracks, int64_t upid,
+				struct orma_str bytes)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	struct orma_arg_list *list = orma_row_args_get(tracks->processes->process_args, upid);
+	if (!list)
+		return -ENOMEM;
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id == ORMA_PB_CHROME_PROCESS_DESCRIPTOR_HOST_APP_PACKAGE_NAME)
+			orma_arg_list_add_string(list, "chrome.host_app_package_name", field.bytes);
+		else if (field.id == ORMA_PB_CHROME_PROCESS_DESCRIPTOR_CRASH_TRACE_ID)
+			orma_arg_list_add(list, ORMA_STR("chrome.crash_trace_id"),
+					  ORMA_STR("chrome.crash_trace_id"), ORMA_ARG_UINT,
+					  (int64_t)field.value);
+	}
+	return 0;
+}
+
+int orma_descriptor_names_packet(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
+				 struct orma_str descriptor, bool is_thread)
+{
+	return is_thread ? apply_thread(tracks, machine_idx, descriptor)
+			 : apply_process(tracks, machine_idx, descriptor);
+}
+
 int orma_descriptor_names_apply(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
 				struct orma_str descriptor)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	struct orma_track_owner owner;
-	struct orma_str thread = {NULL, 0}, process = {NULL, 0};
+	struct orma_str thread = {NULL, 0}, process = {NULL, 0}, chrome = {NULL, 0};
 	uint64_t uuid = 0;
 	orma_proto_reader_init(&reader, descriptor.data, descriptor.size);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
@@ -83,6 +114,9 @@ int orma_descriptor_names_apply(struct orma_descriptor_tracks *tracks, uint32_t 
 		else if (field.id == ORMA_PB_TRACK_DESCRIPTOR_PROCESS &&
 			 field.type == ORMA_PROTO_BYTES)
 			process = field.bytes;
+		else if (field.id == ORMA_PB_TRACK_DESCRIPTOR_CHROME_PROCESS &&
+			 field.type == ORMA_PROTO_BYTES)
+			chrome = field.bytes;
 	}
 	/* A descriptor that was refused has no track, and names nothing. */
 	if (!orma_base_map_get(&tracks->by_uuid, uuid))
@@ -92,5 +126,7 @@ int orma_descriptor_names_apply(struct orma_descriptor_tracks *tracks, uint32_t 
 		r = apply_thread(tracks, machine_idx, thread);
 	else if (r > 0 && process.data)
 		r = apply_process(tracks, machine_idx, process);
+	if (r >= 0 && !thread.data && process.data && chrome.data && owner.upid >= 0)
+		r = apply_chrome_process(tracks, owner.upid, chrome);
 	return ORMA_MIN(r, 0);
 }

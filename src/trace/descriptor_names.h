@@ -9,5 +9,8 @@
 /* Gives the thread or process of a descriptor its name, when its time has come. 0 or a negative errno value. */
 int orma_descriptor_names_apply(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
 				struct orma_str descriptor);
+/* The same for a descriptor that is a packet of its own, as in traces of before 2020. */
+int orma_descriptor_names_packet(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
+				 struct orma_str descriptor, bool is_thread);
 
 #endif

@@ -45,7 +45,7 @@ static void read_counter(struct orma_tables *tables, struct orma_str bytes,
 	static const char *const units[] = {NULL, "ns", "count", "bytes"};
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	struct orma_str unit_name = ORMA_STR("");
+	struct orma_str unit_name = {NULL, 0};
 	uint64_t type = 0, unit = 0;
 	char categories[256];
 	size_t size = 0;

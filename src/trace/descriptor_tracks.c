@@ -104,6 +104,25 @@ int orma_descriptor_tracks_take_first(struct orma_descriptor_tracks *tracks,
 	return orma_base_map_put(&tracks->first_packets, sequence_key(sequence), tracks);
 }
 
+/* The track of nobody says whether ranks order processes and threads too, which then are arguments of those. */
+static int add_rank(struct orma_descriptor_tracks *tracks, const struct orma_descriptor *descriptor)
+{
+	const struct orma_descriptor *all = orma_base_map_get(&tracks->by_uuid, 0);
+	bool is_thread = descriptor->scope == ORMA_SCOPE_THREAD;
+	if (!descriptor->has_rank || !all ||
+	    !(is_thread ? all->is_thread_order_explicit : all->is_process_order_explicit))
+		return 0;
+	struct orma_arg_list *list = orma_row_args_get(
+		is_thread ? tracks->processes->thread_args : tracks->processes->process_args,
+		is_thread ? descriptor->utid : descriptor->upid);
+	if (!list)
+		return -ENOMEM;
+	orma_arg_list_add_int(list,
+			      is_thread ? "thread_sort_index_hint" : "process_sort_index_hint",
+			      descriptor->rank);
+	return 0;
+}
+
 /* Gives a thread of its own to each uuid: a second one with the same ids is a thread that came later. */
 static int own_thread(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
 		      struct orma_descriptor *descriptor)
@@ -124,7 +143,8 @@ static int own_thread(struct orma_descriptor_tracks *tracks, uint32_t machine_id
 	descriptor->scope = ORMA_SCOPE_THREAD;
 	descriptor->utid = utid;
 	descriptor->upid = tracks->processes->threads[utid].upid;
-	return orma_base_map_put(&tracks->thread_uuids, (uint64_t)utid, descriptor);
+	int r = add_rank(tracks, descriptor);
+	return r < 0 ? r : orma_base_map_put(&tracks->thread_uuids, (uint64_t)utid, descriptor);
 }
 
 static int own_process(struct orma_descriptor_tracks *tracks, uint32_t machine_idx,
@@ -139,7 +159,8 @@ static int own_process(struct orma_descriptor_tracks *tracks, uint32_t machine_i
 		return (int)upid;
 	descriptor->scope = ORMA_SCOPE_PROCESS;
 	descriptor->upid = upid;
-	return orma_base_map_put(&tracks->process_uuids, (uint64_t)upid, descriptor);
+	int r = add_rank(tracks, descriptor);
+	return r < 0 ? r : orma_base_map_put(&tracks->process_uuids, (uint64_t)upid, descriptor);
 }
 
 /* Finds whose the track is; its parent, if any, is resolved. */
@@ -276,7 +297,8 @@ static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma
 			orma_arg_list_add(args, orma_base_str(texts[i].key),
 					  orma_base_str(texts[i].key), ORMA_ARG_STRING,
 					  texts[i].cell);
-	if (orma_base_map_get(&tracks->first_packets, sequence_key(sequence)))
+	if (descriptor->uuid != 0 &&
+	    orma_base_map_get(&tracks->first_packets, sequence_key(sequence)))
 		orma_arg_list_add(args, ORMA_STR("has_first_packet_on_sequence"),
 				  ORMA_STR("has_first_packet_on_sequence"), ORMA_ARG_BOOL, 1);
 	if (descriptor->child_ordering > 0)

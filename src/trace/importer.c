@@ -55,6 +55,11 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	if (event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_names_apply(&importer->descriptors, event->machine_idx,
 						   event->packet->content);
+	if (event->packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR ||
+	    event->packet->kind == ORMA_PB_TRACE_PACKET_PROCESS_DESCRIPTOR)
+		return orma_descriptor_names_packet(
+			&importer->descriptors, event->machine_idx, event->packet->content,
+			event->packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR);
 	int r = orma_profiles_packet(&importer->profiles, event);
 	return r != 0 ? ORMA_MIN(r, 0) : orma_system_packet(&importer->system, event);
 }
@@ -93,6 +98,24 @@ static int finish(struct orma_importer *importer)
 					importer->index.machine_count);
 }
 
+static void init_args(struct orma_row_args *args, struct orma_importer *importer,
+		      enum orma_table_id table, size_t column)
+{
+	args->tables = importer->tables;
+	args->sets = &importer->sets;
+	args->column = orma_tables_column(importer->tables, table, column);
+}
+
+static int end_args(struct orma_importer *importer)
+{
+	struct orma_row_args *all[] = {&importer->slice_args, &importer->state_args,
+				       &importer->process_args, &importer->thread_args};
+	int r = 0;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && r == 0; i++)
+		r = orma_row_args_end(all[i]);
+	return r;
+}
+
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
@@ -101,14 +124,19 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	*importer = (struct orma_importer){.tables = tables};
 	importer->sets.tables = tables;
 	importer->processes.tables = tables;
+	importer->processes.process_args = &importer->process_args;
+	importer->processes.thread_args = &importer->thread_args;
 	importer->tracks.tables = tables;
 	importer->tracks.sets = &importer->sets;
 	importer->slices.tables = tables;
-	importer->slice_args.tables = tables;
-	importer->slice_args.sets = &importer->sets;
+	init_args(&importer->slice_args, importer, ORMA_TABLE_SLICE, ORMA_SLICE_ARG_SET_ID);
+	init_args(&importer->state_args, importer, ORMA_TABLE_STATE, ORMA_STATE_ARG_SET_ID);
+	init_args(&importer->process_args, importer, ORMA_TABLE_PROCESS, ORMA_PROCESS_ARG_SET_ID);
+	init_args(&importer->thread_args, importer, ORMA_TABLE_THREAD, ORMA_THREAD_ARG_SET_ID);
 	importer->states.tables = tables;
 	importer->event_args.index = &importer->index;
 	importer->flows.tables = tables;
+	importer->flows.sets = &importer->sets;
 	importer->sched.tables = tables;
 	importer->sched.processes = &importer->processes;
 	importer->descriptors.tables = tables;
@@ -140,7 +168,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	if (r == 0)
 		r = orma_ordered_read(&importer->index, take_in_time_order, importer);
 	if (r == 0)
-		r = orma_slice_args_end(&importer->slice_args);
+		r = end_args(importer);
 	if (r == 0)
 		r = finish(importer);
 	if (r == 0)
@@ -154,7 +182,10 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_processes_done(&importer->processes);
 	orma_tracks_done(&importer->tracks);
 	orma_slices_done(&importer->slices);
-	orma_slice_args_done(&importer->slice_args);
+	orma_row_args_done(&importer->slice_args);
+	orma_row_args_done(&importer->state_args);
+	orma_row_args_done(&importer->process_args);
+	orma_row_args_done(&importer->thread_args);
 	orma_states_done(&importer->states);
 	orma_event_args_done(&importer->event_args);
 	orma_flows_done(&importer->flows);

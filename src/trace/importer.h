@@ -9,8 +9,8 @@
 #include "trace/flows.h"
 #include "trace/ordered_read.h"
 #include "trace/profiles.h"
+#include "trace/row_args.h"
 #include "trace/sched.h"
-#include "trace/slice_args.h"
 #include "trace/slices.h"
 #include "trace/states.h"
 #include "trace/system.h"
@@ -19,7 +19,16 @@ enum orma_import_count {
 	ORMA_IMPORT_EVENT_ERRORS,
 	ORMA_IMPORT_COUNTER_WITHOUT_TRACK,
 	ORMA_IMPORT_COUNTER_WITHOUT_VALUE,
-	ORMA_IMPORT_NEGATIVE_TIMES,
+	ORMA_IMPORT_COUNTER_OF_NO_TRACK,
+	ORMA_IMPORT_STATE_WITHOUT_TRACK,
+	ORMA_IMPORT_EXTRA_WITHOUT_TRACKS, /* counters that an event brings with it */
+	ORMA_IMPORT_EXTRA_TOO_FEW_TRACKS,
+	ORMA_IMPORT_EXTRA_TOO_MANY,
+	ORMA_IMPORT_EXTRA_OF_NO_TRACK,
+	ORMA_IMPORT_TIME_WITHOUT_REFERENCE,
+	ORMA_IMPORT_INSTRUCTIONS_WITHOUT_REFERENCE,
+	ORMA_IMPORT_FLOW_BAD_ID,
+	ORMA_IMPORT_FLOW_WITHOUT_DIRECTION,
 	ORMA_IMPORT_COUNTS,
 };
 
@@ -36,7 +45,7 @@ struct orma_importer {
 	struct orma_processes processes;
 	struct orma_tracks tracks;
 	struct orma_slices slices;
-	struct orma_slice_args slice_args;
+	struct orma_row_args slice_args, state_args, process_args, thread_args;
 	struct orma_states states;
 	struct orma_event_args event_args;
 	struct orma_flows flows;

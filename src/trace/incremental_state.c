@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "proto/reader.h"
+#include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "schema/gen/track_event.pb.h"
 
@@ -19,7 +20,6 @@ void orma_sequence_state_done(struct orma_sequence_state *state)
 {
 	orma_interning_clear(&state->interning);
 	orma_base_buf_done(&state->defaults);
-	orma_base_buf_done(&state->thread);
 	orma_trace_window_done(&state->window);
 }
 
@@ -75,6 +75,26 @@ static uint64_t find_default_track(struct orma_str defaults)
 	return field.value;
 }
 
+static void read_thread(struct orma_str descriptor, struct orma_sequence_thread *ret)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	*ret = (struct orma_sequence_thread){.is_known = true};
+	orma_proto_reader_init(&reader, descriptor.data, descriptor.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.type != ORMA_PROTO_VARINT)
+			continue;
+		if (field.id == ORMA_PB_THREAD_DESCRIPTOR_PID)
+			ret->pid = (int32_t)field.value;
+		else if (field.id == ORMA_PB_THREAD_DESCRIPTOR_TID)
+			ret->tid = (int64_t)field.value;
+		else if (field.id == ORMA_PB_THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US)
+			ret->time_us = (int64_t)field.value;
+		else if (field.id == ORMA_PB_THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT)
+			ret->instructions = (int64_t)field.value;
+	}
+}
+
 /* Takes the defaults and the thread of a note. */
 static int apply_note(struct orma_sequence_state *state, const struct orma_note *note)
 {
@@ -87,7 +107,7 @@ static int apply_note(struct orma_sequence_state *state, const struct orma_note 
 		state->default_track = find_default_track(packet.defaults);
 	}
 	if (r == 0 && note->flags & ORMA_NOTE_THREAD)
-		r = keep(&state->thread, packet.content);
+		read_thread(orma_trace_packet_thread(&packet), &state->thread);
 	return r;
 }
 
@@ -115,7 +135,7 @@ static int rebuild(struct orma_sequence_state *state, uint32_t next)
 	/* A thread stays when the state is cleared. */
 	for (thread = begin; thread > 0 && !(notes[thread - 1].flags & ORMA_NOTE_THREAD);)
 		thread--;
-	state->thread.size = 0;
+	state->thread.is_known = false;
 	state->defaults.size = 0;
 	state->default_track = 0;
 	if (begin != state->begin)

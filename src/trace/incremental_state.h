@@ -7,6 +7,13 @@
 #include "base/buf.h"
 #include "trace/interning.h"
 
+/* The content of the last ThreadDescriptor of a sequence. Events move the two counts on by differences. */
+struct orma_sequence_thread {
+	bool is_known;
+	int64_t pid, tid;
+	int64_t time_us, instructions;
+};
+
 /* A state begins at 0 but for `input` and `sequence`. */
 struct orma_sequence_state {
 	const struct orma_trace_bytes *input;
@@ -14,11 +21,11 @@ struct orma_sequence_state {
 	struct orma_interning
 		interning; /* the whole generation's; see orma_sequence_state_load() */
 	bool is_loaded;
-	uint32_t generation; /* counts the generations that the state has been in */
-	uint32_t begin, end; /* the notes of the generation */
-	uint32_t next;       /* the first note behind the packet */
-	struct orma_buf defaults,
-		thread;         /* TracePacketDefaults; the sequence's last ThreadDescriptor */
+	uint32_t generation;      /* counts the generations that the state has been in */
+	uint32_t begin, end;      /* the notes of the generation */
+	uint32_t next;            /* the first note behind the packet */
+	struct orma_buf defaults; /* TracePacketDefaults */
+	struct orma_sequence_thread thread;
 	uint64_t default_track; /* the track that those defaults name; 0 = none */
 	struct orma_trace_window window;
 };

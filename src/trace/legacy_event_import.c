@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #include "proto/reader.h"
-#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "trace/conversion.h"
 #include "trace/event_import.h"
 
@@ -19,20 +20,6 @@ static int count_error(struct orma_event_import *import)
 	return 0;
 }
 
-static bool read_thread(const struct orma_buf *descriptor, int64_t *ret_pid, int64_t *ret_tid)
-{
-	struct orma_proto_field pid, tid;
-	if (descriptor->size == 0 ||
-	    orma_proto_reader_find(descriptor->data, descriptor->size,
-				   ORMA_PB_THREAD_DESCRIPTOR_PID, &pid) <= 0 ||
-	    orma_proto_reader_find(descriptor->data, descriptor->size,
-				   ORMA_PB_THREAD_DESCRIPTOR_TID, &tid) <= 0)
-		return false;
-	*ret_pid = (int32_t)pid.value;
-	*ret_tid = (int64_t)tid.value;
-	return true;
-}
-
 /* A thread that nobody has a number for: the upper half is the process's, so that threads of two processes differ. */
 static int64_t made_up_tid(int64_t tid, int64_t pid)
 {
@@ -42,8 +29,9 @@ static int64_t made_up_tid(int64_t tid, int64_t pid)
 int orma_event_find_thread(struct orma_event_import *import)
 {
 	const struct orma_legacy_event *legacy = import->legacy;
-	int64_t pid = 0, tid = 0;
-	bool has_thread = read_thread(&import->ordered->state->thread, &pid, &tid);
+	const struct orma_sequence_thread *thread = &import->ordered->state->thread;
+	int64_t pid = thread->pid, tid = thread->tid;
+	bool has_thread = thread->is_known;
 	bool has_pid = legacy && legacy->has_pid_override,
 	     has_tid = legacy && legacy->has_tid_override;
 	bool has_typed_track = import->event.flags & ORMA_EVENT_HAS_TRACK &&
@@ -176,14 +164,37 @@ static int64_t use_async_track(struct orma_event_import *import, enum orma_lane_
 	return use_group(import, &key, name, use);
 }
 
+static int64_t get_instant_track(struct orma_event_import *import, const struct orma_track_key *key)
+{
+	struct orma_importer *importer = import->importer;
+	struct orma_arg_list *args = &importer->descriptors.args;
+	bool is_new;
+	int64_t set;
+	int64_t id =
+		orma_tracks_get(&importer->tracks, key, ORMA_CELL_NULL, ORMA_CELL_NULL, &is_new);
+	if (id < 0 || !is_new)
+		return id;
+	args->tables = importer->tables;
+	orma_arg_list_clear(args);
+	orma_arg_list_add_string(args, "source", ORMA_STR("chrome"));
+	int r = orma_arg_sets_add(&importer->sets, args, &set);
+	if (r == 0)
+		r = orma_tracks_set(&importer->tracks, id, ORMA_TRACK_SOURCE_ARG_SET_ID, set);
+	return r < 0 ? r : id;
+}
+
 static int64_t use_instant_track(struct orma_event_import *import)
 {
 	struct orma_track_key key = {.event_type = "slice",
 				     .machine_idx = import->ordered->machine_idx,
 				     .type = "legacy_chrome_global_instants"};
 	if (import->legacy->instant_scope != SCOPE_GLOBAL &&
-	    import->legacy->instant_scope != SCOPE_PROCESS)
-		return orma_event_use_track(import, ORMA_LANE_INSTANT);
+	    import->legacy->instant_scope != SCOPE_PROCESS) {
+		if (import->owner.utid >= 0)
+			return orma_event_use_track(import, ORMA_LANE_INSTANT);
+		count_error(import);
+		return -1;
+	}
 	if (import->legacy->instant_scope == SCOPE_PROCESS) {
 		if (import->owner.upid < 0) {
 			count_error(import);
@@ -194,8 +205,8 @@ static int64_t use_instant_track(struct orma_event_import *import)
 			(struct orma_track_dimension){"upid", ORMA_ARG_INT, import->owner.upid};
 	}
 	import->passed_utid = import->owner.utid;
-	return orma_tracks_get(&import->importer->tracks, &key, ORMA_CELL_NULL, ORMA_CELL_NULL,
-			       NULL);
+	import->owner.utid = -1;
+	return get_instant_track(import, &key);
 }
 
 /* The flows of events with a bind_id. */
@@ -205,25 +216,101 @@ static int add_flow(struct orma_event_import *import, int64_t slice)
 	struct orma_flows *flows = &import->importer->flows;
 	if (!legacy->has_bind_id || slice == ORMA_NO_SLICE)
 		return 0;
-	if (legacy->flow_direction == FLOW_IN)
+	switch (legacy->flow_direction) {
+	case FLOW_OUT:
+		return orma_flows_begin(flows, legacy->bind_id, slice);
+	case FLOW_INOUT:
+		return orma_flows_step(flows, legacy->bind_id, slice);
+	case FLOW_IN:
 		return orma_flows_end(flows, legacy->bind_id, slice);
-	return orma_flows_step(flows, legacy->bind_id, slice);
+	default:
+		import->importer->counts[ORMA_IMPORT_FLOW_WITHOUT_DIRECTION]++;
+		return 0;
+	}
+}
+
+/* The flows of events that are nothing else: begin, step or end at the open slice of their track. */
+static int add_named_flow(struct orma_event_import *import, char phase)
+{
+	const struct orma_legacy_event *legacy = import->legacy;
+	struct orma_flows *flows = &import->importer->flows;
+	uint64_t id;
+	if (!legacy->has_unscoped_id) {
+		import->importer->counts[ORMA_IMPORT_FLOW_BAD_ID]++;
+		return count_error(import);
+	}
+	int r = orma_flows_find_named(flows, legacy->id, import->category, import->name, &id);
+	if (r < 0)
+		return r;
+	int64_t track = orma_event_use_track(import, ORMA_LANE_FIRST);
+	if (track < 0)
+		return track == -1 ? count_error(import) : (int)track;
+	int64_t slice = orma_slices_top(&import->importer->slices, (uint32_t)track);
+	if (phase == 's')
+		return orma_flows_begin(flows, id, slice);
+	if (phase == 't')
+		return orma_flows_step(flows, id, slice);
+	return legacy->binds_enclosing ? orma_flows_end(flows, id, slice)
+				       : orma_flows_end_later(flows, id, (uint32_t)track);
+}
+
+/* An event that names its thread or its process, in its first argument. */
+static int take_name(struct orma_event_import *import)
+{
+	struct orma_tables *tables = import->importer->tables;
+	struct orma_processes *processes = &import->importer->processes;
+	struct orma_str what = {NULL, 0}, bytes = import->event.bytes;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field, value;
+	if (import->name != ORMA_CELL_NULL)
+		what = orma_store_pool_get(&tables->strings, (uint32_t)import->name);
+	bool is_thread = orma_base_str_is(what, "thread_name"),
+	     is_process = orma_base_str_is(what, "process_name");
+	if (!is_thread && !is_process)
+		return 0;
+	if ((is_thread ? import->owner.utid : import->owner.upid) < 0)
+		return count_error(import);
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id != ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS)
+			continue;
+		if (orma_proto_reader_find(field.bytes.data, field.bytes.size,
+					   ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE, &value) <= 0 ||
+		    value.bytes.size == 0)
+			return 0;
+		int64_t name = orma_tables_string(tables, value.bytes);
+		return is_thread ? orma_processes_name_thread(processes, import->owner.utid, name,
+							      ORMA_THREAD_NAME_DESCRIPTOR_TYPE)
+				 : orma_processes_name_process(processes, import->owner.upid, name,
+							       ORMA_PROCESS_NAME_DESCRIPTOR);
+	}
+	return count_error(import);
+}
+
+/* Events of an id are on tracks of their own. */
+static bool is_async(const struct orma_legacy_event *legacy)
+{
+	return legacy->phase != 0 && strchr("bnSTpeF", (char)legacy->phase);
 }
 
 static int begin(struct orma_event_import *import, int64_t track, int64_t dur, char phase)
 {
+	bool is_complete = import->legacy->phase == 'X';
 	struct orma_event_slice slice = {.track_id = track,
 					 .dur = dur,
 					 .phase = phase,
+					 .is_async = is_async(import->legacy),
 					 .thread_dur = ORMA_CELL_NULL,
 					 .thread_instruction_delta = ORMA_CELL_NULL};
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
-	if (dur >= 0 && import->thread_ts != ORMA_CELL_NULL)
-		slice.thread_dur = dur == 0 ? 0 : import->legacy->thread_duration_us * 1000;
-	if (dur >= 0 && import->thread_instructions != ORMA_CELL_NULL)
+	if (dur >= 0)
+		slice.thread_dur =
+			is_complete ? (int64_t)((uint64_t)import->legacy->thread_duration_us * 1000)
+				    : 0;
+	if (dur >= 0)
 		slice.thread_instruction_delta =
-			dur == 0 ? 0 : import->legacy->thread_instruction_delta;
+			is_complete ? import->legacy->thread_instruction_delta : 0;
 	int r = orma_event_begin_slice(import, &slice);
 	return r < 0 ? r
 		     : add_flow(import,
@@ -234,7 +321,7 @@ static int end(struct orma_event_import *import, int64_t track)
 {
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
-	return orma_event_end_slice(import, track);
+	return orma_event_end_slice(import, track, is_async(import->legacy));
 }
 
 int orma_event_import_legacy(struct orma_event_import *import)
@@ -259,6 +346,12 @@ int orma_event_import_legacy(struct orma_event_import *import)
 		return begin(import, use_instant_track(import), 0, 0);
 	case 'R':
 		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT), 0, phase);
+	case 's':
+	case 't':
+	case 'f':
+		return add_named_flow(import, phase);
+	case 'M':
+		return take_name(import);
 	case 'b':
 	case 'S':
 		import->passed_utid = import->owner.utid;

@@ -53,7 +53,7 @@ static int take_packet(struct orma_packet_cursor *cursor, uint32_t snapshots)
 		return r;
 	if (packet->kind == 0 || packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT ||
 	    !orma_sequence_time_accepts(&cursor->time, packet) ||
-	    !orma_sequence_time_is_known(&cursor->time, packet))
+	    orma_sequence_time_source(&cursor->time, packet) != ORMA_TIME_IS_KNOWN)
 		return 0;
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
 	cursor->rank = is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET;

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 
-#include "proto/wire.h"
+#include "proto/reader.h"
+#include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
 
 enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
@@ -115,4 +117,24 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 		}
 	}
 	return 0;
+}
+
+struct orma_str orma_trace_packet_thread(const struct orma_packet *packet)
+{
+	struct orma_str none = {NULL, 0}, content = packet->content;
+	struct orma_proto_field field;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR)
+		return content;
+	if (packet->kind != ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR ||
+	    orma_proto_reader_find(content.data, content.size, ORMA_PB_TRACK_DESCRIPTOR_THREAD,
+				   &field) <= 0 ||
+	    field.type != ORMA_PROTO_BYTES)
+		return none;
+	struct orma_str thread = field.bytes;
+	static const uint32_t needed[] = {ORMA_PB_THREAD_DESCRIPTOR_PID,
+					  ORMA_PB_THREAD_DESCRIPTOR_TID};
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (orma_proto_reader_find(thread.data, thread.size, needed[i], &field) <= 0)
+			return none;
+	return thread;
 }

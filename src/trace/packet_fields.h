@@ -37,6 +37,10 @@ struct orma_packet {
 	unsigned flags; /* ORMA_PACKET_... */
 };
 
+/* Returns the ThreadDescriptor that a packet gives its sequence, itself or in the descriptor of a track; data is NULL when there
+ * is none. */
+struct orma_str orma_trace_packet_thread(const struct orma_packet *packet);
+
 /* Reads the packet but for its address. 0 or -EBADMSG. */
 int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret);
 

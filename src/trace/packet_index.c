@@ -32,12 +32,17 @@ enum {
 	NO_KIND = 0,
 };
 
-/* Returns the machine's index, or a negative errno value. The first machine is the host, whatever its id. */
+/* Returns the machine's index, or a negative errno value. The first machine is the host; if the trace begins with packets of another
+ * machine, that one stands for the host. */
 static int find_machine(struct orma_packet_index *index, uint32_t id)
 {
 	uintptr_t known = (uintptr_t)orma_base_map_get(&index->machines, id);
 	if (known)
 		return (int)(known - 1);
+	if (index->machine_count == 1 && !index->is_host_used && index->machine_ids[0] == 0) {
+		index->machine_ids[0] = id;
+		return orma_base_map_put(&index->machines, id, (void *)(uintptr_t)1);
+	}
 	int r = orma_store_grow(&index->machine_ids, (uint64_t)index->machine_count + 1,
 				&index->machine_capacity, sizeof(*index->machine_ids));
 	if (r < 0)
@@ -133,6 +138,10 @@ static void count_missing_sequence(struct orma_packet_index *index,
 		(packet->flags & ORMA_PACKET_HAS_DEFAULTS) != 0;
 	index->counts[ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE] +=
 		(packet->flags & ORMA_PACKET_HAS_INTERNED) != 0;
+	index->counts[ORMA_COUNT_EVENTS_WITHOUT_SEQUENCE] +=
+		packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+	index->counts[ORMA_COUNT_THREADS_WITHOUT_SEQUENCE] +=
+		packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR;
 }
 
 /* Brings the incremental state of the sequence up to this packet, and notes what the packet changes. */
@@ -158,7 +167,9 @@ static int update_state(struct orma_packet_index *index, struct orma_sequence *s
 		index->counts[ORMA_COUNT_INTERNED_WITHOUT_STATE] += !sequence->time.is_valid;
 		notes |= sequence->time.is_valid ? ORMA_NOTE_INTERNED : 0;
 	}
-	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && sequence->time.is_valid)
+	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR)
+		index->counts[ORMA_COUNT_THREADS_WITHOUT_STATE] += !sequence->time.is_valid;
+	if (sequence->time.is_valid && orma_trace_packet_thread(packet).data)
 		notes |= ORMA_NOTE_THREAD;
 	return notes ? add_note(sequence, packet, notes) : 0;
 }
@@ -190,6 +201,12 @@ static int find_time(struct orma_packet_index *index, struct orma_sequence *sequ
 				      packet, index->clocks.snapshot_count, ret);
 	if (failure == ORMA_CLOCK_CONVERTED)
 		return 1;
+	if (failure == ORMA_CLOCK_NEGATIVE) {
+		bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+		index->counts[is_event ? ORMA_COUNT_NEGATIVE_EVENT_TIMES
+				       : ORMA_COUNT_NEGATIVE_TIMES]++;
+		return 0;
+	}
 	index->counts[ORMA_COUNT_CLOCK_UNKNOWN_SOURCE + failure - ORMA_CLOCK_UNKNOWN_SOURCE]++;
 	return 0;
 }
@@ -226,7 +243,8 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 			const struct orma_packet *packet)
 {
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
-	bool is_known = orma_sequence_time_is_known(&sequence->time, packet);
+	enum orma_time_source source = orma_sequence_time_source(&sequence->time, packet);
+	bool is_known = source == ORMA_TIME_IS_KNOWN;
 	int64_t ns = index->max_ns;
 	if (is_known && !find_time(index, sequence, packet, &ns))
 		return 0;
@@ -235,8 +253,15 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 		if (r < 0)
 			return r;
 	}
+	if (!is_known && is_event) {
+		bool has_sequence = (packet->flags & ORMA_PACKET_HAS_SEQUENCE) != 0;
+		index->counts[source == ORMA_TIME_IS_MISSING
+				      ? ORMA_COUNT_EVENTS_WITHOUT_TIME
+				      : ORMA_COUNT_EVENTS_WITHOUT_REFERENCE] += has_sequence;
+		return 0;
+	}
 	if (!is_known)
-		return is_event ? 0 : add_untimed(index, sequence, packet);
+		return add_untimed(index, sequence, packet);
 	sequence->events += is_event;
 	check_order(index, sequence, is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET, ns);
 	return 0;
@@ -246,6 +271,8 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 		       uint64_t entry, uint64_t entry_size)
 {
 	struct orma_sequence *sequence;
+	if (packet->machine == 0 && packet->kind != ORMA_PB_TRACE_PACKET_SYNCHRONIZATION_MARKER)
+		index->is_host_used = true;
 	int r = find_sequence(index, packet, &sequence);
 	if (r == 0)
 		r = update_state(index, sequence, packet);

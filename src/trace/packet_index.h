@@ -93,6 +93,13 @@ enum orma_index_count {
 	ORMA_COUNT_CLOCK_UNKNOWN_SOURCE,
 	ORMA_COUNT_CLOCK_UNKNOWN_TARGET,
 	ORMA_COUNT_CLOCK_NO_PATH,
+	ORMA_COUNT_NEGATIVE_TIMES,
+	ORMA_COUNT_NEGATIVE_EVENT_TIMES,
+	ORMA_COUNT_EVENTS_WITHOUT_TIME,
+	ORMA_COUNT_EVENTS_WITHOUT_REFERENCE,
+	ORMA_COUNT_EVENTS_WITHOUT_SEQUENCE,
+	ORMA_COUNT_THREADS_WITHOUT_SEQUENCE,
+	ORMA_COUNT_THREADS_WITHOUT_STATE,
 	ORMA_COUNT_CLEARED_WITHOUT_SEQUENCE,
 	ORMA_COUNT_DROPPED_WITHOUT_SEQUENCE,
 	ORMA_COUNT_DEFAULTS_WITHOUT_SEQUENCE,
@@ -118,6 +125,7 @@ struct orma_packet_index {
 	struct orma_map machines; /* index + 1 by id */
 	uint32_t *machine_ids;
 	uint32_t machine_count, machine_capacity;
+	bool is_host_used;                   /* a packet of the host was seen */
 	struct orma_map sequence_map;        /* struct orma_sequence by machine and id */
 	struct orma_sequence *last_sequence; /* that a packet was of; NULL = none */
 	uint32_t last_machine;               /* the machine's id of that packet */

@@ -7,7 +7,7 @@
 #define ORMA_TRACE_PROCESSES_H
 
 #include "base/map.h"
-#include "trace/tables.h"
+#include "trace/row_args.h"
 
 /* A name replaces one of the same or a lower rank. */
 enum orma_thread_name_rank {
@@ -59,9 +59,10 @@ struct orma_machine_processes {
 	int64_t idle_utid, idle_upid;
 };
 
-/* {.tables = ...} is empty. */
+/* {.tables = ..., .process_args = ..., .thread_args = ...} is empty. */
 struct orma_processes {
 	struct orma_tables *tables;
+	struct orma_row_args *process_args, *thread_args;
 	struct orma_thread_info *threads;
 	struct orma_process_info *processes;
 	struct orma_machine_processes *machines;

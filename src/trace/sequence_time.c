@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/profile_packet.pb.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
@@ -125,16 +126,59 @@ static int take_snapshot(struct orma_sequence_time *time, struct orma_str snapsh
 	return 0;
 }
 
-static void take_thread(struct orma_sequence_time *time, struct orma_str descriptor)
+/* Times of old track events are in microseconds, and a sum that overflows stays at the limit instead of coming back in. */
+static int64_t add_us(int64_t ns, int64_t us)
 {
+	int64_t scaled, sum;
+	if (__builtin_mul_overflow(us, (int64_t)1000, &scaled))
+		scaled = us < 0 ? INT64_MIN : INT64_MAX;
+	if (__builtin_add_overflow(ns, scaled, &sum))
+		sum = scaled < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static void take_thread(struct orma_sequence_time *time, const struct orma_packet *packet)
+{
+	struct orma_str thread = orma_trace_packet_thread(packet);
 	struct orma_proto_field field;
-	time->has_reference =
-		orma_proto_reader_find(descriptor.data, descriptor.size,
-				       ORMA_PB_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US,
-				       &field) > 0 &&
-		field.type == ORMA_PROTO_VARINT;
-	if (time->has_reference)
-		time->reference_us = (int64_t)field.value;
+	bool has_time = thread.data &&
+			orma_proto_reader_find(thread.data, thread.size,
+					       ORMA_PB_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US,
+					       &field) > 0 &&
+			field.type == ORMA_PROTO_VARINT;
+	/* Descriptors of tracks come with every trace of today, and only those with a time are references. */
+	if (!has_time && packet->kind != ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR)
+		return;
+	time->has_reference = true;
+	time->reference_ns = has_time ? add_us(0, (int64_t)field.value) : 0;
+}
+
+static void take_sample(struct orma_sequence_time *time, uint64_t delta_us)
+{
+	time->reference_ns = add_us(time->reference_ns, (int64_t)delta_us);
+	time->bad_samples += time->reference_ns < 0;
+}
+
+/* The samples of a streaming profile count on from the events' time. */
+static void take_samples(struct orma_sequence_time *time, struct orma_str profile)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	orma_proto_reader_init(&reader, profile.data, profile.size);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id != ORMA_PB_STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US)
+			continue;
+		const uint8_t *at = (const uint8_t *)field.bytes.data;
+		const uint8_t *end = field.bytes.size > 0 ? at + field.bytes.size : at;
+		if (field.type == ORMA_PROTO_VARINT)
+			take_sample(time, field.value);
+		while (at && at < end) {
+			uint64_t us;
+			at = orma_proto_get_varint(at, end, &us);
+			if (at)
+				take_sample(time, us);
+		}
+	}
 }
 
 int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet)
@@ -151,30 +195,32 @@ int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_p
 	}
 	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS)
 		take_defaults(time, packet->defaults);
-	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR && time->is_valid)
-		take_thread(time, packet->content);
+	if (time->is_valid)
+		take_thread(time, packet);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_STREAMING_PROFILE_PACKET && time->has_reference)
+		take_samples(time, packet->content);
 	return packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT
 		       ? take_snapshot(time, packet->content)
 		       : 0;
 }
 
 /* Finds the time inside of a track event of an old trace. */
-static bool find_event_us(const struct orma_sequence_time *time, struct orma_str event,
-			  bool *ret_is_delta, int64_t *ret_us)
+static enum orma_time_source find_event_time(const struct orma_sequence_time *time,
+					     struct orma_str event, bool *ret_is_delta,
+					     int64_t *ret_ns)
 {
 	struct orma_proto_field field;
-	*ret_is_delta = true;
-	if (time->has_reference &&
-	    orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_DELTA_US, &field) > 0) {
-		*ret_us = (int64_t)((uint64_t)time->reference_us + field.value);
-		return true;
+	*ret_is_delta = orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_DELTA_US,
+					       &field) > 0;
+	if (*ret_is_delta) {
+		*ret_ns = add_us(time->reference_ns, (int64_t)field.value);
+		return time->has_reference ? ORMA_TIME_IS_KNOWN : ORMA_TIME_LACKS_REFERENCE;
 	}
-	*ret_is_delta = false;
 	if (orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_ABSOLUTE_US, &field) <=
 	    0)
-		return false;
-	*ret_us = (int64_t)field.value;
-	return true;
+		return ORMA_TIME_IS_MISSING;
+	*ret_ns = add_us(0, (int64_t)field.value);
+	return ORMA_TIME_IS_KNOWN;
 }
 
 /* A packet with a timestamp and without a thread's reference is of today, and its event is not searched. */
@@ -185,14 +231,34 @@ static bool may_have_event_time(const struct orma_sequence_time *time,
 	       (time->has_reference || !(packet->flags & ORMA_PACKET_HAS_TIMESTAMP));
 }
 
-bool orma_sequence_time_is_known(const struct orma_sequence_time *time,
-				 const struct orma_packet *packet)
+enum orma_time_source orma_sequence_time_source(const struct orma_sequence_time *time,
+						const struct orma_packet *packet)
 {
-	int64_t us;
+	int64_t ns;
 	bool is_delta;
-	return packet->flags & ORMA_PACKET_HAS_TIMESTAMP ||
-	       (may_have_event_time(time, packet) &&
-		find_event_us(time, packet->content, &is_delta, &us));
+	/* Without a sequence a track event is of nobody. */
+	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT &&
+	    !(packet->flags & ORMA_PACKET_HAS_SEQUENCE))
+		return ORMA_TIME_IS_MISSING;
+	if (packet->flags & ORMA_PACKET_HAS_TIMESTAMP)
+		return ORMA_TIME_IS_KNOWN;
+	return may_have_event_time(time, packet)
+		       ? find_event_time(time, packet->content, &is_delta, &ns)
+		       : ORMA_TIME_IS_MISSING;
+}
+
+/* Such a time is on the monotonic clock. Without a snapshot that says otherwise it is taken as it is. */
+static enum orma_clock_failure convert_event_time(struct orma_sequence_time *time,
+						  const struct orma_clocks *clocks, int64_t ns,
+						  uint32_t snapshots, int64_t *ret)
+{
+	*ret = ns;
+	if (ns < 0)
+		return ORMA_CLOCK_NEGATIVE;
+	(void)orma_trace_clocks_convert(
+		clocks, orma_trace_clock_key(time->machine_idx, 0, ORMA_CLOCK_MONOTONIC), ns,
+		clocks->trace_time, snapshots, &time->cache, ret);
+	return *ret < 0 ? ORMA_CLOCK_NEGATIVE : ORMA_CLOCK_CONVERTED;
 }
 
 enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
@@ -201,16 +267,13 @@ enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
 					      const struct orma_packet *packet, uint32_t snapshots,
 					      int64_t *ret)
 {
-	int64_t us;
+	int64_t event_ns;
 	bool is_delta;
 	if (may_have_event_time(time, packet) &&
-	    find_event_us(time, packet->content, &is_delta, &us)) {
+	    find_event_time(time, packet->content, &is_delta, &event_ns) == ORMA_TIME_IS_KNOWN) {
 		if (is_delta)
-			time->reference_us = us;
-		return orma_trace_clocks_convert(
-			clocks, orma_trace_clock_key(time->machine_idx, 0, ORMA_CLOCK_MONOTONIC),
-			(int64_t)((uint64_t)us * 1000), clocks->trace_time, snapshots, &time->cache,
-			ret);
+			time->reference_ns = event_ns;
+		return convert_event_time(time, clocks, event_ns, snapshots, ret);
 	}
 	uint32_t clock = packet->clock ? packet->clock : time->default_clock;
 	if (clock == 0)
@@ -219,7 +282,7 @@ enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
 	int64_t ns = (int64_t)packet->timestamp;
 	if (key == clocks->trace_time) {
 		*ret = ns;
-		return ORMA_CLOCK_CONVERTED;
+		return ns < 0 ? ORMA_CLOCK_NEGATIVE : ORMA_CLOCK_CONVERTED;
 	}
 	struct orma_sequence_clock *found =
 		is_sequence_clock(clock) ? find_clock(time, clock) : NULL;
@@ -230,6 +293,7 @@ enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
 	} else {
 		ns = (int64_t)((uint64_t)ns * (uint64_t)orma_trace_clock_unit(clocks, key));
 	}
-	return orma_trace_clocks_convert(clocks, key, ns, clocks->trace_time, snapshots,
-					 &time->cache, ret);
+	enum orma_clock_failure failure = orma_trace_clocks_convert(
+		clocks, key, ns, clocks->trace_time, snapshots, &time->cache, ret);
+	return failure == ORMA_CLOCK_CONVERTED && *ret < 0 ? ORMA_CLOCK_NEGATIVE : failure;
 }

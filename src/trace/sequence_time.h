@@ -26,7 +26,8 @@ struct orma_sequence_time {
 	struct orma_clock_cache cache;
 	bool is_valid;      /* there was an incremental state, and nothing was lost since */
 	bool has_reference; /* a ThreadDescriptor gave the time that deltas in track events begin at */
-	int64_t reference_us;
+	int64_t reference_ns;
+	uint64_t bad_samples; /* times before 0 in streaming profiles */
 };
 
 void orma_sequence_time_done(struct orma_sequence_time *time);
@@ -41,11 +42,15 @@ static inline bool orma_sequence_time_accepts(const struct orma_sequence_time *t
 {
 	return time->is_valid || !(packet->flags & ORMA_PACKET_NEEDS_STATE);
 }
-/* True when the packet says when it was, in whatever way. */
-bool orma_sequence_time_is_known(const struct orma_sequence_time *time,
-				 const struct orma_packet *packet);
+enum orma_time_source {
+	ORMA_TIME_IS_MISSING,
+	ORMA_TIME_IS_KNOWN,        /* the packet says when it was, in whatever way */
+	ORMA_TIME_LACKS_REFERENCE, /* its event's time is relative to a ThreadDescriptor that was lost */
+};
+enum orma_time_source orma_sequence_time_source(const struct orma_sequence_time *time,
+						const struct orma_packet *packet);
 /*
- * Finds the time of such a packet, in nanoseconds of the trace's clock, and moves on incremental clocks. `snapshots` is how
+ * Finds the time of a packet that says when it was, in nanoseconds of the trace's clock, and moves on incremental clocks. `snapshots` is how
  * many snapshots come before the packet.
  */
 enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,

@@ -117,6 +117,7 @@ static int add_row(struct orma_slices *slices, const struct orma_slice_begin *be
 		[ORMA_SLICE_THREAD_INSTRUCTION_DELTA] = begin->thread_instruction_delta,
 		[ORMA_SLICE_BEGIN_PACKET] = begin->begin_packet,
 		[ORMA_SLICE_END_PACKET] = ORMA_CELL_NULL,
+		[ORMA_SLICE_PASSED_UTID] = begin->passed_utid,
 	};
 	_Static_assert(sizeof(cells) / sizeof(*cells) == ORMA_SLICE_COLUMNS,
 		       "each column has a cell");

@@ -40,6 +40,7 @@ struct orma_slice_begin {
 	int64_t category, name;
 	int64_t arg_set_id;
 	int64_t begin_packet;
+	int64_t passed_utid;
 	int64_t thread_ts, thread_dur;
 	int64_t thread_instruction_count, thread_instruction_delta;
 };

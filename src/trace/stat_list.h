@@ -41,11 +41,13 @@
 	X(ftrace_setup_errors, 53, SINGLE, NOTICE, TRACE, MACHINE, "Events or features that the recording asked for could not be enabled.") \
 	X(ftrace_abi_errors_skipped_zero_data_length, 54, SINGLE, INFO, ANALYSIS, MACHINE, NULL) \
 	X(ftrace_generic_descriptor_errors, 55, SINGLE, ERROR, ANALYSIS, MACHINE, "Kernel events whose description in the trace is missing or does not fit.") \
-	X(generic_task_state_invalid_order, 65, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(generic_task_state_invalid_order, 65, SINGLE, ERROR, ANALYSIS, MACHINE, "States of tasks of another kernel that cannot follow each other.") \
+	X(guess_trace_type_duration_ns, 71, SINGLE, INFO, ANALYSIS, GLOBAL, NULL) \
 	X(interned_data_tokenizer_errors, 76, SINGLE, INFO, ANALYSIS, MACHINE, NULL) \
 	X(invalid_clock_snapshots, 77, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
 	X(invalid_cpu_times, 78, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(kernel_trackevent_format_error, 84, SINGLE, ERROR, ANALYSIS, MACHINE, "Kernel events that look like slices or counters but lack a field for it.") \
+	X(concurrent_session_event_unknown_state, 87, SINGLE, ERROR, ANALYSIS, MACHINE, "Events of concurrent tracing sessions with a state that this version does not know.") \
 	X(meminfo_unknown_keys, 88, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(cpu_info_unknown_cpu_features, 89, SINGLE, INFO, ANALYSIS, MACHINE, NULL) \
 	X(missing_disk_io_event_name, 90, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
@@ -53,6 +55,8 @@
 	X(mismatched_sched_switch_tids, 92, SINGLE, ERROR, ANALYSIS, MACHINE, "Task switches that do not fit to the one before, which lost events explain.") \
 	X(mm_unknown_type, 93, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(parse_trace_duration_ns, 94, SINGLE, INFO, ANALYSIS, GLOBAL, NULL) \
+	X(power_rail_empty_packet, 95, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(power_rail_unknown_index, 96, SINGLE, ERROR, TRACE, MACHINE, NULL) \
 	X(proc_stat_unknown_counters, 97, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(rss_stat_unknown_keys, 98, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(rss_stat_negative_size, 99, SINGLE, INFO, ANALYSIS, MACHINE, NULL) \
@@ -223,6 +227,12 @@
 	X(track_event_extra_counter_track_uuid_mismatch, 338, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(track_event_extra_counter_exceeds_max, 339, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(track_event_extra_counter_invalid_track, 340, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(thread_descriptor_skipped_incremental_state_invalid, 341, SINGLE, NOTICE, ANALYSIS, MACHINE, "Descriptions of threads between a loss of data and the next state that is whole.") \
+	X(track_event_skipped_timestamp_delta_without_valid_state, 342, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose time is relative to an event that was lost.") \
+	X(track_event_skipped_thread_time_delta_without_valid_state, 343, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose CPU time is relative to an event that was lost.") \
+	X(track_event_skipped_thread_instruction_delta_without_valid_state, 344, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose count of instructions is relative to an event that was lost.") \
+	X(packet_skipped_seq_needs_incremental_state_invalid, 345, SINGLE, NOTICE, ANALYSIS, MACHINE, "Packets that cannot be understood because names before them were lost, in a ring buffer mostly.") \
+	X(interned_data_skipped_incremental_state_invalid, 346, SINGLE, NOTICE, ANALYSIS, MACHINE, "Names between a loss of data and the next state that is whole.") \
 	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL)
 /* clang-format on */
 

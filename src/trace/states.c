@@ -9,16 +9,17 @@ void orma_states_done(struct orma_states *states)
 }
 
 int orma_states_set(struct orma_states *states, int64_t ts, int64_t track_id, int64_t category,
-		    int64_t value, int64_t packet)
+		    int64_t value, int64_t *ret_state)
 {
 	struct orma_table *table = &states->tables->all[ORMA_TABLE_STATE];
 	struct orma_column *columns = table->columns;
 	int64_t row =
 		(int64_t)(uintptr_t)orma_base_map_get(&states->current, (uint64_t)track_id) - 1;
-	(void)packet;
+	*ret_state = row;
 	if (row >= 0) {
 		if (orma_store_column_get(&columns[ORMA_STATE_VALUE], (uint64_t)row) == value)
 			return 0;
+		*ret_state = -1;
 		int64_t begin = orma_store_column_get(&columns[ORMA_STATE_TS], (uint64_t)row);
 		int r = orma_store_column_set(&columns[ORMA_STATE_DUR], (uint64_t)row, ts - begin);
 		if (r < 0)
@@ -33,7 +34,7 @@ int orma_states_set(struct orma_states *states, int64_t ts, int64_t track_id, in
 					     [ORMA_STATE_CATEGORY] = category,
 					     [ORMA_STATE_VALUE] = value,
 					     [ORMA_STATE_ARG_SET_ID] = ORMA_CELL_NULL};
-	row = (int64_t)orma_store_table_rows(table);
+	*ret_state = row = (int64_t)orma_store_table_rows(table);
 	int r = orma_base_map_put(&states->current, (uint64_t)track_id,
 				  (void *)((uintptr_t)row + 1));
 	return r < 0 ? r : orma_store_table_append(table, cells);

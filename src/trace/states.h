@@ -14,9 +14,9 @@ struct orma_states {
 };
 
 void orma_states_done(struct orma_states *states);
-/* A track has a value from now on; NULL = none. `packet` is where its arguments are, or NULL. All are cells. 0 or a
- * negative errno value. */
+/* A track has a value from now on; NULL = none. All are cells. `*ret_state` is the row of the state that it has now, or -1. 0
+ * or a negative errno value. */
 int orma_states_set(struct orma_states *states, int64_t ts, int64_t track_id, int64_t category,
-		    int64_t value, int64_t packet);
+		    int64_t value, int64_t *ret_state);
 
 #endif

@@ -184,6 +184,7 @@ int orma_system_begin(struct orma_system *system, const struct orma_system_slice
 		.name = slice->name,
 		.arg_set_id = slice->arg_set_id,
 		.begin_packet = slice->kernel_event,
+		.passed_utid = ORMA_CELL_NULL,
 		.thread_ts = ORMA_CELL_NULL,
 		.thread_dur = ORMA_CELL_NULL,
 		.thread_instruction_count = ORMA_CELL_NULL,

@@ -102,11 +102,12 @@ static int set_details(struct orma_system *system, uint32_t machine_idx, int64_t
 		r = set_start(system, machine_idx, upid, process->process_start_from_boot);
 	if (r < 0 || !orma_pb_process_tree_process_has_is_kthread(process))
 		return r;
-	system->args.tables = system->tables;
-	orma_arg_list_clear(&system->args);
-	orma_arg_list_add(&system->args, ORMA_STR("is_kthread"), ORMA_STR("is_kthread"),
-			  ORMA_ARG_BOOL, process->is_kthread);
-	return set_cell(system, upid, ORMA_PROCESS_ARG_SET_ID, orma_system_take_args(system));
+	struct orma_arg_list *args = orma_row_args_get(system->processes->process_args, upid);
+	if (!args)
+		return -ENOMEM;
+	orma_arg_list_add(args, ORMA_STR("is_kthread"), ORMA_STR("is_kthread"), ORMA_ARG_BOOL,
+			  process->is_kthread);
+	return 0;
 }
 
 static int take_process(struct orma_system *system, uint32_t machine_idx,

@@ -98,6 +98,7 @@ static const struct orma_column_spec slice_columns[] = {
 	[ORMA_SLICE_THREAD_INSTRUCTION_DELTA] = {"thread_instruction_delta", INT, CHANGES},
 	[ORMA_SLICE_BEGIN_PACKET] = {"begin_packet", INT, HIDDEN},
 	[ORMA_SLICE_END_PACKET] = {"end_packet", INT, CHANGES | HIDDEN},
+	[ORMA_SLICE_PASSED_UTID] = {"passed_utid", INT, CHANGES | HIDDEN},
 };
 static const struct orma_column_spec counter_columns[] = {
 	[ORMA_COUNTER_TS] = {"ts", INT, SORTED},

@@ -137,6 +137,7 @@ enum {
 	ORMA_SLICE_THREAD_INSTRUCTION_DELTA,
 	ORMA_SLICE_BEGIN_PACKET,
 	ORMA_SLICE_END_PACKET,
+	ORMA_SLICE_PASSED_UTID, /* the thread that made an event of a track that is not its own */
 	ORMA_SLICE_COLUMNS
 };
 enum {

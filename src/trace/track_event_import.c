@@ -9,12 +9,18 @@
 #include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/interned_data.pb.h"
-#include "schema/gen/trace_packet_defaults.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "trace/conversion.h"
 #include "trace/event_import.h"
 
-enum { EXTRA_COUNTERS_MAX = 8, FLOW_IDS_OLD = 36, TERMINATING_FLOW_IDS_OLD = 42 };
+enum {
+	FLOW_IDS_OLD = 36,
+	TERMINATING_FLOW_IDS_OLD = 42,
+	COUNTING_FLAGS =
+		ORMA_EVENT_HAS_MORE | ORMA_EVENT_HAS_THREAD_TIME | ORMA_EVENT_HAS_INSTRUCTIONS,
+};
+
+#define PASSED_UTID_KEY ORMA_STR("legacy_event.passthrough_utid")
 
 /* Returns the cell of an interned string, or ORMA_CELL_NULL. */
 static int64_t interned_cell(struct orma_event_import *import, uint32_t field, uint64_t iid)
@@ -96,32 +102,37 @@ static int64_t find_name(struct orma_event_import *import)
 	return ORMA_CELL_NULL;
 }
 
-/* Returns the TrackEventDefaults of the sequence; data is NULL when there are none. */
-static struct orma_str find_defaults(const struct orma_event_import *import)
+/* An event of a process, or of nobody, was made by the thread of its sequence all the same. 1 or a negative errno value. */
+static int pass_thread(struct orma_event_import *import)
 {
-	const struct orma_buf *defaults = &import->ordered->state->defaults;
-	struct orma_proto_field field;
-	if (defaults->size > 0 &&
-	    orma_proto_reader_find(defaults->data, defaults->size,
-				   ORMA_PB_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS,
-				   &field) > 0 &&
-	    field.type == ORMA_PROTO_BYTES)
-		return field.bytes;
-	return (struct orma_str){NULL, 0};
+	const struct orma_sequence_thread *thread = &import->ordered->state->thread;
+	struct orma_processes *processes = &import->importer->processes;
+	if (!thread->is_known)
+		return 1;
+	int64_t utid = orma_processes_thread_of(processes, import->ordered->machine_idx,
+						thread->tid, thread->pid);
+	if (utid < 0)
+		return (int)utid;
+	if (import->owner.scope == ORMA_SCOPE_GLOBAL ||
+	    processes->threads[utid].upid == import->owner.upid)
+		import->passed_utid = utid;
+	return 1;
 }
 
 /* Finds which track the event is on, and whose that is. 1, 0 (there is no such track) or a negative errno value. */
 static int find_owner(struct orma_event_import *import)
 {
-	bool has_track = (import->event.flags & ORMA_EVENT_HAS_TRACK) != 0;
+	bool is_given = (import->event.flags & ORMA_EVENT_HAS_TRACK) != 0;
 	import->track_uuid =
-		has_track ? import->event.track_uuid : import->ordered->state->default_track;
+		is_given ? import->event.track_uuid : import->ordered->state->default_track;
+	import->has_track = is_given || import->track_uuid != 0;
 	import->is_of_thread = false;
 	if (import->track_uuid == 0)
 		return orma_event_find_thread(import);
-	return orma_descriptor_tracks_owner(&import->importer->descriptors,
-					    import->ordered->machine_idx, import->track_uuid,
-					    &import->owner);
+	int r = orma_descriptor_tracks_owner(&import->importer->descriptors,
+					     import->ordered->machine_idx, import->track_uuid,
+					     &import->owner);
+	return r > 0 && import->owner.scope != ORMA_SCOPE_THREAD ? pass_thread(import) : r;
 }
 
 int64_t orma_event_use_track(struct orma_event_import *import, enum orma_lane_use use)
@@ -147,127 +158,53 @@ static int64_t entry_of(const struct orma_event_import *import)
 	return (int64_t)(import->ordered->address - import->ordered->packet->header);
 }
 
+/* Reads the event's arguments, for a row whose set has to be made now. */
+static int read_args(struct orma_event_import *import, struct orma_arg_list *list)
+{
+	int r = orma_event_args_read(&import->importer->event_args, import->ordered->state,
+				     import->ordered->packet->content, list);
+	if (import->passed_utid >= 0 && !orma_arg_list_has(list, PASSED_UTID_KEY))
+		orma_arg_list_add(list, PASSED_UTID_KEY, PASSED_UTID_KEY, ORMA_ARG_UINT,
+				  import->passed_utid);
+	return r < 0 ? r : list->error;
+}
+
 /* A state lasts until the next one of its track; one without a name ends the last. */
 static int add_state(struct orma_event_import *import)
 {
-	bool is_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
-	if (import->is_of_thread ||
-	    !orma_descriptor_tracks_is_state(&import->importer->descriptors, import->track_uuid)) {
-		import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
-		return 0;
-	}
-	int64_t track = orma_event_use_track(import, ORMA_LANE_FIRST);
-	if (track < 0)
-		return track == -1 ? 0 : (int)track;
-	return orma_states_set(&import->importer->states, import->ordered->ns, track,
-			       import->category, import->name,
-			       is_args ? entry_of(import) : ORMA_CELL_NULL);
-}
-
-/* The value of a counter, after its unit and, if it counts differences, all values before. */
-static int count_value(struct orma_event_import *import, uint64_t uuid, double *value,
-		       int64_t *ret_name)
-{
 	struct orma_importer *importer = import->importer;
-	double multiplier;
-	bool is_incremental;
-	if (!orma_descriptor_tracks_counter(&importer->descriptors, uuid, &multiplier,
-					    &is_incremental, ret_name)) {
-		importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_TRACK]++;
+	bool has_args = import->event.flags & ORMA_EVENT_HAS_ARGS || import->passed_utid >= 0;
+	int64_t state;
+	if (!import->has_track) {
+		importer->counts[ORMA_IMPORT_STATE_WITHOUT_TRACK]++;
 		return 0;
 	}
-	*value *= multiplier;
-	if (!is_incremental)
-		return 1;
-	const struct orma_sequence *sequence = import->ordered->state->sequence;
-	uint64_t parts[] = {(uint64_t)sequence->machine_idx << 32 | sequence->id, uuid};
-	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts));
-	struct orma_counter_sum *sum = orma_base_map_get(&importer->counter_sums, key);
-	if (!sum) {
-		sum = orma_base_arena_alloc(&importer->arena, sizeof(*sum));
-		if (!sum || orma_base_map_put(&importer->counter_sums, key, sum) < 0)
-			return -ENOMEM;
-	}
-	if (sum->generation != import->ordered->state->generation)
-		*sum = (struct orma_counter_sum){.generation = import->ordered->state->generation};
-	*value = sum->value += *value;
-	return 1;
-}
-
-static int add_counter(struct orma_event_import *import)
-{
-	double value = import->event.value;
-	int64_t name;
-	if (!(import->event.flags & ORMA_EVENT_HAS_VALUE)) {
-		import->importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_VALUE]++;
+	if (import->is_of_thread ||
+	    !orma_descriptor_tracks_is_state(&importer->descriptors, import->track_uuid)) {
+		importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
 		return 0;
 	}
-	int r = count_value(import, import->track_uuid, &value, &name);
-	if (r <= 0)
-		return r;
 	int64_t track = orma_event_use_track(import, ORMA_LANE_FIRST);
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
-	return orma_counters_add(import->importer->tables, import->ordered->ns, track, value,
-				 ORMA_CELL_NULL);
-}
-
-static int add_extra_counter(struct orma_event_import *import, uint64_t uuid, double value)
-{
-	int64_t name;
-	int r = count_value(import, uuid, &value, &name);
-	if (r <= 0)
+	int r = orma_states_set(&importer->states, import->ordered->ns, track, import->category,
+				import->name, &state);
+	if (r < 0 || state < 0 || !has_args)
 		return r;
-	int64_t track = orma_descriptor_tracks_use(&import->importer->descriptors,
-						   import->ordered->state->sequence, uuid,
-						   ORMA_CELL_NULL, ORMA_LANE_FIRST);
-	if (track < 0)
-		return track == -1 ? 0 : (int)track;
-	struct orma_tables *tables = import->importer->tables;
-	if (name == orma_tables_string(tables, ORMA_STR("thread_time")))
-		import->thread_ts = (int64_t)value;
-	else if (name == orma_tables_string(tables, ORMA_STR("thread_instruction_count")))
-		import->thread_instructions = (int64_t)value;
-	return orma_counters_add(tables, import->ordered->ns, track, value, ORMA_CELL_NULL);
+	struct orma_arg_list *list = orma_row_args_get(&importer->state_args, state);
+	return list ? read_args(import, list) : -ENOMEM;
 }
 
-/* Counters that an event brings with it: values of the event, tracks of the event or of the sequence. */
-static int add_extra_counters(struct orma_event_import *import, uint32_t values_field,
-			      uint32_t uuids_field, uint32_t default_uuids_field, bool is_double)
+int orma_event_make_args(struct orma_event_import *import, int64_t *ret_set)
 {
-	struct orma_repeated values, uuids;
-	uint64_t bits, uuid;
-	int r = 0;
-	orma_repeated_init(&values, import->event.bytes, values_field);
-	orma_repeated_init(&uuids, import->event.bytes, uuids_field);
-	bool has_uuid = orma_repeated_next(&uuids, &uuid);
-	struct orma_str defaults = has_uuid ? (struct orma_str){NULL, 0} : find_defaults(import);
-	if (defaults.data) {
-		orma_repeated_init(&uuids, defaults, default_uuids_field);
-		has_uuid = orma_repeated_next(&uuids, &uuid);
-	}
-	for (int i = 0;
-	     i < EXTRA_COUNTERS_MAX && r == 0 && has_uuid && orma_repeated_next(&values, &bits);
-	     i++) {
-		double value = is_double ? orma_store_double_of_cell((int64_t)bits)
-					 : (double)(int64_t)bits;
-		r = add_extra_counter(import, uuid, value);
-		has_uuid = orma_repeated_next(&uuids, &uuid);
-	}
-	return r;
-}
-
-static int add_all_extra_counters(struct orma_event_import *import)
-{
-	int r = add_extra_counters(import, ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_VALUES,
-				   ORMA_PB_TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS,
-				   ORMA_PB_TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS, false);
-	if (r < 0)
-		return r;
-	return add_extra_counters(import, ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES,
-				  ORMA_PB_TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
-				  ORMA_PB_TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
-				  true);
+	struct orma_arg_list *list = &import->importer->descriptors.args;
+	*ret_set = ORMA_CELL_NULL;
+	if (!(import->event.flags & ORMA_EVENT_HAS_ARGS) && import->passed_utid < 0)
+		return 0;
+	list->tables = import->importer->tables;
+	orma_arg_list_clear(list);
+	int r = read_args(import, list);
+	return r < 0 ? r : orma_arg_sets_add(&import->importer->sets, list, ret_set);
 }
 
 static int add_flows_of(struct orma_event_import *import, int64_t slice, uint32_t field,
@@ -284,7 +221,8 @@ static int add_flows_of(struct orma_event_import *import, int64_t slice, uint32_
 		has_id = orma_repeated_next(&ids, &id);
 	}
 	for (; has_id && r == 0; has_id = orma_repeated_next(&ids, &id))
-		r = is_end ? orma_flows_end(flows, id, slice) : orma_flows_step(flows, id, slice);
+		r = is_end ? orma_flows_terminate(flows, id, slice)
+			   : orma_flows_join(flows, id, slice);
 	return r;
 }
 
@@ -306,17 +244,12 @@ static int add_links(struct orma_event_import *import, int64_t slice, int64_t tr
 /* Arguments that depend on what is known now are made now, and not when somebody asks: of events of the old kind. */
 static int add_args_now(struct orma_event_import *import, int64_t slice, char phase)
 {
-	struct orma_arg_list *list = orma_slice_args_get(&import->importer->slice_args, slice);
+	struct orma_arg_list *list = orma_row_args_get(&import->importer->slice_args, slice);
 	if (!list)
 		return -ENOMEM;
 	if (import->legacy->has_id && strchr("STpFbne", (char)import->legacy->phase))
 		orma_arg_list_add_int(list, "legacy_trace_source_id", (int64_t)import->legacy->id);
-	int r = orma_event_args_read(&import->importer->event_args, import->ordered->state,
-				     import->ordered->packet->content, list);
-	if (import->passed_utid >= 0)
-		orma_arg_list_add(list, ORMA_STR("legacy_event.passthrough_utid"),
-				  ORMA_STR("legacy_event.passthrough_utid"), ORMA_ARG_UINT,
-				  import->passed_utid);
+	int r = read_args(import, list);
 	if (phase)
 		orma_arg_list_add_string(list, "legacy_event.phase", (struct orma_str){&phase, 1});
 	return r < 0 ? r : list->error;
@@ -331,6 +264,10 @@ static bool needs_args_now(const struct orma_event_import *import)
 int orma_event_begin_slice(struct orma_event_import *import, const struct orma_event_slice *slice)
 {
 	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
+	bool is_now = needs_args_now(import);
+	bool is_of_thread = import->owner.utid >= 0 && !slice->is_async;
+	bool has_thread_ts = is_of_thread && import->thread_ts != ORMA_CELL_NULL,
+	     has_instructions = is_of_thread && import->thread_instructions != ORMA_CELL_NULL;
 	struct orma_slice_begin begin = {
 		.ts = import->ordered->ns,
 		.dur = slice->dur,
@@ -338,16 +275,21 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 		.category = import->category,
 		.name = import->name,
 		.arg_set_id = ORMA_CELL_NULL,
-		.begin_packet =
-			has_args && !needs_args_now(import) ? entry_of(import) : ORMA_CELL_NULL,
-		.thread_ts = import->thread_ts,
-		.thread_dur = slice->thread_dur,
-		.thread_instruction_count = import->thread_instructions,
-		.thread_instruction_delta = slice->thread_instruction_delta,
+		.begin_packet = has_args && !is_now ? entry_of(import) : ORMA_CELL_NULL,
+		.passed_utid = import->passed_utid >= 0 && !is_now ? import->passed_utid
+								   : ORMA_CELL_NULL,
+		.thread_ts = has_thread_ts ? import->thread_ts : ORMA_CELL_NULL,
+		.thread_dur = has_thread_ts ? slice->thread_dur : ORMA_CELL_NULL,
+		.thread_instruction_count =
+			has_instructions ? import->thread_instructions : ORMA_CELL_NULL,
+		.thread_instruction_delta =
+			has_instructions ? slice->thread_instruction_delta : ORMA_CELL_NULL,
 	};
 	int64_t id;
 	int r = orma_slices_begin(&import->importer->slices, &begin, &id);
-	if (r <= 0)
+	if (r > 0)
+		r = orma_flows_take_endings(&import->importer->flows, begin.track_id, id);
+	if (r < 0 || id == ORMA_NO_SLICE)
 		return r;
 	if (needs_args_now(import))
 		r = add_args_now(import, id, slice->phase);
@@ -369,9 +311,22 @@ static int set_thread_part(struct orma_event_import *import, int64_t slice, size
 				     (uint64_t)slice, end - begin);
 }
 
-int orma_event_end_slice(struct orma_event_import *import, int64_t track_id)
+/* Notes where the arguments of the end are. */
+static int note_end(struct orma_event_import *import, uint64_t slice)
 {
-	struct orma_tables *tables = import->importer->tables;
+	struct orma_column *columns = import->importer->tables->all[ORMA_TABLE_SLICE].columns;
+	int r = 0;
+	if (import->event.flags & ORMA_EVENT_HAS_ARGS)
+		r = orma_store_column_set(&columns[ORMA_SLICE_END_PACKET], slice, entry_of(import));
+	/* The thread that began the slice counts. */
+	if (r < 0 || import->passed_utid < 0 ||
+	    orma_store_column_get(&columns[ORMA_SLICE_PASSED_UTID], slice) != ORMA_CELL_NULL)
+		return r;
+	return orma_store_column_set(&columns[ORMA_SLICE_PASSED_UTID], slice, import->passed_utid);
+}
+
+int orma_event_end_slice(struct orma_event_import *import, int64_t track_id, bool is_async)
+{
 	int64_t slice;
 	int r = orma_slices_end(&import->importer->slices, import->ordered->ns, (uint32_t)track_id,
 				import->category, import->name, &slice);
@@ -379,14 +334,12 @@ int orma_event_end_slice(struct orma_event_import *import, int64_t track_id)
 		return r;
 	if (needs_args_now(import))
 		r = add_args_now(import, slice, 0);
-	else if (import->event.flags & ORMA_EVENT_HAS_ARGS)
-		r = orma_store_column_set(
-			orma_tables_column(tables, ORMA_TABLE_SLICE, ORMA_SLICE_END_PACKET),
-			(uint64_t)slice, entry_of(import));
-	if (r == 0)
+	else
+		r = note_end(import, (uint64_t)slice);
+	if (r == 0 && import->owner.utid >= 0 && !is_async)
 		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_TS, ORMA_SLICE_THREAD_DUR,
 				    import->thread_ts, true);
-	if (r == 0)
+	if (r == 0 && import->owner.utid >= 0 && !is_async)
 		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_INSTRUCTION_COUNT,
 				    ORMA_SLICE_THREAD_INSTRUCTION_DELTA,
 				    import->thread_instructions, false);
@@ -402,7 +355,7 @@ static int add_typed(struct orma_event_import *import)
 	};
 	uint32_t type = import->event.type;
 	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
-		return add_counter(import);
+		return orma_event_add_counter(import);
 	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_STATE)
 		return add_state(import);
 	if (type == 0 || type >= sizeof(uses) / sizeof(*uses)) {
@@ -413,17 +366,13 @@ static int add_typed(struct orma_event_import *import)
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
 	if (type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
-		return orma_event_end_slice(import, track);
+		return orma_event_end_slice(import, track, false);
 	bool is_instant = type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT;
 	struct orma_event_slice slice = {
 		.track_id = track,
 		.dur = is_instant ? 0 : -1,
-		.thread_dur =
-			is_instant && import->thread_ts != ORMA_CELL_NULL ? 0 : ORMA_CELL_NULL,
-		.thread_instruction_delta =
-			is_instant && import->thread_instructions != ORMA_CELL_NULL
-				? 0
-				: ORMA_CELL_NULL,
+		.thread_dur = is_instant ? 0 : ORMA_CELL_NULL,
+		.thread_instruction_delta = is_instant ? 0 : ORMA_CELL_NULL,
 	};
 	return orma_event_begin_slice(import, &slice);
 }
@@ -458,9 +407,9 @@ int orma_importer_track_event(struct orma_importer *importer,
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS] += r == 0;
 		return r;
 	}
-	if (import.event.flags & ORMA_EVENT_HAS_MORE)
-		r = add_all_extra_counters(&import);
-	if (r < 0)
+	if (import.event.flags & COUNTING_FLAGS)
+		r = orma_event_add_counters(&import);
+	if (r <= 0)
 		return r;
 	return import.legacy && import.legacy->has_phase ? orma_event_import_legacy(&import)
 							 : add_typed(&import);

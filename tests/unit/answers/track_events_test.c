@@ -159,7 +159,7 @@ ORMA_TEST(counters_have_units_and_may_count_differences)
 				EVENT(120, "type: 4 track_uuid: 31 double_counter_value: 0.25"));
 	fixture_check(database, "select ts, value, name, unit from counters",
 		      "100,1024.000000,\"size\",\"bytes\"\n110,3072.000000,\"size\",\"bytes\"\n120,"
-		      "0.250000,\"ratio\",\"\"\n");
+		      "0.250000,\"ratio\",\"[NULL]\"\n");
 	fixture_check(database,
 		      "select c.name, pid from process_counter_track c join process using (upid)",
 		      "\"size\",7\n");
