@@ -82,7 +82,8 @@ static int copy_row(struct orma_row_set *to, const struct orma_row_set *from, si
 	if (r < 0)
 		return r;
 	orma_row_set_put_int(to, 0, id);
-	for (size_t i = 1; i < from->column_count; i++) {
+	/* The result has columns that the query does not use. */
+	for (size_t i = 1; i < ORMA_MIN(from->column_count, to->column_count); i++) {
 		size_t at = orma_row_set_at(from, row, i);
 		orma_row_set_put(to, i, from->types[at], from->cells[at]);
 	}

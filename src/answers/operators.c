@@ -26,6 +26,7 @@ int orma_operators_add(struct orma_trace_database *database)
 		&orma_following_flows,
 		&orma_preceding_flows,
 		&orma_flat_slices,
+		&orma_critical_path,
 		&orma_table_info,
 	};
 	int r = 0;

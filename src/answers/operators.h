@@ -35,6 +35,12 @@ extern const struct orma_row_operator orma_tree_sums;
  */
 extern const struct orma_row_operator orma_graph_scan, orma_row_source;
 
+/*
+ * __intrinsic_critical_path(rows(id, utid, ts, dur, idle_dur, waker_id, prev_id), rows(root_id)): which nodes each root
+ * waits for. See modules/sched/thread_executing_span.sql.
+ */
+extern const struct orma_row_operator orma_critical_path;
+
 /* Operators on slices of a trace; their ctx is the database. Each takes the id of a slice and returns ids; of NULL, none. */
 extern const struct orma_row_operator orma_ancestor_slices;   /* the outermost first */
 extern const struct orma_row_operator orma_descendant_slices; /* in the order of ids */

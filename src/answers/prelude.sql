@@ -1,7 +1,8 @@
 -- The tables and views that every query may use. Their names and columns are those of Perfetto's SQL.
 create view machine as
   select id, raw_id, name, sysname, release, version, arch, num_cpus, android_build_fingerprint,
-    android_device_manufacturer, android_sdk_version, system_ram_bytes, system_ram_gb
+    android_device_manufacturer, android_sdk_version, system_ram_bytes, system_ram_gb,
+    iif(raw_id = 0, 0, sum(raw_id != 0) over (order by id)) as label_index
   from __intrinsic_machine;
 create view process as
   select id, id as upid, pid, name, start_ts, end_ts, parent_upid, uid, android_appid, android_user_id, cmdline,

@@ -63,22 +63,29 @@ static void extract_arg(sqlite3_context *context, int argc, sqlite3_value **argv
 		}
 }
 
-/* extract_metadata(name), extract_metadata_for_machine(machine, name) */
-static void extract_metadata(sqlite3_context *context, int argc, sqlite3_value **argv)
+static bool is_wanted(struct orma_table *table, size_t column, uint64_t row, sqlite3_value *wanted)
+{
+	return !wanted ||
+	       orma_store_column_get(&table->columns[column], row) == sqlite3_value_int64(wanted);
+}
+
+/* Returns the first value of this name, and of this machine and this trace unless they are NULL. */
+static void find_metadata(sqlite3_context *context, sqlite3_value *machine, sqlite3_value *trace,
+			  sqlite3_value *name_value)
 {
 	struct orma_trace_database *database = sqlite3_user_data(context);
 	struct orma_table *table = &database->tables.all[ORMA_TABLE_METADATA];
-	sqlite3_value *text_value = argv[argc - 1];
-	if (sqlite3_value_type(text_value) != SQLITE_TEXT)
+	if (sqlite3_value_type(name_value) != SQLITE_TEXT ||
+	    (machine && sqlite3_value_type(machine) == SQLITE_NULL) ||
+	    (trace && sqlite3_value_type(trace) == SQLITE_NULL))
 		return;
-	struct orma_str name = {(const char *)sqlite3_value_text(text_value),
-				(size_t)sqlite3_value_bytes(text_value)};
+	struct orma_str name = {(const char *)sqlite3_value_text(name_value),
+				(size_t)sqlite3_value_bytes(name_value)};
 	uint32_t id = orma_store_pool_find(&database->tables.strings, name);
 	for (uint64_t row = 0; row < orma_store_table_rows(table) && id != 0; row++) {
-		if (orma_store_column_get(&table->columns[ORMA_METADATA_NAME], row) != id)
-			continue;
-		if (argc == 2 && orma_store_column_get(&table->columns[ORMA_METADATA_MACHINE_ID],
-						       row) != sqlite3_value_int64(argv[0]))
+		if (orma_store_column_get(&table->columns[ORMA_METADATA_NAME], row) != id ||
+		    !is_wanted(table, ORMA_METADATA_MACHINE_ID, row, machine) ||
+		    !is_wanted(table, ORMA_METADATA_TRACE_ID, row, trace))
 			continue;
 		int64_t text = orma_store_column_get(&table->columns[ORMA_METADATA_STR_VALUE], row);
 		int64_t number =
@@ -91,6 +98,30 @@ static void extract_metadata(sqlite3_context *context, int argc, sqlite3_value *
 		}
 		return;
 	}
+}
+
+static void extract_metadata(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	find_metadata(context, NULL, NULL, argv[0]);
+}
+
+static void extract_metadata_for_machine(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	find_metadata(context, argv[0], NULL, argv[1]);
+}
+
+static void extract_metadata_for_trace(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	find_metadata(context, NULL, argv[0], argv[1]);
+}
+
+static void extract_exact_metadata(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	find_metadata(context, argv[0], argv[1], argv[2]);
 }
 
 /* import(module), an older form of the statement */
@@ -113,18 +144,24 @@ static void import(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 int orma_trace_functions_add(struct orma_trace_database *database)
 {
-	sqlite3 *db = orma_sql_db(database->sql);
-	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-	int r = sqlite3_create_function(db, "extract_arg", 2, flags, database, extract_arg, NULL,
-					NULL);
-	if (r == SQLITE_OK)
-		r = sqlite3_create_function(db, "extract_metadata", 1, flags, database,
-					    extract_metadata, NULL, NULL);
-	if (r == SQLITE_OK)
-		r = sqlite3_create_function(db, "extract_metadata_for_machine", 2, flags, database,
-					    extract_metadata, NULL, NULL);
-	if (r == SQLITE_OK)
-		r = sqlite3_create_function(db, "import", 1, SQLITE_UTF8, database, import, NULL,
-					    NULL);
-	return r == SQLITE_OK ? 0 : -ENOMEM;
+	static const struct {
+		const char *name;
+		int arg_count, flags;
+		void (*call)(sqlite3_context *context, int argc, sqlite3_value **argv);
+	} functions[] = {
+		{"extract_arg", 2, SQLITE_DETERMINISTIC, extract_arg},
+		{"extract_metadata", 1, SQLITE_DETERMINISTIC, extract_metadata},
+		{"extract_metadata_for_machine", 2, SQLITE_DETERMINISTIC,
+		 extract_metadata_for_machine},
+		{"extract_metadata_for_trace", 2, SQLITE_DETERMINISTIC, extract_metadata_for_trace},
+		{"extract_exact_metadata", 3, SQLITE_DETERMINISTIC, extract_exact_metadata},
+		{"import", 1, 0, import},
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(functions); i++)
+		if (sqlite3_create_function(orma_sql_db(database->sql), functions[i].name,
+					    functions[i].arg_count,
+					    SQLITE_UTF8 | functions[i].flags, database,
+					    functions[i].call, NULL, NULL) != SQLITE_OK)
+			return -ENOMEM;
+	return 0;
 }

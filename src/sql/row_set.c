@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
 #include "sql/functions.h"
@@ -68,6 +69,7 @@ int orma_row_set_add_ints(struct orma_row_set *rows, const int64_t *cells)
 void orma_row_set_put(struct orma_row_set *rows, size_t column, int type, int64_t cell)
 {
 	size_t at = orma_row_set_at(rows, rows->row_count - 1, column);
+	ORMA_ASSERT(column < rows->column_count);
 	rows->cells[at] = cell;
 	rows->types[at] = (uint8_t)type;
 }

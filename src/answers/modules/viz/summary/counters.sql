@@ -1,0 +1,4 @@
+-- Which counters have values.
+
+-- The tracks of counters that have at least one value.
+create perfetto table _counter_track_summary as select distinct track_id as id from counter;
