@@ -127,6 +127,14 @@ static int define_view(struct orma_sql *sql, const char *name, struct orma_error
 	return 0;
 }
 
+const char *orma_empty_table_name(size_t idx)
+{
+	size_t views_begin = ORMA_ARRAY_SIZE(empty_tables);
+	if (idx < views_begin)
+		return empty_tables[idx].name;
+	return idx < views_begin + ORMA_ARRAY_SIZE(views) ? views[idx - views_begin].name : NULL;
+}
+
 int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
 			    struct orma_error *reterr)
 {

@@ -86,6 +86,8 @@ int orma_derived_columns_add(struct orma_trace_database *database);
 /* The options of SQL take it. */
 int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
 			    struct orma_error *reterr);
+/* The names that it knows; NULL behind the last. */
+const char *orma_empty_table_name(size_t idx);
 void orma_derived_columns_free(struct orma_derived_columns *columns);
 
 #endif

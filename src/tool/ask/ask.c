@@ -114,11 +114,6 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 	return NULL;
 }
 
-struct orma_trace_database *orma_ask_database(struct orma_ask *ask)
-{
-	return ask->database;
-}
-
 void orma_ask_free(struct orma_ask *ask)
 {
 	if (!ask)
@@ -126,6 +121,11 @@ void orma_ask_free(struct orma_ask *ask)
 	orma_trace_database_free(ask->database);
 	orma_trace_input_close(ask->fd);
 	orma_base_free(ask);
+}
+
+struct orma_trace_database *orma_ask_database(struct orma_ask *ask)
+{
+	return ask->database;
 }
 
 void orma_ask_interrupt(struct orma_ask *ask)

@@ -14,6 +14,7 @@
 enum { ORMA_ASK_PACKAGES_MAX = 64 };
 
 struct orma_ask;
+struct orma_trace_database;
 
 enum orma_ask_format { ORMA_ASK_CSV, ORMA_ASK_TABLE, ORMA_ASK_JSON, ORMA_ASK_MARKDOWN };
 
@@ -37,10 +38,8 @@ int orma_ask_take_package(struct orma_ask_options *options, const char *value, b
  */
 struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options);
 void orma_ask_free(struct orma_ask *ask);
-#ifdef ORMA_HAVE_SQL
-struct orma_trace_database;
+/* The trace, for commands that do more than queries. There is none in a binary without SQL. */
 struct orma_trace_database *orma_ask_database(struct orma_ask *ask);
-#endif
 
 /* Runs queries, and passes the text of their rows on as it grows. 0, the function's error, -ECANCELED, -ENOMEM, or -EINVAL
  * with the place in reterr. */

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sql_command.c - `orma sql`: asks a trace with SQL.
  *
- * The queries are the second argument, a file, or standard input; on a terminal they are read line by line, and one is
- * run when it ends with a semicolon. Ctrl-C stops the query that runs, and ends the command when none does.
+ * The queries are the second argument, a file, or standard input, which on a terminal is a shell.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/macros.h"
 #include "tool/ask/ask.h"
-#include "tool/print.h"
+#include "tool/ask/query_run.h"
+#include "tool/ask/sql_shell.h"
 #include "tool/tool.h"
-#include "tool/trace/trace_input.h"
 
 enum { OPTION_CSV = ORMA_OPTION_FIRST_OWN, OPTION_JSON, OPTION_MARKDOWN, OPTION_PACKAGE };
 
@@ -26,97 +20,20 @@ struct sql {
 	struct orma_ask *ask;
 };
 
-/* The trace that a signal handler may have to stop; NULL while no query runs. */
-static _Atomic(struct orma_ask *) running;
-
-static void stop_query(int signal_number)
-{
-	struct orma_ask *ask = atomic_load(&running);
-	if (ask) {
-		orma_ask_interrupt(ask);
-		return;
-	}
-	/* The shell sees the signal, as from a program without a handler. */
-	sigaction(signal_number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	raise(signal_number);
-}
-
-static int write_output(void *ctx, const void *data, size_t size)
-{
-	(void)ctx;
-	return orma_tool_write_raw(stdout, data, size);
-}
-
-/* Runs queries, and returns the exit status. */
-static int run_text(struct sql *sql, struct orma_str text)
-{
-	struct orma_error error = {0};
-	atomic_store(&running, sql->ask);
-	int r = orma_ask_run(sql->ask, text, sql->format, write_output, NULL, &error);
-	atomic_store(&running, NULL);
-	if (r == 0 && fflush(stdout) != 0)
-		r = -errno;
-	if (r == -EPIPE)
-		return ORMA_EXIT_OK; /* `orma sql t.pftrace '...' | head` is not a failure */
-	if (r == -ECANCELED)
-		return orma_tool_fail("the query was stopped");
-	if (r < 0 && error.message[0])
-		return orma_tool_fail_in_text(&error);
-	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
-}
-
-static bool is_complete(const struct orma_buf *text)
-{
-	size_t size = text->size;
-	while (size > 0 && strchr(" \t\n", text->data[size - 1]))
-		size--;
-	return size > 0 && text->data[size - 1] == ';';
-}
-
-/* Reads queries from a terminal until the end of the input. An error does not end it. */
-static int run_lines(struct sql *sql)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	char line[4096];
-	int r = 0;
-	for (;;) {
-		orma_tool_write_raw(stdout, text.size > 0 ? "  ... " : "sql > ", 6);
-		fflush(stdout);
-		if (!fgets(line, sizeof(line), stdin))
-			break;
-		r = orma_base_buf_append_str(&text, line);
-		if (r < 0)
-			break;
-		if (!is_complete(&text))
-			continue;
-		run_text(sql, (struct orma_str){(char *)text.data, text.size});
-		text.size = 0;
-	}
-	orma_tool_write_raw(stdout, "\n", 1);
-	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
-}
-
-static int run_input(struct sql *sql, const char *path)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	int r = orma_tool_read_file(path, &text);
-	if (r < 0)
-		return orma_tool_fail("cannot read %s: %s",
-				      strcmp(path, "-") == 0 ? "standard input" : path,
-				      strerror(-r));
-	return run_text(sql, (struct orma_str){(char *)text.data, text.size});
-}
-
 static int run_queries(struct sql *sql, const char *query)
 {
-	bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (!sql->has_format && isatty(STDOUT_FILENO))
 		sql->format = ORMA_ASK_TABLE;
+#ifdef ORMA_HAVE_SQL
+	if (!query && !sql->query_file && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return orma_sql_shell_run(sql->ask, sql->format);
+#endif
+	orma_query_take_signals(false);
 	if (query)
-		return run_text(sql, orma_base_str(query));
-	if (sql->query_file)
-		return run_input(sql, sql->query_file);
-	return is_terminal ? run_lines(sql) : run_input(sql, "-");
+		return orma_query_run(sql->ask, orma_base_str(query), sql->format, orma_query_write,
+				      NULL);
+	return orma_query_run_file(sql->ask, sql->query_file ? sql->query_file : "-", sql->format,
+				   orma_query_write, NULL);
 }
 
 static const struct orma_tool_option option_table[] = {
@@ -168,7 +85,6 @@ static int take_option(void *ctx, int id, char *value)
 static int run(int argc, char **argv)
 {
 	struct sql sql = {.format = ORMA_ASK_CSV};
-	struct sigaction stop = {.sa_handler = stop_query};
 	int status = orma_tool_read_options(&orma_sql_command, argc, argv, take_option, &sql);
 	if (status >= 0)
 		return status;
@@ -181,7 +97,6 @@ static int run(int argc, char **argv)
 	sql.ask = orma_ask_load(argv[optind], &sql.options);
 	if (!sql.ask)
 		return ORMA_EXIT_FAILURE;
-	sigaction(SIGINT, &stop, NULL);
 	status = run_queries(&sql, query);
 	orma_ask_free(sql.ask);
 	return status;
@@ -195,8 +110,8 @@ const struct orma_tool_command orma_sql_command = {
 		 "example slice, "
 		 "thread, process, counter, sched and args, are those of Perfetto's Trace "
 		 "Processor.\n\n"
-		 "Without QUERIES, reads them from standard input; on a terminal, a query ends "
-		 "with a semicolon.",
+		 "Without QUERIES, reads them from standard input. On a terminal that is a shell, "
+		 "with completion and history; its command .help lists the others.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,
