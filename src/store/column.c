@@ -4,7 +4,8 @@
  * A slice's row is written when it begins and gets its duration when it ends, mostly soon. So the last `raw_blocks` full
  * blocks stay arrays, where a change is a store. A change of an older row becomes a patch. Patches are applied
  * when there are many, and when the column is sealed: sorted by row, so that each block is unpacked and packed once.
- * Invariant: blocks below `packed` are in extents, those from `packed` on are raw; a patch refers to a packed block.
+ * Invariant: blocks below `packed` are in extents, those from `packed` on are raw; a patch refers to a packed block. A raw block
+ * whose cells are all equal has no array, but the cell in `min`: most columns of most traces are such, and are never written.
  *
  * Rejected: blocks that stay raw until all their slices have ended, because one endless slice in each block, which a
  * trace may have, keeps the whole column raw. Also rejected: holding a row back until its slice ends, because rows would
@@ -40,6 +41,7 @@ void orma_store_column_done(struct orma_column *column)
 		orma_base_free((void *)(uintptr_t)column->blocks[i].data);
 	orma_base_free(column->blocks);
 	orma_base_free(column->tail);
+	orma_base_free(column->spare);
 	orma_base_free(column->patches);
 	*column = (struct orma_column){0};
 }
@@ -90,21 +92,57 @@ static int pack_block(struct orma_column *column, const int64_t *cells, struct o
 	return 0;
 }
 
+static void fill(int64_t *cells, size_t count, int64_t cell)
+{
+	for (size_t i = 0; i < count; i++)
+		cells[i] = cell;
+}
+
+/* A block of equal cells as packing yields it, but for doubles, which stay bits. */
+static struct orma_block uniform_block(int64_t cell)
+{
+	bool is_null = cell == ORMA_CELL_NULL;
+	return (struct orma_block){.min = is_null ? INT64_MAX : cell,
+				   .max = is_null ? INT64_MIN : cell,
+				   .flags = is_null ? ORMA_BLOCK_IS_NULL : 0};
+}
+
+/* Returns an array with `count` equal cells, or NULL when out of memory. */
+static int64_t *new_array(struct orma_column *column, size_t count, int64_t cell)
+{
+	int64_t *cells = column->spare;
+	column->spare = NULL;
+	if (!cells)
+		cells = orma_base_alloc(ORMA_BLOCK_ROWS * sizeof(*cells));
+	if (cells)
+		fill(cells, count, cell);
+	return cells;
+}
+
+static void free_array(struct orma_column *column, int64_t *cells)
+{
+	if (column->spare)
+		orma_base_free(cells);
+	else
+		column->spare = cells;
+}
+
 /* Packs the oldest raw blocks until `left` of them are left. */
 static int pack_oldest(struct orma_column *column, size_t left)
 {
 	while (column->block_count - column->packed > left) {
 		struct orma_block *block = &column->blocks[column->packed];
 		int64_t *cells = (int64_t *)(uintptr_t)block->data;
+		if (!cells) {
+			*block = uniform_block(block->min);
+			column->packed++;
+			continue;
+		}
 		int r = pack_block(column, cells, block);
 		if (r < 0)
 			return r;
 		column->packed++;
-		/* The array becomes the next tail. */
-		if (column->tail)
-			orma_base_free(cells);
-		else
-			column->tail = cells;
+		free_array(column, cells);
 	}
 	return 0;
 }
@@ -120,16 +158,18 @@ static int add_block(struct orma_column *column)
 		column->blocks = blocks;
 		column->block_capacity = capacity;
 	}
-	column->blocks[column->block_count++] = (struct orma_block){
-		.data = (const uint8_t *)column->tail, .flags = ORMA_BLOCK_IS_RAW};
+	column->blocks[column->block_count++] =
+		(struct orma_block){.data = (const uint8_t *)column->tail,
+				    .min = column->tail_cell,
+				    .flags = ORMA_BLOCK_IS_RAW};
 	column->tail = NULL;
 	column->tail_count = 0;
 	return 0;
 }
 
-int orma_store_column_end_block(struct orma_column *column)
+/* Appends a cell that needs more than a place in the tail: a block, or an array because the cells are no longer equal. */
+int orma_store_column_append_other(struct orma_column *column, int64_t cell)
 {
-	ORMA_ASSERT(column->tail_count == ORMA_BLOCK_ROWS || !column->tail);
 	if (column->tail_count == ORMA_BLOCK_ROWS) {
 		int r = add_block(column);
 		if (r == 0)
@@ -137,9 +177,16 @@ int orma_store_column_end_block(struct orma_column *column)
 		if (r < 0)
 			return r;
 	}
+	if (column->tail_count == 0) {
+		column->tail_cell = cell;
+		column->tail_count = 1;
+		return 0;
+	}
+	column->tail = new_array(column, column->tail_count, column->tail_cell);
 	if (!column->tail)
-		column->tail = orma_base_alloc(ORMA_BLOCK_ROWS * sizeof(*column->tail));
-	return column->tail ? 0 : -ENOMEM;
+		return -ENOMEM;
+	column->tail[column->tail_count++] = cell;
+	return 0;
 }
 
 static int compare_patches(const void *a, const void *b)
@@ -197,13 +244,24 @@ int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell
 {
 	ORMA_ASSERT(row < orma_store_column_rows(column));
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
-	if (block_idx == column->block_count) {
-		column->tail[idx] = cell;
-		return 0;
-	}
 	if (block_idx < column->packed)
 		return add_patch(column, row, cell);
-	((int64_t *)(uintptr_t)column->blocks[block_idx].data)[idx] = cell;
+	bool is_tail = block_idx == column->block_count;
+	struct orma_block *block = is_tail ? NULL : &column->blocks[block_idx];
+	int64_t *cells = is_tail ? column->tail : (int64_t *)(uintptr_t)block->data;
+	int64_t uniform = is_tail ? column->tail_cell : block->min;
+	if (!cells) {
+		if (cell == uniform)
+			return 0;
+		cells = new_array(column, is_tail ? column->tail_count : ORMA_BLOCK_ROWS, uniform);
+		if (!cells)
+			return -ENOMEM;
+		if (is_tail)
+			column->tail = cells;
+		else
+			block->data = (const uint8_t *)cells;
+	}
+	cells[idx] = cell;
 	return 0;
 }
 
@@ -214,9 +272,16 @@ int orma_store_column_seal(struct orma_column *column)
 		return r;
 	r = apply_patches(column);
 	orma_base_free(column->patches);
+	orma_base_free(column->spare);
 	column->patches = NULL;
+	column->spare = NULL;
 	column->patch_capacity = 0;
 	return r;
+}
+
+static bool is_uniform(const struct orma_block *block)
+{
+	return block->flags & ORMA_BLOCK_IS_RAW && !block->data;
 }
 
 int64_t orma_store_column_get(const struct orma_column *column, uint64_t row)
@@ -224,9 +289,11 @@ int64_t orma_store_column_get(const struct orma_column *column, uint64_t row)
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
 	if (block_idx == column->block_count) {
 		ORMA_ASSERT(idx < column->tail_count);
-		return column->tail[idx];
+		return column->tail ? column->tail[idx] : column->tail_cell;
 	}
 	const struct orma_block *block = &column->blocks[block_idx];
+	if (is_uniform(block))
+		return block->min;
 	int64_t cell = orma_store_unpack_one(block, ORMA_BLOCK_ROWS, idx);
 	if (block->flags & ORMA_BLOCK_IS_INTEGRAL)
 		as_doubles(&cell, 1);
@@ -237,10 +304,17 @@ size_t orma_store_column_read(const struct orma_column *column, size_t block_idx
 			      int64_t ret[ORMA_BLOCK_ROWS])
 {
 	if (block_idx == column->block_count) {
-		memcpy(ret, column->tail, column->tail_count * sizeof(*ret));
+		if (column->tail)
+			memcpy(ret, column->tail, column->tail_count * sizeof(*ret));
+		else
+			fill(ret, column->tail_count, column->tail_cell);
 		return column->tail_count;
 	}
 	const struct orma_block *block = &column->blocks[block_idx];
+	if (is_uniform(block)) {
+		fill(ret, ORMA_BLOCK_ROWS, block->min);
+		return ORMA_BLOCK_ROWS;
+	}
 	orma_store_unpack(block, ORMA_BLOCK_ROWS, ret);
 	if (block->flags & ORMA_BLOCK_IS_INTEGRAL)
 		as_doubles(ret, ORMA_BLOCK_ROWS);

@@ -28,8 +28,11 @@ struct orma_column {
 	struct orma_block *blocks; /* all full blocks; the newest ones may be raw */
 	size_t block_count, block_capacity;
 	size_t packed; /* blocks at the start that are packed */
-	int64_t *tail; /* the block that is being filled */
+	/* The block that is being filled. While all of its cells are `tail_cell`, it has no array. */
+	int64_t *tail;
+	int64_t tail_cell;
 	size_t tail_count;
+	int64_t *spare;                    /* an array for a later block; NULL = none */
 	struct orma_column_patch *patches; /* changes of packed cells that are not yet made */
 	size_t patch_count, patch_capacity;
 	enum orma_column_type type;
@@ -41,16 +44,16 @@ void orma_store_column_init(struct orma_column *column, enum orma_column_type ty
 			    struct orma_extents *extents, uint32_t raw_blocks);
 void orma_store_column_done(struct orma_column *column);
 
-int orma_store_column_end_block(struct orma_column *column);
+int orma_store_column_append_other(struct orma_column *column, int64_t cell);
 /* Adds a cell. 0, -ENOMEM or an error of spilling. */
 static inline int orma_store_column_append(struct orma_column *column, int64_t cell)
 {
-	if (column->tail_count == ORMA_BLOCK_ROWS || !column->tail) {
-		int r = orma_store_column_end_block(column);
-		if (r < 0)
-			return r;
-	}
-	column->tail[column->tail_count++] = cell;
+	if (column->tail_count == 0 || column->tail_count == ORMA_BLOCK_ROWS ||
+	    (!column->tail && cell != column->tail_cell))
+		return orma_store_column_append_other(column, cell);
+	if (column->tail)
+		column->tail[column->tail_count] = cell;
+	column->tail_count++;
 	return 0;
 }
 

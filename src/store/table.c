@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
-/* A slice that ends while this many blocks are younger than its row, 131,072 slices, costs no patch. */
-enum { RAW_BLOCKS = 32 };
+/* A slice that ends while this many blocks are younger than its row, 32,768 slices, costs no patch. */
+enum { RAW_BLOCKS = 8 };
 
 int orma_store_table_init(struct orma_table *table, const char *name,
 			  const struct orma_column_spec *specs, size_t column_count,

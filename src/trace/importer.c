@@ -121,6 +121,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 		      struct orma_error *reterr)
 {
 	bool has_no_raw_events = importer->system.has_no_raw_events;
+	enum orma_read_threads threads = importer->index.threads;
 	*importer = (struct orma_importer){.tables = tables};
 	importer->sets.tables = tables;
 	importer->processes.tables = tables;
@@ -155,6 +156,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 		.has_no_raw_events = has_no_raw_events,
 	};
 	orma_profiles_init(&importer->profiles, &importer->system);
+	importer->index.threads = threads;
 	importer->index.bundle = take_bundle;
 	importer->index.snapshot = take_clocks;
 	importer->index.input = input;

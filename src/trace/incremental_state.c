@@ -5,7 +5,8 @@
  * order, as sorting a disordered sequence and showing one slice's arguments do. A packet therefore sees definitions that come
  * later in its generation too. Tracers define before they use, so this makes a difference for damaged traces only.
  *
- * Invariant: notes[begin .. end) are those of the generation, where only the first one may be a clear; `next` is in there.
+ * Invariant: notes[begin .. end) are those of the generation, where only the first one may be a clear; `next` is in there. The
+ * note before `next` is at `since` and that one at `until`; both are 0 before the first move and after a failure.
  */
 #include "trace/incremental_state.h"
 
@@ -148,7 +149,7 @@ static int rebuild(struct orma_sequence_state *state, uint32_t next)
 	return r;
 }
 
-int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address)
+static int move(struct orma_sequence_state *state, uint64_t address)
 {
 	const struct orma_sequence *sequence = state->sequence;
 	bool is_back = state->next > 0 && sequence->notes[state->next - 1].address > address;
@@ -164,6 +165,19 @@ int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address
 			return r;
 		state->next++;
 	}
+	return 0;
+}
+
+int orma_sequence_state_go(struct orma_sequence_state *state, uint64_t address)
+{
+	const struct orma_sequence *sequence = state->sequence;
+	state->since = state->until = 0;
+	int r = move(state, address);
+	if (r < 0)
+		return r;
+	state->since = state->next > 0 ? sequence->notes[state->next - 1].address : 0;
+	state->until = state->next < sequence->note_count ? sequence->notes[state->next].address
+							  : UINT64_MAX;
 	return 0;
 }
 

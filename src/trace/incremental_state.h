@@ -21,9 +21,11 @@ struct orma_sequence_state {
 	struct orma_interning
 		interning; /* the whole generation's; see orma_sequence_state_load() */
 	bool is_loaded;
-	uint32_t generation;      /* counts the generations that the state has been in */
-	uint32_t begin, end;      /* the notes of the generation */
-	uint32_t next;            /* the first note behind the packet */
+	uint32_t generation; /* counts the generations that the state has been in */
+	uint32_t begin, end; /* the notes of the generation */
+	uint32_t next;       /* the first note behind the packet */
+	uint64_t since,
+		until; /* packets at addresses in [since, until) have the same notes before them */
 	struct orma_buf defaults; /* TracePacketDefaults */
 	struct orma_sequence_thread thread;
 	uint64_t default_track; /* the track that those defaults name; 0 = none */
@@ -31,8 +33,14 @@ struct orma_sequence_state {
 };
 
 void orma_sequence_state_done(struct orma_sequence_state *state);
+int orma_sequence_state_go(struct orma_sequence_state *state, uint64_t address);
 /* Goes to the packet at an address, later or earlier than the last. 0, -ENOMEM or an error of reading. */
-int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address);
+static inline int orma_sequence_state_move(struct orma_sequence_state *state, uint64_t address)
+{
+	if (address >= state->since && address < state->until)
+		return 0;
+	return orma_sequence_state_go(state, address);
+}
 /* Reads the interned data of the generation, unless it has been. 0, -ENOMEM or an error of reading. */
 int orma_sequence_state_load(struct orma_sequence_state *state);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ordered_read.c - merges the cursors of all sequences and lanes with a heap.
+ * ordered_read.c - merges the cursors of all sequences and lanes with a tree of losers.
  *
- * Each source is ascending by itself, so the heap has one entry a source: its next event's key. The source at the top gives
- * events until one is later than the second of the heap, which is some hundred events for a busy thread; then it sinks to its
- * place. Invariant: heap[0] has the smallest key, (time, rank, address), and each parent's key is not larger than its
- * children's.
+ * Each source is ascending by itself, so the tree has one leaf a source: its next event's key, (time, rank, address). Invariants: a
+ * node other than the first holds the loser of the match between its two sides, and the first one the winner of all; a source without
+ * more events has the largest key of all. After the winner has moved on, it is matched against the losers on its way up, which
+ * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch.
  *
  * Memory is a window of some kilobytes for each source, and one unpacked bundle for each lane. Rejected: a sorter for all
- * events, which needs memory for each; see packet_index.c.
+ * events, which needs memory for each; see packet_index.c. Also rejected: a heap, which compares twice a level.
  */
 #include "trace/ordered_read.h"
 
@@ -16,11 +16,13 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "trace/packet_cursor.h"
+#include "trace/read_ahead.h"
 
 enum {
 	WINDOW_MAX_BYTES = 64 << 10,
 	WINDOW_MIN_BYTES = 4 << 10,
 	WINDOWS_BYTES = 16 << 20, /* all sources together */
+	THREAD_PACKETS = 50000,   /* fewer take less time than starting a thread is worth */
 };
 
 /* The kernel events of a lane; one bundle is unpacked at a time. */
@@ -39,14 +41,13 @@ struct untimed_cursor {
 	uint32_t idx;
 	struct orma_trace_window window;
 	struct orma_packet packet;
-	struct orma_sequence_state state;
 };
 
 enum source_kind { SOURCE_SEQUENCE, SOURCE_LANE, SOURCE_UNTIMED };
 
 struct source {
 	enum source_kind kind;
-	uint32_t lane_idx;
+	uint32_t idx; /* the sequence's or the lane's */
 	union {
 		struct orma_packet_cursor *packets;
 		struct lane_cursor *lane;
@@ -54,50 +55,44 @@ struct source {
 	};
 };
 
-struct heap_entry {
+struct key {
 	int64_t ns;
 	uint64_t address;
 	uint32_t rank;
-	enum orma_ordered_kind event_kind;
-	struct source *source;
 };
+
+static const struct key last_key = {INT64_MAX, UINT64_MAX, UINT32_MAX};
 
 struct merge {
 	struct orma_packet_index *index;
 	struct source *sources;
-	struct heap_entry *heap;
-	uint32_t source_count, heap_count;
-	orma_ordered_fn *fn;
-	void *ctx;
+	uint32_t source_count;
+	struct key *keys;    /* by source; leaves without a source have the last key */
+	uint32_t *tree;      /* sources: the winner, and the losers of the nodes from 1 on */
+	uint32_t leaf_count; /* a power of two */
+	uint64_t read_bytes; /* since the last batch */
 };
 
-static bool is_before(const struct heap_entry *a, const struct heap_entry *b)
+static bool is_before_at_one_time(const struct key *a, const struct key *b)
 {
-	if (a->ns != b->ns)
-		return a->ns < b->ns;
-	if (a->rank != b->rank)
-		return a->rank < b->rank;
-	return a->address < b->address;
+	return a->rank != b->rank ? a->rank < b->rank : a->address < b->address;
 }
 
-static void sink(struct merge *merge, uint32_t idx)
+/* Matches a source whose key has changed against the losers above it. */
+static void play(struct merge *merge, uint32_t source)
 {
-	if (merge->heap_count == 0)
-		return;
-	struct heap_entry entry = merge->heap[idx];
-	for (;;) {
-		uint32_t child = idx * 2 + 1;
-		if (child >= merge->heap_count)
-			break;
-		if (child + 1 < merge->heap_count &&
-		    is_before(&merge->heap[child + 1], &merge->heap[child]))
-			child++;
-		if (!is_before(&merge->heap[child], &entry))
-			break;
-		merge->heap[idx] = merge->heap[child];
-		idx = child;
+	const struct key *keys = merge->keys;
+	uint32_t winner = source;
+	for (uint32_t node = (source + merge->leaf_count) / 2; node > 0; node /= 2) {
+		uint32_t other = merge->tree[node];
+		bool is_other = keys[other].ns < keys[winner].ns;
+		if (ORMA_UNLIKELY(keys[other].ns == keys[winner].ns))
+			is_other = is_before_at_one_time(&keys[other], &keys[winner]);
+		uint32_t difference = (other ^ winner) & (0 - (uint32_t)is_other);
+		merge->tree[node] = other ^ difference;
+		winner ^= difference;
 	}
-	merge->heap[idx] = entry;
+	merge->tree[0] = winner;
 }
 
 /* Unpacks the next bundle that has events. 1, 0 (there is none), or a negative errno value. */
@@ -133,7 +128,7 @@ static int open_bundle(struct merge *merge, struct lane_cursor *cursor)
 }
 
 /* Finds the lane's next event. When times are equal, plain events come first, then switches, then wakings. */
-static int next_of_lane(struct merge *merge, struct source *source, struct heap_entry *ret)
+static int next_of_lane(struct merge *merge, const struct source *source, struct key *ret)
 {
 	struct lane_cursor *cursor = source->lane;
 	const struct orma_bundle_events *events = &cursor->events;
@@ -160,13 +155,12 @@ static int next_of_lane(struct merge *merge, struct source *source, struct heap_
 		ret->ns = events->events[cursor->event_idx].ns;
 		kind = 0;
 	}
-	ret->rank = ORMA_RANK_FTRACE + source->lane_idx * 3 + kind;
+	ret->rank = ORMA_RANK_FTRACE + source->idx * 3 + kind;
 	ret->address = cursor->address;
-	ret->event_kind = (enum orma_ordered_kind)(ORMA_ORDERED_KERNEL_EVENT + kind);
 	return 1;
 }
 
-static int next_untimed(struct merge *merge, struct untimed_cursor *cursor, struct heap_entry *ret)
+static int next_untimed(struct merge *merge, struct untimed_cursor *cursor, struct key *ret)
 {
 	if (cursor->idx == merge->index->untimed_count)
 		return 0;
@@ -177,98 +171,81 @@ static int next_untimed(struct merge *merge, struct untimed_cursor *cursor, stru
 	if (r <= 0 || orma_trace_packet_read(data, untimed->size, &cursor->packet) < 0)
 		return r < 0 ? r : -EIO;
 	cursor->packet.address = untimed->address;
-	if (cursor->state.sequence != untimed->sequence) {
-		orma_sequence_state_done(&cursor->state);
-		cursor->state = (struct orma_sequence_state){.input = merge->index->input,
-							     .sequence = untimed->sequence};
-	}
 	ret->ns = untimed->ns;
 	ret->rank = ORMA_RANK_PACKET;
 	ret->address = untimed->address;
-	ret->event_kind = ORMA_ORDERED_PACKET;
 	return 1;
 }
 
-/* Goes to the source's next event. 1, 0 (there is none), or a negative errno value. */
-static int next_of_source(struct merge *merge, struct source *source, struct heap_entry *ret)
+/* Goes to the source's next event. 0 or a negative errno value. */
+static int next_of_source(struct merge *merge, uint32_t idx)
 {
-	struct orma_packet_cursor *packets = source->packets;
+	struct source *source = &merge->sources[idx];
+	struct key *key = &merge->keys[idx];
 	int r;
-	ret->source = source;
-	switch (source->kind) {
-	case SOURCE_LANE:
-		return next_of_lane(merge, source, ret);
-	case SOURCE_UNTIMED:
-		return next_untimed(merge, source->untimed, ret);
-	case SOURCE_SEQUENCE:
-		break;
+	if (source->kind == SOURCE_SEQUENCE) {
+		r = orma_packet_cursor_next(source->packets);
+		key->ns = source->packets->ns;
+		key->rank = source->packets->rank;
+		key->address = source->packets->packet.address;
+	} else if (source->kind == SOURCE_LANE) {
+		r = next_of_lane(merge, source, key);
+	} else {
+		r = next_untimed(merge, source->untimed, key);
 	}
-	r = orma_packet_cursor_next(packets);
 	if (r <= 0)
-		return r;
-	ret->ns = packets->ns;
-	ret->rank = packets->rank;
-	ret->address = packets->packet.address;
-	ret->event_kind = packets->rank == ORMA_RANK_TRACK_EVENT ? ORMA_ORDERED_TRACK_EVENT
-								 : ORMA_ORDERED_PACKET;
-	return 1;
+		*key = last_key;
+	return ORMA_MIN(r, 0);
 }
 
-static void take_from_lane(struct lane_cursor *cursor, struct orma_ordered_event *event)
+static int add_of_lane(struct orma_event_batch *batch, const struct source *source, uint32_t rank)
 {
-	event->cpu = cursor->lane->cpu;
-	event->machine_idx = cursor->lane->machine_idx;
-	event->address = cursor->address;
-	if (event->kind == ORMA_ORDERED_KERNEL_EVENT)
-		event->kernel_event = &cursor->events.events[cursor->event_idx++];
-	else if (event->kind == ORMA_ORDERED_SWITCH)
-		event->compact_switch = &cursor->events.switches[cursor->switch_idx++];
-	else
-		event->compact_waking = &cursor->events.wakings[cursor->waking_idx++];
+	struct lane_cursor *cursor = source->lane;
+	uint32_t kind = rank - ORMA_RANK_FTRACE - source->idx * 3;
+	if (kind == 0)
+		return orma_event_batch_add_kernel(batch,
+						   &cursor->events.events[cursor->event_idx++],
+						   cursor->address, source->idx);
+	if (kind == 1)
+		return orma_event_batch_add_switch(batch,
+						   &cursor->events.switches[cursor->switch_idx++],
+						   cursor->address, source->idx);
+	return orma_event_batch_add_waking(batch, &cursor->events.wakings[cursor->waking_idx++],
+					   cursor->address, source->idx);
 }
 
-static int deliver(struct merge *merge, const struct heap_entry *entry)
+/* Adds the first event of a source to the batch. 0 or -ENOMEM. */
+static int add_event(const struct merge *merge, struct orma_event_batch *batch, uint32_t idx)
 {
-	struct source *source = entry->source;
-	struct orma_ordered_event event = {.kind = entry->event_kind, .ns = entry->ns};
-	if (source->kind == SOURCE_LANE) {
-		take_from_lane(source->lane, &event);
-		return merge->fn(merge->ctx, &event);
-	}
-	bool is_untimed = source->kind == SOURCE_UNTIMED;
-	event.packet = is_untimed ? &source->untimed->packet : &source->packets->packet;
-	event.state = is_untimed ? &source->untimed->state : &source->packets->state;
-	event.machine_idx = event.state->sequence->machine_idx;
-	event.address = event.packet->address;
-	int r = orma_sequence_state_move(event.state, event.address);
-	return r < 0 ? r : merge->fn(merge->ctx, &event);
+	const struct source *source = &merge->sources[idx];
+	const struct key *key = &merge->keys[idx];
+	if (source->kind == SOURCE_SEQUENCE)
+		return orma_event_batch_add_packet(batch, &source->packets->packet, key->ns,
+						   source->idx, false);
+	if (source->kind == SOURCE_LANE)
+		return add_of_lane(batch, source, key->rank);
+	return orma_event_batch_add_packet(batch, &source->untimed->packet, key->ns,
+					   source->untimed->idx - 1, true);
 }
 
-/* True when the heap's first entry is before all others. */
-static bool is_first(const struct merge *merge)
+static int fill_batch(void *ctx, struct orma_event_batch *batch)
 {
-	for (uint32_t child = 1; child < ORMA_MIN(merge->heap_count, 3u); child++)
-		if (merge->heap[child].ns <= merge->heap[0].ns &&
-		    is_before(&merge->heap[child], &merge->heap[0]))
-			return false;
-	return true;
-}
-
-static int run(struct merge *merge)
-{
-	while (merge->heap_count > 0) {
-		int r = deliver(merge, &merge->heap[0]);
+	struct merge *merge = ctx;
+	int r = 0;
+	bool is_end = false;
+	while (r == 0 && !orma_event_batch_is_full(batch)) {
+		uint32_t first = merge->tree[0];
+		is_end = merge->keys[first].rank == last_key.rank;
+		if (is_end)
+			break;
+		r = add_event(merge, batch, first);
 		if (r == 0)
-			r = next_of_source(merge, merge->heap[0].source, &merge->heap[0]);
-		if (r < 0)
-			return r;
-		if (r == 0)
-			merge->heap[0] = merge->heap[--merge->heap_count];
-		/* Most events are followed by another one of their source. */
-		if (r == 0 || !is_first(merge))
-			sink(merge, 0);
+			r = next_of_source(merge, first);
+		play(merge, first);
 	}
-	return 0;
+	batch->read_bytes = merge->read_bytes;
+	merge->read_bytes = 0;
+	return r < 0 ? r : !is_end;
 }
 
 static struct source *add_source(struct merge *merge, enum source_kind kind, size_t size)
@@ -290,8 +267,11 @@ static int open_sources(struct merge *merge)
 	for (uint32_t i = 0; i < index->sequence_count; i++) {
 		struct source *source =
 			add_source(merge, SOURCE_SEQUENCE, sizeof(struct orma_packet_cursor));
+		if (source)
+			source->idx = i;
 		int r = source ? orma_packet_cursor_init(source->packets, index,
-							 index->sequences[i], ahead)
+							 index->sequences[i], ahead,
+							 &merge->read_bytes)
 			       : -ENOMEM;
 		if (r < 0)
 			return r;
@@ -300,24 +280,56 @@ static int open_sources(struct merge *merge)
 		struct source *source = add_source(merge, SOURCE_LANE, sizeof(struct lane_cursor));
 		if (!source)
 			return -ENOMEM;
-		source->lane_idx = i;
+		source->idx = i;
+		source->lane->window.read_bytes = &merge->read_bytes;
 		source->lane->lane = index->lanes[i];
 		source->lane->machine_idx = index->lanes[i]->machine_idx;
 	}
-	return add_source(merge, SOURCE_UNTIMED, sizeof(struct untimed_cursor)) ? 0 : -ENOMEM;
+	struct source *source = add_source(merge, SOURCE_UNTIMED, sizeof(struct untimed_cursor));
+	if (!source)
+		return -ENOMEM;
+	source->untimed->window.read_bytes = &merge->read_bytes;
+	return 0;
 }
 
-static int fill_heap(struct merge *merge)
+/* Returns the source that wins the matches below a node, whose children have winners. */
+static uint32_t winner_of(const struct merge *merge, uint32_t node)
 {
-	for (uint32_t i = 0; i < merge->source_count; i++) {
-		int r = next_of_source(merge, &merge->sources[i], &merge->heap[merge->heap_count]);
-		if (r < 0)
-			return r;
-		merge->heap_count += r > 0;
+	return node < merge->leaf_count ? merge->tree[node] : node - merge->leaf_count;
+}
+
+/* Plays all matches: winners upwards first, and then each node keeps the loser of its two. */
+static void play_all(struct merge *merge)
+{
+	for (uint32_t node = merge->leaf_count - 1; node > 0; node--) {
+		uint32_t left = winner_of(merge, node * 2), right = winner_of(merge, node * 2 + 1);
+		const struct key *a = &merge->keys[left], *b = &merge->keys[right];
+		bool is_right = a->ns == b->ns ? is_before_at_one_time(b, a) : b->ns < a->ns;
+		merge->tree[node] = is_right ? right : left;
 	}
-	for (uint32_t i = merge->heap_count / 2; i-- > 0;)
-		sink(merge, i);
-	return 0;
+	merge->tree[0] = merge->tree[1];
+	for (uint32_t node = 1; node < merge->leaf_count; node++)
+		merge->tree[node] ^= winner_of(merge, node * 2) ^ winner_of(merge, node * 2 + 1);
+}
+
+/* Makes the tree, and goes to the first event of each source. */
+static int begin(struct merge *merge)
+{
+	merge->leaf_count = 2;
+	while (merge->leaf_count < merge->source_count)
+		merge->leaf_count *= 2;
+	merge->keys = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->keys));
+	merge->tree = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->tree));
+	if (!merge->keys || !merge->tree)
+		return -ENOMEM;
+	int r = 0;
+	for (uint32_t i = 0; i < merge->leaf_count && r == 0; i++) {
+		merge->keys[i] = last_key;
+		if (i < merge->source_count)
+			r = next_of_source(merge, i);
+	}
+	play_all(merge);
+	return r;
 }
 
 static void close_source(struct source *source)
@@ -331,27 +343,40 @@ static void close_source(struct source *source)
 		orma_trace_window_done(&source->lane->window);
 		break;
 	case SOURCE_UNTIMED:
-		orma_sequence_state_done(&source->untimed->state);
 		orma_trace_window_done(&source->untimed->window);
 		break;
 	}
 	orma_base_free(source->packets);
 }
 
+static int run(struct merge *merge, orma_ordered_fn *fn, void *ctx)
+{
+	const struct orma_packet_index *index = merge->index;
+	struct orma_batch_reader reader = {.index = index, .fn = fn, .ctx = ctx};
+	bool has_thread = index->threads == ORMA_THREADS_TWO ||
+			  (index->threads == ORMA_THREADS_AUTO &&
+			   index->packets >= THREAD_PACKETS && orma_read_ahead_has_cpus());
+	int r = orma_batch_reader_init(&reader);
+	if (r == 0)
+		r = orma_read_ahead(fill_batch, merge, &reader, has_thread);
+	orma_batch_reader_done(&reader);
+	return r;
+}
+
 int orma_ordered_read(struct orma_packet_index *index, orma_ordered_fn *fn, void *ctx)
 {
-	struct merge merge = {.index = index, .fn = fn, .ctx = ctx};
+	struct merge merge = {.index = index};
 	size_t count = (size_t)index->sequence_count + index->lane_count + 1;
 	merge.sources = orma_base_alloc_array(count, sizeof(*merge.sources));
-	merge.heap = orma_base_alloc_array(count, sizeof(*merge.heap));
-	int r = merge.sources && merge.heap ? open_sources(&merge) : -ENOMEM;
+	int r = merge.sources ? open_sources(&merge) : -ENOMEM;
 	if (r == 0)
-		r = fill_heap(&merge);
+		r = begin(&merge);
 	if (r == 0)
-		r = run(&merge);
+		r = run(&merge, fn, ctx);
 	for (uint32_t i = 0; i < merge.source_count; i++)
 		close_source(&merge.sources[i]);
 	orma_base_free(merge.sources);
-	orma_base_free(merge.heap);
+	orma_base_free(merge.keys);
+	orma_base_free(merge.tree);
 	return r;
 }

@@ -132,14 +132,15 @@ static int next_in_list(struct orma_packet_cursor *cursor)
 
 int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 			    const struct orma_packet_index *index,
-			    const struct orma_sequence *sequence, size_t ahead_bytes)
+			    const struct orma_sequence *sequence, size_t ahead_bytes,
+			    uint64_t *read_bytes)
 {
-	*cursor = (struct orma_packet_cursor){
-		.index = index, .sequence = sequence, .ahead_bytes = ahead_bytes};
+	*cursor = (struct orma_packet_cursor){.index = index,
+					      .sequence = sequence,
+					      .ahead_bytes = ahead_bytes,
+					      .window = {.read_bytes = read_bytes}};
 	cursor->time.sequence = sequence->id;
 	cursor->time.machine_idx = sequence->machine_idx;
-	cursor->state.input = index->input;
-	cursor->state.sequence = sequence;
 	cursor->address = sequence->run_count > 0 ? sequence->runs[0].address : 0;
 	return sequence->is_disordered ? sort_packets(cursor) : 0;
 }
@@ -147,7 +148,6 @@ int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 void orma_packet_cursor_done(struct orma_packet_cursor *cursor)
 {
 	orma_sequence_time_done(&cursor->time);
-	orma_sequence_state_done(&cursor->state);
 	orma_trace_window_done(&cursor->window);
 	orma_base_free(cursor->places);
 }

@@ -4,7 +4,7 @@
 #ifndef ORMA_TRACE_PACKET_CURSOR_H
 #define ORMA_TRACE_PACKET_CURSOR_H
 
-#include "trace/incremental_state.h"
+#include "trace/packet_index.h"
 
 /* A packet of a sequence that has to be sorted. */
 struct orma_packet_place {
@@ -18,7 +18,6 @@ struct orma_packet_cursor {
 	const struct orma_packet_index *index;
 	const struct orma_sequence *sequence;
 	struct orma_sequence_time time;
-	struct orma_sequence_state state;
 	struct orma_trace_window window;
 	size_t ahead_bytes;
 	uint32_t run_idx;
@@ -31,10 +30,11 @@ struct orma_packet_cursor {
 	unsigned rank; /* ORMA_RANK_PACKET or ORMA_RANK_TRACK_EVENT */
 };
 
-/* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. */
+/* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. `read_bytes` is of the cursor's window. */
 int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 			    const struct orma_packet_index *index,
-			    const struct orma_sequence *sequence, size_t ahead_bytes);
+			    const struct orma_sequence *sequence, size_t ahead_bytes,
+			    uint64_t *read_bytes);
 void orma_packet_cursor_done(struct orma_packet_cursor *cursor);
 /* Goes to the next packet, by (time, rank, place in the file). 1, 0 (there is none), -ENOMEM or an error of reading. */
 int orma_packet_cursor_next(struct orma_packet_cursor *cursor);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -16,6 +17,12 @@ enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
 #define NUMBER(id) ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
 #define BYTES(id)  ((uint32_t)(id) << 3 | ORMA_PROTO_BYTES)
+
+static inline void take_flags(struct orma_packet *packet, uint64_t value)
+{
+	packet->flags |= value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0;
+	packet->flags |= value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0;
+}
 
 static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value)
 {
@@ -29,8 +36,7 @@ static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value
 		packet->flags |= ORMA_PACKET_HAS_SEQUENCE;
 		break;
 	case NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS):
-		packet->flags |= value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0;
-		packet->flags |= value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0;
+		take_flags(packet, value);
 		break;
 	case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID):
 		packet->clock = (uint32_t)value;
@@ -74,48 +80,89 @@ static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str
 	}
 }
 
+/* Reads a number, of which most have one byte. NULL when it goes beyond the end. */
+static inline const uint8_t *get_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
+{
+	if (ORMA_LIKELY(at < end && *at < 0x80)) {
+		*ret = *at;
+		return at + 1;
+	}
+	return orma_proto_get_long_varint(at, end, ret);
+}
+
+/* Reads a field that few packets have. Returns the address behind it, or NULL. */
+static const uint8_t *take_field(struct orma_packet *packet, const uint8_t *at, const uint8_t *end)
+{
+	uint64_t tag, value;
+	at = orma_proto_get_varint(at, end, &tag);
+	if (!at || tag >> 3 == 0 || tag > ((uint64_t)ORMA_PROTO_FIELD_ID_MAX << 3 | 7))
+		return NULL;
+	switch (tag & 7) {
+	case ORMA_PROTO_VARINT:
+		at = orma_proto_get_varint(at, end, &value);
+		if (at)
+			take_number(packet, (uint32_t)tag, value);
+		return at;
+	case ORMA_PROTO_BYTES:
+		at = orma_proto_get_varint(at, end, &value);
+		if (!at || value > (uint64_t)(end - at))
+			return NULL;
+		take_bytes(packet, (uint32_t)tag,
+			   (struct orma_str){(const char *)at, (size_t)value});
+		return at + value;
+	case ORMA_PROTO_FIXED64:
+		return end - at >= 8 ? at + 8 : NULL;
+	case ORMA_PROTO_FIXED32:
+		return end - at >= 4 ? at + 4 : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* The fields that nearly all packets are made of have a branch of their own; see track_event_read.c. */
 int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret)
 {
 	const uint8_t *at = data, *end = at + size;
+	uint64_t value;
 	/* Member by member: a compiler clears a structure of this size slowly, and this runs for each packet twice. */
 	ret->bytes = (struct orma_str){data, size};
 	ret->content = ret->interned = ret->defaults = (struct orma_str){NULL, 0};
 	ret->timestamp = 0;
 	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped = 0;
 	ret->pid = 0;
-	ret->flags = 0;
+	unsigned flags = ret->flags = 0;
 	while (at < end) {
-		uint64_t tag, value;
-		at = orma_proto_get_varint(at, end, &tag);
-		if (!at || tag >> 3 == 0 || tag > ((uint64_t)ORMA_PROTO_FIELD_ID_MAX << 3 | 7))
-			return -EBADMSG;
-		switch (tag & 7) {
-		case ORMA_PROTO_VARINT:
-			at = orma_proto_get_varint(at, end, &value);
-			if (!at)
-				return -EBADMSG;
-			take_number(ret, (uint32_t)tag, value);
+		switch (*at) {
+		case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP):
+			at = get_number(at + 1, end, &ret->timestamp);
+			flags |= ORMA_PACKET_HAS_TIMESTAMP;
 			break;
-		case ORMA_PROTO_BYTES:
-			at = orma_proto_get_varint(at, end, &value);
+		case NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID):
+			at = get_number(at + 1, end, &value);
+			ret->sequence = (uint32_t)value;
+			flags |= ORMA_PACKET_HAS_SEQUENCE;
+			break;
+		case BYTES(ORMA_PB_TRACE_PACKET_TRACK_EVENT):
+			at = get_number(at + 1, end, &value);
 			if (!at || value > (uint64_t)(end - at))
 				return -EBADMSG;
-			take_bytes(ret, (uint32_t)tag,
-				   (struct orma_str){(const char *)at, (size_t)value});
+			ret->kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+			ret->content = (struct orma_str){(const char *)at, (size_t)value};
 			at += value;
 			break;
-		case ORMA_PROTO_FIXED64:
-		case ORMA_PROTO_FIXED32: {
-			size_t width = (tag & 7) == ORMA_PROTO_FIXED64 ? 8 : 4;
-			if ((size_t)(end - at) < width)
-				return -EBADMSG;
-			at += width;
+		case NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS):
+			at = get_number(at + 1, end, &value);
+			if (at)
+				take_flags(ret, value);
+			break;
+		default:
+			at = take_field(ret, at, end);
 			break;
 		}
-		default:
+		if (ORMA_UNLIKELY(!at))
 			return -EBADMSG;
-		}
 	}
+	ret->flags |= flags;
 	return 0;
 }
 

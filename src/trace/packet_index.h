@@ -113,8 +113,12 @@ enum orma_index_count {
 	ORMA_COUNT_KINDS,
 };
 
+/* On how many threads the second pass runs: two if the trace is large and there are two CPUs, or as tests want it. */
+enum orma_read_threads { ORMA_THREADS_AUTO, ORMA_THREADS_ONE, ORMA_THREADS_TWO };
+
 struct orma_packet_index {
 	struct orma_trace_bytes *input;
+	enum orma_read_threads threads;
 	orma_unpack_fn *unpack;
 	orma_file_order_fn *file_order;
 	orma_bundle_fn *bundle;     /* NULL = none */
@@ -144,7 +148,7 @@ struct orma_packet_index {
 /* Packets of one time are in the order of their ranks. */
 enum { ORMA_RANK_PACKET, ORMA_RANK_TRACK_EVENT, ORMA_RANK_FTRACE };
 
-/* Reads the whole input once. `index->input` and the functions are set by the caller, all else is 0. 0, -EBADMSG (not a
+/* Reads the whole input once. `index->input` and the functions, and may be `threads`, are set by the caller, all else is 0. 0, -EBADMSG (not a
  * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a
  * function. */
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr);
@@ -152,7 +156,19 @@ void orma_packet_index_done(struct orma_packet_index *index);
 
 /* Finds the next packet in entries of a Trace message. 1 (found; *ret_size is the entry's size), 0 (another field),
  * -EAGAIN (it goes on beyond `size`; *ret_size is how much is needed, 0 = not known), -EBADMSG. */
-int orma_trace_entry_read(const uint8_t *data, size_t size, struct orma_str *ret_packet,
-			  uint64_t *ret_size);
+int orma_trace_entry_read_any(const uint8_t *data, size_t size, struct orma_str *ret_packet,
+			      uint64_t *ret_size);
+static inline int orma_trace_entry_read(const uint8_t *data, size_t size,
+					struct orma_str *ret_packet, uint64_t *ret_size)
+{
+	enum { PACKET_TAG = 1 << 3 | 2 };
+	/* Nearly all entries are packets of up to 127 bytes. */
+	if (size >= 2 && data[0] == PACKET_TAG && data[1] < 0x80 && data[1] <= size - 2) {
+		*ret_packet = (struct orma_str){(const char *)data + 2, data[1]};
+		*ret_size = (uint64_t)data[1] + 2;
+		return 1;
+	}
+	return orma_trace_entry_read_any(data, size, ret_packet, ret_size);
+}
 
 #endif

@@ -181,7 +181,7 @@ static void take_samples(struct orma_sequence_time *time, struct orma_str profil
 	}
 }
 
-int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet)
+int orma_sequence_time_change(struct orma_sequence_time *time, const struct orma_packet *packet)
 {
 	/* Without a number, packets of many sequences look like one, which has no state. */
 	if (!(packet->flags & ORMA_PACKET_HAS_SEQUENCE))
@@ -231,7 +231,7 @@ static bool may_have_event_time(const struct orma_sequence_time *time,
 	       (time->has_reference || !(packet->flags & ORMA_PACKET_HAS_TIMESTAMP));
 }
 
-enum orma_time_source orma_sequence_time_source(const struct orma_sequence_time *time,
+enum orma_time_source orma_sequence_time_search(const struct orma_sequence_time *time,
 						const struct orma_packet *packet)
 {
 	int64_t ns;
@@ -261,11 +261,11 @@ static enum orma_clock_failure convert_event_time(struct orma_sequence_time *tim
 	return *ret < 0 ? ORMA_CLOCK_NEGATIVE : ORMA_CLOCK_CONVERTED;
 }
 
-enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
-					      const struct orma_clocks *clocks,
-					      uint32_t trace_default_clock,
-					      const struct orma_packet *packet, uint32_t snapshots,
-					      int64_t *ret)
+enum orma_clock_failure orma_sequence_time_convert(struct orma_sequence_time *time,
+						   const struct orma_clocks *clocks,
+						   uint32_t trace_default_clock,
+						   const struct orma_packet *packet,
+						   uint32_t snapshots, int64_t *ret)
 {
 	int64_t event_ns;
 	bool is_delta;

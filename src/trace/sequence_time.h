@@ -4,6 +4,7 @@
 #ifndef ORMA_TRACE_SEQUENCE_TIME_H
 #define ORMA_TRACE_SEQUENCE_TIME_H
 
+#include "schema/gen/trace_packet.pb.h"
 #include "trace/clocks.h"
 #include "trace/packet_fields.h"
 
@@ -31,11 +32,20 @@ struct orma_sequence_time {
 };
 
 void orma_sequence_time_done(struct orma_sequence_time *time);
+int orma_sequence_time_change(struct orma_sequence_time *time, const struct orma_packet *packet);
 /*
  * Takes what the packet changes: the incremental state, defaults, the reference of a thread, the sequence's clocks. Each
  * packet needs this call before the functions below. 0 or -ENOMEM.
  */
-int orma_sequence_time_take(struct orma_sequence_time *time, const struct orma_packet *packet);
+static inline int orma_sequence_time_take(struct orma_sequence_time *time,
+					  const struct orma_packet *packet)
+{
+	const unsigned changes = ORMA_PACKET_IS_CLEARED | ORMA_PACKET_HAS_DEFAULTS;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT && !(packet->flags & changes) &&
+	    packet->dropped == 0)
+		return 0;
+	return orma_sequence_time_change(time, packet);
+}
 /* True when the packet can be understood, because the incremental state that it needs is there. */
 static inline bool orma_sequence_time_accepts(const struct orma_sequence_time *time,
 					      const struct orma_packet *packet)
@@ -47,17 +57,41 @@ enum orma_time_source {
 	ORMA_TIME_IS_KNOWN,        /* the packet says when it was, in whatever way */
 	ORMA_TIME_LACKS_REFERENCE, /* its event's time is relative to a ThreadDescriptor that was lost */
 };
-enum orma_time_source orma_sequence_time_source(const struct orma_sequence_time *time,
+enum orma_time_source orma_sequence_time_search(const struct orma_sequence_time *time,
 						const struct orma_packet *packet);
+static inline enum orma_time_source orma_sequence_time_source(const struct orma_sequence_time *time,
+							      const struct orma_packet *packet)
+{
+	const unsigned usual = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE;
+	return (packet->flags & usual) == usual ? ORMA_TIME_IS_KNOWN
+						: orma_sequence_time_search(time, packet);
+}
 /*
  * Finds the time of a packet that says when it was, in nanoseconds of the trace's clock, and moves on incremental clocks. `snapshots` is how
  * many snapshots come before the packet.
  */
-enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
-					      const struct orma_clocks *clocks,
-					      uint32_t trace_default_clock,
-					      const struct orma_packet *packet, uint32_t snapshots,
-					      int64_t *ret);
+enum orma_clock_failure orma_sequence_time_convert(struct orma_sequence_time *time,
+						   const struct orma_clocks *clocks,
+						   uint32_t trace_default_clock,
+						   const struct orma_packet *packet,
+						   uint32_t snapshots, int64_t *ret);
+static inline enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
+							    const struct orma_clocks *clocks,
+							    uint32_t trace_default_clock,
+							    const struct orma_packet *packet,
+							    uint32_t snapshots, int64_t *ret)
+{
+	/* Most timestamps are on the clock of the trace. */
+	uint32_t clock = packet->clock | time->default_clock ? 0 : trace_default_clock;
+	if (packet->flags & ORMA_PACKET_HAS_TIMESTAMP && !time->has_reference && clock != 0 &&
+	    packet->timestamp <= INT64_MAX &&
+	    orma_trace_clock_key(time->machine_idx, time->sequence, clock) == clocks->trace_time) {
+		*ret = (int64_t)packet->timestamp;
+		return ORMA_CLOCK_CONVERTED;
+	}
+	return orma_sequence_time_convert(time, clocks, trace_default_clock, packet, snapshots,
+					  ret);
+}
 
 /* Reads the readings of a snapshot for orma_trace_clocks_add(): at most `max` of them. Returns their number. */
 size_t orma_clock_snapshot_read(struct orma_str snapshot, uint32_t machine_idx, uint32_t sequence,

@@ -95,7 +95,7 @@ void orma_trace_bytes_done(struct orma_trace_bytes *input)
 void orma_trace_window_done(struct orma_trace_window *window)
 {
 	orma_base_free(window->data);
-	*window = (struct orma_trace_window){0};
+	*window = (struct orma_trace_window){.read_bytes = window->read_bytes};
 }
 
 /* Reads up to `size` bytes; fewer only at the end of the file or of the spool. */
@@ -119,6 +119,10 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_bytes 
 		if (got == 0)
 			break; /* the file has become shorter */
 		window->size += (size_t)got;
+	}
+	if (window->read_bytes) {
+		*window->read_bytes += window->size;
+		return 0;
 	}
 	return input->progress ? input->progress(input->progress_ctx, window->size) : 0;
 }

@@ -29,6 +29,8 @@ struct orma_trace_window {
 	uint8_t *data;
 	size_t size, capacity;
 	uint64_t address; /* where data[0] is */
+	/* If it is set, the bytes that are read are added to it, and not given to `progress`: for another thread's windows. */
+	uint64_t *read_bytes;
 };
 
 /* Begins to read a file or a pipe, which stays open until orma_trace_bytes_done(). 0 or a negative errno value. */

@@ -8,8 +8,8 @@
 
 enum { PACKET_FIELD = 1 };
 
-int orma_trace_entry_read(const uint8_t *data, size_t size, struct orma_str *ret_packet,
-			  uint64_t *ret_size)
+int orma_trace_entry_read_any(const uint8_t *data, size_t size, struct orma_str *ret_packet,
+			      uint64_t *ret_size)
 {
 	const uint8_t *end = data + size, *at;
 	uint64_t tag, value = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * track_event_read.c - one pass over the fields of a TrackEvent.
  *
- * An event is read once for each slice edge of a trace, so this is a switch on the tag's bytes and not a table. Fields
+ * An event is read once for each slice edge of a trace, so this is a switch on the tag's bytes and not a table. The fields
+ * that nearly all events are made of are read where they are met, without a call for each. Fields
  * that few events have are only noted, and read by name afterwards.
  */
 #include "trace/track_event_read.h"
@@ -141,26 +142,63 @@ static void take_fixed(struct orma_track_event *event, uint32_t id, uint64_t bit
 	}
 }
 
+/* Reads a field of any kind. 0 or -EBADMSG. */
+static int take_field(struct orma_track_event *event, struct orma_proto_reader *reader)
+{
+	struct orma_proto_field field;
+	int r = orma_proto_reader_next(reader, &field);
+	if (r < 0)
+		return r;
+	if (field.type == ORMA_PROTO_VARINT)
+		take_number(event, field.id, field.value);
+	else if (field.type == ORMA_PROTO_BYTES)
+		take_bytes(event, field.id, field.bytes);
+	else
+		take_fixed(event, field.id, field.value);
+	return 0;
+}
+
+#define NUMBER(id) ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
+
 int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 {
 	struct orma_proto_reader reader;
-	struct orma_proto_field field;
-	int r;
+	uint64_t value;
 	ret->bytes = bytes;
 	ret->name = ret->legacy = (struct orma_str){NULL, 0};
 	ret->name_iid = ret->category_iid = ret->track_uuid = 0;
 	ret->type = ret->categories = 0;
 	ret->flags = 0;
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
-		if (field.type == ORMA_PROTO_VARINT)
-			take_number(ret, field.id, field.value);
-		else if (field.type == ORMA_PROTO_BYTES)
-			take_bytes(ret, field.id, field.bytes);
-		else
-			take_fixed(ret, field.id, field.value);
+	while (reader.at < reader.end) {
+		const uint8_t *at = reader.at + 1;
+		switch (reader.at[0]) {
+		case NUMBER(ORMA_PB_TRACK_EVENT_TYPE):
+			at = orma_proto_get_varint(at, reader.end, &value);
+			if (at)
+				take_number(ret, ORMA_PB_TRACK_EVENT_TYPE, value);
+			break;
+		case NUMBER(ORMA_PB_TRACK_EVENT_NAME_IID):
+			at = orma_proto_get_varint(at, reader.end, &ret->name_iid);
+			break;
+		case NUMBER(ORMA_PB_TRACK_EVENT_TRACK_UUID):
+			at = orma_proto_get_varint(at, reader.end, &ret->track_uuid);
+			ret->flags |= ORMA_EVENT_HAS_TRACK;
+			break;
+		case NUMBER(ORMA_PB_TRACK_EVENT_CATEGORY_IIDS):
+			at = orma_proto_get_varint(at, reader.end, &ret->category_iid);
+			ret->categories++;
+			break;
+		default:
+			if (take_field(ret, &reader) < 0)
+				return -EBADMSG;
+			continue;
+		}
+		if (!at)
+			return -EBADMSG;
+		reader.at = at;
 	}
-	return r;
+	return 0;
 }
 
 void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret)

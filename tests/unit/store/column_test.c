@@ -65,6 +65,40 @@ ORMA_TEST(cells_changed_at_any_time_are_as_in_an_array)
 	change_and_compare(2, true);
 }
 
+/* Blocks of equal cells have no array, whether they are the tail, raw or packed. */
+ORMA_TEST(columns_of_equal_cells_that_change_now_and_then_are_as_in_an_array)
+{
+	static const enum orma_column_type types[] = {ORMA_COLUMN_INT, ORMA_COLUMN_DOUBLE};
+	for (uint32_t changes = 0; changes < 40; changes += 3)
+		for (int type = 0; type < 2; type++) {
+			struct orma_extents extents = {.fd = -1};
+			struct orma_column column;
+			uint32_t state = changes;
+			int64_t cell = orma_store_null_of(types[type]);
+			orma_store_column_init(&column, types[type], &extents, 2);
+			for (uint64_t row = 0; row < ROWS; row++) {
+				if (changes > 0 && next_random(&state) % ROWS < changes)
+					cell = orma_store_cell_of_double((double)(row % 3));
+				model[row] = cell;
+				CHECK_INT(orma_store_column_append(&column, cell), 0);
+				uint64_t back = next_random(&state) % (row + 1);
+				CHECK_INT(orma_store_column_get(&column, row), cell);
+				if (next_random(&state) % ROWS >= changes)
+					continue;
+				model[row - back] = orma_store_cell_of_double((double)(row % 5));
+				CHECK_INT(orma_store_column_set(&column, row - back,
+								model[row - back]),
+					  0);
+			}
+			CHECK_INT(orma_store_column_seal(&column), 0);
+			check_against_model(&column, ROWS);
+			if (changes == 0)
+				CHECK(!column.tail && extents.memory_bytes == 0);
+			orma_store_column_done(&column);
+			orma_store_extents_done(&extents);
+		}
+}
+
 ORMA_TEST(more_changes_than_a_list_of_patches_holds_are_all_made)
 {
 	struct orma_extents extents = {.fd = -1};

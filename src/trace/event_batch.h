@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * event_batch.h - some thousand events on their way from the merge to the importer, with all bytes that they refer to.
+ *
+ * The merge fills a batch while the importer works through the one before. So both run on a thread of their own where there are
+ * two CPUs, and nothing that an event points to belongs to the other thread.
+ */
+#ifndef ORMA_TRACE_EVENT_BATCH_H
+#define ORMA_TRACE_EVENT_BATCH_H
+
+#include "base/buf.h"
+#include "trace/ordered_read.h"
+
+enum { ORMA_BATCH_EVENTS = 2048, ORMA_BATCH_BYTES = 256 << 10 };
+
+/* `data` and `content` are places in the batch's bytes. */
+struct orma_batched_event {
+	int64_t ns;
+	uint64_t address;    /* the packet's, or that of the bundle's packet */
+	uint32_t source;     /* index of the sequence, of the lane, or among the untimed packets */
+	uint32_t data, size; /* the packet, the kernel event, or the task's name */
+	uint8_t kind;        /* enum orma_ordered_kind */
+	bool is_untimed;
+	bool is_plain; /* a packet with a time, a sequence and a track event, and nothing else */
+	bool has_data; /* an absent name differs from an empty one */
+	union {
+		struct {
+			uint32_t content, content_size, header;
+		} packet;
+		struct {
+			uint32_t order, offset;
+		} kernel;
+		struct {
+			int64_t prev_state;
+			int32_t next_pid, next_prio;
+			uint32_t order;
+		} compact_switch;
+		struct {
+			int32_t pid, target_cpu, prio;
+			uint32_t common_flags, order;
+			bool has_flags;
+		} compact_waking;
+	};
+};
+
+/* {0} is empty; orma_event_batch_init() makes room. */
+struct orma_event_batch {
+	struct orma_batched_event *events;
+	size_t count;
+	struct orma_buf bytes;
+	uint64_t read_bytes; /* how much of the trace was read for it */
+};
+
+/* 0 or -ENOMEM. */
+int orma_event_batch_init(struct orma_event_batch *batch);
+void orma_event_batch_done(struct orma_event_batch *batch);
+static inline bool orma_event_batch_is_full(const struct orma_event_batch *batch)
+{
+	return batch->count == ORMA_BATCH_EVENTS || batch->bytes.size >= ORMA_BATCH_BYTES;
+}
+
+/* Adds an event to a batch that is not full, and copies its bytes. 0 or -ENOMEM. */
+int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orma_packet *packet,
+				int64_t ns, uint32_t source, bool is_untimed);
+int orma_event_batch_add_kernel(struct orma_event_batch *batch,
+				const struct orma_kernel_event *event, uint64_t bundle,
+				uint32_t lane);
+int orma_event_batch_add_switch(struct orma_event_batch *batch,
+				const struct orma_compact_switch *event, uint64_t bundle,
+				uint32_t lane);
+int orma_event_batch_add_waking(struct orma_event_batch *batch,
+				const struct orma_compact_waking *event, uint64_t bundle,
+				uint32_t lane);
+
+/* Gives the events of batches to a function, with the states of the sequences that they are of. */
+struct orma_batch_reader {
+	const struct orma_packet_index *index;
+	orma_ordered_fn *fn;
+	void *ctx;
+	struct orma_sequence_state *states; /* by sequence */
+	struct orma_sequence_state untimed; /* the state at the last untimed packet */
+};
+
+/* `index`, `fn` and `ctx` are set, all else is 0. 0 or -ENOMEM. */
+int orma_batch_reader_init(struct orma_batch_reader *reader);
+void orma_batch_reader_done(struct orma_batch_reader *reader);
+/* Gives all events of a batch to the function. 0, or its negative value, or an error of reading. */
+int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_event_batch *batch);
+
+#endif
