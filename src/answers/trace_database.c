@@ -84,6 +84,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	if (r == 0)
 		r = orma_operators_add(database);
 	if (r == 0)
+		r = orma_flame_table_add(database);
+	if (r == 0)
 		r = orma_derived_columns_add(database);
 	if (r == 0)
 		r = add_bounds(database, reterr);

@@ -82,6 +82,7 @@ int orma_args_json_add(struct orma_trace_database *database);
 int orma_lane_function_add(struct orma_trace_database *database);
 int orma_time_functions_add(struct orma_trace_database *database);
 int orma_operators_add(struct orma_trace_database *database);
+int orma_flame_table_add(struct orma_trace_database *database);
 int orma_derived_columns_add(struct orma_trace_database *database);
 /* The options of SQL take it. */
 int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
