@@ -22,6 +22,15 @@ static const struct {
 	[ORMA_SYSCALLS_ARM64] = {syscalls_arm64, sizeof(syscalls_arm64) - 1},
 };
 
+int32_t orma_syscall_number(enum orma_syscall_arch arch, struct orma_str name)
+{
+	const char *at = tables[arch].names, *end = at + tables[arch].size;
+	for (int32_t number = 0; at < end; number++, at += strlen(at) + 1)
+		if (name.size > 0 && orma_base_str_is(name, at))
+			return number;
+	return -1;
+}
+
 /* Makes the cells of all names of an architecture. */
 static int64_t *make_names(struct orma_system *system, enum orma_syscall_arch arch)
 {

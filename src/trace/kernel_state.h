@@ -25,6 +25,9 @@ enum {
 	ORMA_TYPED_EVENTS_MAX = 1024,
 };
 
+/* The number of a system call by its name, or -1. */
+int32_t orma_syscall_number(enum orma_syscall_arch arch, struct orma_str name);
+
 /* The bundles from an address on are of this sequence. */
 struct orma_bundle_run {
 	uint64_t address;
