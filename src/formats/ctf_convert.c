@@ -62,6 +62,7 @@ static int open_trace(struct conversion *conversion, struct part *part)
 		r = orma_ctf_trace_open(&part->trace, part->found->metadata,
 					(struct orma_str){(const char *)text.data, text.size},
 					conversion->reterr);
+	conversion->report->bytes += text.size;
 	if (r == -EFBIG)
 		return orma_base_error_set(conversion->reterr, -EMSGSIZE,
 					   "%s has more than %d bytes", part->found->metadata,
@@ -103,7 +104,7 @@ static bool is_one_stream(const struct orma_ctf_file *a, const struct orma_ctf_f
 	       one->has_cpu == other->has_cpu && one->cpu == other->cpu;
 }
 
-/* Looks at the files of a trace. Those that are no streams of it are counted. */
+/* Looks at the files of a trace, and counts the ones that are no streams of it. */
 static int open_streams(struct conversion *conversion, struct part *part)
 {
 	const struct orma_ctf_found *found = part->found;
@@ -120,6 +121,7 @@ static int open_streams(struct conversion *conversion, struct part *part)
 		if (r < 0 && r != -EBADMSG && r != -EMSGSIZE)
 			return r;
 		conversion->report->foreign_files += r < 0;
+		conversion->report->bytes += r > 0 ? file->bytes : 0;
 		part->file_count += r > 0;
 	}
 	qsort(part->files, part->file_count, sizeof(*part->files), compare_files);
@@ -210,14 +212,14 @@ static int write_clocks(struct conversion *conversion)
 	return orma_ctf_packet_end(output);
 }
 
-/* The environment of a trace, under names that begin with its folder's. */
+/* The environment of a trace. When there are several, the names begin with the trace's folder. */
 static int write_environment(struct conversion *conversion, const struct part *part)
 {
 	struct orma_ctf_output *output = &conversion->output;
 	struct orma_proto_writer *writer = &output->heap.writer;
 	struct orma_buf ORMA_AUTO(orma_base_buf_done) key = {0};
 	struct orma_proto_nested attributes, attribute;
-	struct orma_str folder = part->found->folder;
+	struct orma_str folder = conversion->part_count > 1 ? part->found->folder : ORMA_STR("");
 	int r = 0;
 	if (!part->trace.metadata.env)
 		return 0;
@@ -296,7 +298,7 @@ static int convert_program(struct conversion *conversion, struct part *part)
 /* --- the streams of one CPU ------------------------------------------------------------------- */
 
 struct cpu {
-	struct orma_ctf_stream *streams; /* those that have an event are at it */
+	struct orma_ctf_stream *streams; /* each that has an event is at it */
 	uint32_t count;
 	bool *has_event;
 };

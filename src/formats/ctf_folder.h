@@ -32,10 +32,11 @@ struct orma_ctf_folder {
 int orma_ctf_folder_find(struct orma_ctf_folder *folder, int fd, struct orma_error *reterr);
 void orma_ctf_folder_done(struct orma_ctf_folder *folder);
 
-/* What a conversion found. */
+/* The result of a conversion. */
 struct orma_ctf_report {
 	struct orma_ctf_counts counts;
 	uint32_t traces, streams, foreign_files;
+	uint64_t bytes; /* the metadata and the streams */
 };
 
 /*

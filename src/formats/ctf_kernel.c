@@ -199,7 +199,7 @@ static void write_message(struct orma_ctf_kernel *kernel, const struct orma_ctf_
 struct path {
 	struct orma_buf *text;
 	size_t sizes[ORMA_CTF_NESTING_MAX];
-	int64_t indices[ORMA_CTF_NESTING_MAX]; /* of the next element; -1 = no array */
+	int64_t indices[ORMA_CTF_NESTING_MAX]; /* the next element's; -1 = no array */
 	uint32_t depth;
 };
 
@@ -406,7 +406,7 @@ static int64_t running_tid(struct orma_ctf_kernel *kernel,
 	return kernel->tid;
 }
 
-/* What follows from an event. */
+/* Writes what follows from an event. */
 static int write_consequence(struct orma_ctf_kernel *kernel,
 			     const struct orma_ctf_kernel_class *class,
 			     const struct orma_ctf_reader *reader, uint64_t ns, int64_t tid)

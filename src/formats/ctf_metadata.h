@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* What metadata may ask for. */
+/* Limits of what metadata may ask for. */
 enum {
 	ORMA_CTF_DEPTH_MAX = 32,             /* blocks inside of blocks */
 	ORMA_CTF_METADATA_MAX = 64 << 20,    /* bytes of text */
@@ -59,9 +59,9 @@ struct orma_ctf_type {
 	uint32_t align;          /* in bits, a power of two; of a structure: at least */
 	struct orma_str clock;   /* the clock that an integer is a reading of; empty = none */
 	struct orma_ctf_label *labels;
-	struct orma_ctf_field *fields; /* of structures and variants */
+	struct orma_ctf_field *fields; /* for structures and variants */
 	uint32_t label_count, field_count;
-	uint32_t length; /* of an array */
+	uint32_t length; /* for arrays */
 	struct orma_str
 		reference; /* the field with the length of a sequence, or the tag of a variant */
 	const struct orma_ctf_type *element;

@@ -13,7 +13,7 @@ typedef int orma_ctf_write_fn(void *ctx, const void *data, size_t size);
 /* A thread that events were recorded of. */
 struct orma_ctf_thread {
 	int64_t pid, tid;
-	uint64_t uuid; /* of its track */
+	uint64_t uuid; /* its track's */
 	uint32_t name_size;
 	char name[64];
 };
@@ -51,7 +51,7 @@ struct orma_ctf_tracks {
 	const struct orma_ctf_trace *trace;
 	struct orma_ctf_track_class *classes; /* by the number of the event */
 	uint32_t context_name, cpu_name, level_name;
-	int64_t pid; /* of the whole trace; -1 = of each event */
+	int64_t pid; /* the whole trace's; -1 = each event has its own */
 	/* The stream that is being written. */
 	uint32_t sequence, generation;
 	bool is_cleared;                      /* the next packet clears the state of the sequence */
@@ -73,10 +73,10 @@ struct orma_ctf_kernel {
 	struct orma_ctf_output *output;
 	const struct orma_ctf_trace *trace;
 	struct orma_ctf_kernel_class *classes; /* by the number of the event */
-	bool is_arm64;                         /* whose numbers of system calls are used */
+	bool is_arm64;                         /* the numbers of its system calls are used */
 	/* The CPU that is being written. */
 	uint32_t sequence, cpu;
-	int64_t tid;  /* of the thread that runs; -1 = unknown */
+	int64_t tid;  /* the thread that runs; -1 = unknown */
 	bool is_open; /* a bundle is */
 	bool is_first;
 	struct orma_proto_nested bundle;

@@ -2,7 +2,7 @@
  * ctf_parser.c - the statements of TSDL, and the blocks that they are in.
  *
  * Blocks nest, and are kept on a stack of their own: each turn of the loop reads one statement of the innermost block, or
- * its end. What orma has no use for (callsites, attributes that are unknown) is read over.
+ * its end. Callsites and unknown attributes are read over.
  */
 #include <errno.h>
 

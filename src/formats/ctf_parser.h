@@ -19,7 +19,7 @@ enum orma_ctf_block {
 	ORMA_CTF_BLOCK_TYPE, /* the fields of a structure or a variant */
 };
 
-/* What follows a type. */
+/* Says what follows a type. */
 enum orma_ctf_purpose {
 	ORMA_CTF_FOR_NAME,  /* a declaration of a named type: a semicolon */
 	ORMA_CTF_FOR_FIELD, /* names of fields */
@@ -35,10 +35,10 @@ struct orma_ctf_pending {
 
 struct orma_ctf_frame {
 	enum orma_ctf_block block;
-	struct orma_ctf_type *type; /* of ORMA_CTF_BLOCK_TYPE */
+	struct orma_ctf_type *type; /* for ORMA_CTF_BLOCK_TYPE */
 	uint32_t field_capacity;
 	struct orma_str type_name;       /* empty = it has none */
-	struct orma_ctf_pending pending; /* what follows the type */
+	struct orma_ctf_pending pending; /* says what follows the type */
 	uint32_t symbol_count;           /* how many names were visible before */
 };
 

@@ -82,7 +82,7 @@ static void set_attribute(struct attributes *attributes, struct orma_str name,
 		       {"exp_dig", &attributes->exponent},
 		       {"mant_dig", &attributes->mantissa}};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(numbers); i++)
-		/* What is not a number becomes a wrong size. */
+		/* A text that is not a number becomes a wrong size. */
 		if (orma_base_str_is(name, numbers[i].name) &&
 		    !orma_ctf_to_number(value, numbers[i].number))
 			*numbers[i].number = UINT64_MAX;

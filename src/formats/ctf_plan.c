@@ -104,7 +104,8 @@ static int set_source(struct walk *walk, struct orma_ctf_step *step, struct orma
 	if (!source)
 		return fail(walk, "no field before it is the length or tag", path);
 	if (source->slot == ORMA_CTF_NO_SLOT) {
-		/* What all events share keeps its slot; the rest is used again for the next class of events. */
+		/* A field that all events share keeps its slot; the other slots are used again for the
+		 * next class of events. */
 		bool is_own = walk->scope >= ORMA_CTF_STREAM_CONTEXT &&
 			      source >= walk->plan->steps &&
 			      source < walk->plan->steps + walk->plan->count;

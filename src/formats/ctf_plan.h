@@ -26,7 +26,7 @@ enum orma_ctf_scope {
 	ORMA_CTF_PACKET_HEADER,
 	ORMA_CTF_PACKET_CONTEXT,
 	ORMA_CTF_EVENT_HEADER,
-	ORMA_CTF_STREAM_CONTEXT, /* of each event of the stream */
+	ORMA_CTF_STREAM_CONTEXT, /* each event of the stream has it */
 	ORMA_CTF_EVENT_CONTEXT,
 	ORMA_CTF_EVENT_FIELDS,
 	ORMA_CTF_SCOPES,
@@ -52,7 +52,7 @@ struct orma_ctf_choice {
 	uint32_t target;
 };
 
-/* What else is done with an integer. */
+/* An integer may be used for more than its value. */
 enum { ORMA_CTF_IS_ID = 1, ORMA_CTF_IS_TIME = 2, ORMA_CTF_IS_LENGTH = 4 };
 
 struct orma_ctf_step {

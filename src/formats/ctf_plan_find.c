@@ -44,7 +44,7 @@ static uint32_t find_child(struct orma_ctf_planner *planner, const struct orma_c
 			return 0;
 		if (step->op != ORMA_CTF_JUMP && orma_base_str_is_equal(step->raw_name, name))
 			return i;
-		/* What is still open has no end yet. */
+		/* A structure that is still open has no end yet. */
 		if (has_children(step) && step->jump == 0)
 			return 0;
 		i = has_children(step) ? step->jump : i + 1;

@@ -14,7 +14,7 @@ struct orma_ctf_value {
 		uint64_t number;
 		const char *text; /* borrowed from the packet */
 	};
-	uint32_t size; /* of a text */
+	uint32_t size; /* a text's */
 };
 
 /* {0} reads nothing. */
@@ -23,7 +23,7 @@ struct orma_ctf_reader {
 		data; /* the packet; as many bytes as `end` needs, and ORMA_CTF_READ_AHEAD more that may be read */
 	uint64_t at, end; /* in bits */
 	uint64_t clock;   /* the last reading of the stream's clock, in cycles */
-	uint64_t id;      /* what a field of the event's header says */
+	uint64_t id;      /* the event's, from its header */
 	uint64_t slots[2 * ORMA_CTF_SLOTS_MAX];
 	struct orma_ctf_value *values;
 	uint32_t value_count, value_capacity;

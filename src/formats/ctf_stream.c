@@ -134,7 +134,7 @@ int orma_ctf_file_look(const struct orma_ctf_trace *trace, int fd, struct orma_c
 	struct stat status;
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	uint64_t size = (uint64_t)status.st_size;
+	uint64_t size = ret->bytes = (uint64_t)status.st_size;
 	int r = size == 0 ? -ENODATA
 			  : load_head(trace, fd, 0, size, &bytes, &reader, &ret->plan, &ret->first);
 	orma_ctf_reader_done(&reader);

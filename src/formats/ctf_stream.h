@@ -11,7 +11,7 @@ enum {
 	ORMA_CTF_HEAD_MAX = 1 << 20,     /* bytes of a packet's header and context */
 };
 
-/* What a packet says of itself. */
+/* The facts that a packet gives about itself. */
 struct orma_ctf_packet {
 	uint64_t begin, end; /* the clock's readings, in cycles */
 	uint64_t discarded;  /* events of this stream until its end */
@@ -26,12 +26,13 @@ struct orma_ctf_file {
 	const char *path;
 	struct orma_ctf_stream_plan *plan;
 	struct orma_ctf_packet first;
+	uint64_t bytes;
 };
 
 struct orma_ctf_counts {
 	uint64_t events, packets;
 	uint64_t discarded_events, lost_packets; /* by the tracer */
-	uint64_t bad_packets;                    /* of which some or all could not be read */
+	uint64_t bad_packets;                    /* some or all of them could not be read */
 	uint64_t cut_packets;                    /* at the end of a file */
 };
 
@@ -44,7 +45,7 @@ struct orma_ctf_stream {
 	int folder_fd; /* where the paths begin; borrowed */
 	int fd;
 	uint64_t file_size, file_at;
-	struct orma_buf bytes; /* of the packet */
+	struct orma_buf bytes; /* the packet's */
 	struct orma_ctf_reader reader;
 	struct orma_ctf_packet packet;
 	bool has_packet;
@@ -52,7 +53,7 @@ struct orma_ctf_stream {
 	const struct orma_ctf_event *event;
 	/* Since the event before it, the tracer has discarded some. */
 	bool has_loss;
-	/* What the packet before says. */
+	/* The facts of the packet before. */
 	bool has_before;
 	struct orma_ctf_packet before;
 	struct orma_ctf_counts counts;
@@ -64,7 +65,7 @@ struct orma_ctf_stream {
  */
 int orma_ctf_file_look(const struct orma_ctf_trace *trace, int fd, struct orma_ctf_file *ret);
 
-/* Reads the next event. 1, 0 (there is none), -ENOMEM, or an error of reading a file. What makes no sense is counted. */
+/* Reads the next event. 1, 0 (there is none), -ENOMEM, or an error of reading a file. Damage is counted. */
 int orma_ctf_stream_next(struct orma_ctf_stream *stream);
 void orma_ctf_stream_done(struct orma_ctf_stream *stream);
 

@@ -24,7 +24,7 @@ struct orma_ctf_stream_plan {
 /* {0} is empty. */
 struct orma_ctf_trace {
 	struct orma_ctf_metadata metadata;
-	struct orma_buf text; /* of the metadata */
+	struct orma_buf text; /* the metadata's */
 	struct orma_ctf_names names;
 	struct orma_ctf_plan packet_header;
 	struct orma_ctf_stream_plan *streams;

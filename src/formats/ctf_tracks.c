@@ -23,7 +23,7 @@ enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2, DROPPED = 1 };
 
 enum meaning { IS_INSTANT, IS_ENTRY, IS_EXIT, IS_MESSAGE };
 
-/* What is known of an event before it happens. */
+/* A class of events, prepared. */
 struct orma_ctf_track_class {
 	uint32_t category, name; /* in the trace's names; 0 = none */
 	uint32_t generation;     /* the stream whose sequence has the names */
@@ -475,7 +475,7 @@ static void write_event(struct orma_ctf_tracks *tracks, const struct orma_ctf_st
 	orma_proto_nested_end(writer, &event);
 }
 
-/* What the sequence says of itself when it begins, and after a loss. */
+/* Declares the state of the sequence, when it begins and after a loss. */
 static void write_state(struct orma_ctf_tracks *tracks, bool has_loss)
 {
 	struct orma_proto_writer *writer = &tracks->output->heap.writer;

@@ -16,7 +16,8 @@ struct orma_conversion {
 	struct orma_trace_bytes
 		*input; /* the file's bytes, under any address; empty for a folder */
 	struct orma_packet_output *output; /* for a format of traces */
-	struct orma_trace_bytes *content;  /* for a wrapper: the spool takes what it wraps */
+	uint64_t folder_bytes;            /* a format of folders sets it to the size of the files */
+	struct orma_trace_bytes *content; /* for a wrapper: the spool takes what it wraps */
 };
 
 struct orma_format {
@@ -28,6 +29,7 @@ struct orma_format {
 	int (*convert)(struct orma_conversion *conversion, struct orma_error *reterr);
 };
 
+extern const struct orma_format orma_format_ctf;
 extern const struct orma_format orma_format_ninja;
 extern const struct orma_format orma_format_strace;
 

@@ -20,6 +20,7 @@ enum { STEPS_MAX = 8, PACKET_TAG = 0x0a };
 
 /* In the order in which they are asked. */
 static const struct orma_format *const formats[] = {
+	&orma_format_ctf,
 	&orma_format_ninja,
 	&orma_format_strace,
 };
@@ -78,8 +79,8 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	orma_packet_output_init(&output, ret);
 	conversion.output = &output;
 	int r = format->convert(&conversion, reterr);
-	int finished =
-		orma_packet_output_finish(&output, format->name, orma_trace_bytes_end(input));
+	int finished = orma_packet_output_finish(
+		&output, format->name, orma_trace_bytes_end(input) + conversion.folder_bytes);
 	/* An error of writing is the cause of what the reader says. */
 	return finished < 0 ? finished : r;
 }

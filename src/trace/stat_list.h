@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stat_list.h - the names of all statistics: X(name, key, SINGLE or INDEXED, severity, source, GLOBAL or MACHINE, description).
  *
- * `key` is the number that Perfetto 58 gives the name. Names of systems other than Linux are left out.
+ * `key` is the number that Perfetto 58 gives the name; those from 10000 on are orma's own. Names of systems other than Linux are left out.
  */
 #ifndef ORMA_TRACE_STAT_LIST_H
 #define ORMA_TRACE_STAT_LIST_H
@@ -233,7 +233,12 @@
 	X(track_event_skipped_thread_instruction_delta_without_valid_state, 344, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose count of instructions is relative to an event that was lost.") \
 	X(packet_skipped_seq_needs_incremental_state_invalid, 345, SINGLE, NOTICE, ANALYSIS, MACHINE, "Packets that cannot be understood because names before them were lost, in a ring buffer mostly.") \
 	X(interned_data_skipped_incremental_state_invalid, 346, SINGLE, NOTICE, ANALYSIS, MACHINE, "Names between a loss of data and the next state that is whole.") \
-	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL)
+	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
+	X(ctf_events_discarded, 10000, SINGLE, DATA_LOSS, TRACE, MACHINE, "Events that LTTng or another tracer had no room for; larger or more buffers help.") \
+	X(ctf_packets_lost, 10001, SINGLE, DATA_LOSS, TRACE, MACHINE, "Packets of streams that were overwritten or deleted before they were read.") \
+	X(ctf_packets_damaged, 10002, SINGLE, ERROR, TRACE, MACHINE, "Packets of streams that could not be read, or not to their end.") \
+	X(ctf_packets_cut, 10003, SINGLE, NOTICE, TRACE, MACHINE, "Packets that end before their size says, because the file was still being written.") \
+	X(ctf_files_skipped, 10004, SINGLE, NOTICE, TRACE, MACHINE, "Files beside the metadata that are no streams of the trace.")
 /* clang-format on */
 
 #endif

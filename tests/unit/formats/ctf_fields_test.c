@@ -207,8 +207,8 @@ ORMA_TEST(variants_are_chosen_by_fields_before_them)
 
 static void put_contexts(struct ctf_bytes *bytes)
 {
-	ctf_put(bytes, 8, 8, 2);  /* of the stream */
-	ctf_put(bytes, 32, 8, 5); /* of the event */
+	ctf_put(bytes, 8, 8, 2);  /* the stream's */
+	ctf_put(bytes, 32, 8, 5); /* the event's */
 	for (unsigned i = 0; i < 2; i++)
 		ctf_put(bytes, 8, 8, 10 + i);
 	ctf_put(bytes, 8, 8, 42);

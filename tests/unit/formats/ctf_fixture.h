@@ -5,7 +5,7 @@
 #define ORMA_TESTS_UNIT_FORMATS_CTF_FIXTURE_H
 
 #include "formats/ctf_folder.h"
-#include "import_fixture.h"
+#include "../trace/import_fixture.h"
 
 /* The bytes of a stream. {0} is empty; memory is reused and never freed. */
 struct ctf_bytes {

@@ -303,7 +303,7 @@ ORMA_TEST(no_failure_of_memory_is_overlooked_in_streams)
 	}
 }
 
-/* --- what programs' events mean ---------------------------------------------------------------- */
+/* --- the meaning of programs' events ---------------------------------------------------------- */
 
 #define PROGRAM                                                                                    \
 	" event.context := struct { int32_t _vpid; int32_t _vtid; integer { size = 8; encoding = " \
