@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "sql/json_text.h"
 
 struct json_node {
 	struct orma_str name;         /* a member's name; .data = NULL in an array */
@@ -80,23 +81,6 @@ static struct json_node *descend(struct json_tree *tree, struct json_node *node,
 	return node;
 }
 
-static int write_string(struct orma_buf *out, struct orma_str text)
-{
-	int r = orma_base_buf_append(out, "\"", 1);
-	for (size_t i = 0; i < text.size && r == 0; i++) {
-		unsigned char c = (unsigned char)text.data[i];
-		if (c == '"' || c == '\\')
-			r = orma_base_buf_printf(out, "\\%c", c);
-		else if (c == '\n')
-			r = orma_base_buf_append(out, "\\n", 2);
-		else if (c < ' ')
-			r = orma_base_buf_printf(out, "\\u%04x", c);
-		else
-			r = orma_base_buf_append(out, &c, 1);
-	}
-	return r == 0 ? orma_base_buf_append(out, "\"", 1) : r;
-}
-
 static int write_value(const struct orma_trace_database *database, struct orma_buf *out,
 		       const struct orma_arg *arg)
 {
@@ -116,7 +100,7 @@ static int write_value(const struct orma_trace_database *database, struct orma_b
 	case ORMA_ARG_JSON:
 		text = orma_store_pool_get(&database->tables.strings, (uint32_t)arg->value);
 		return arg->type == ORMA_ARG_JSON ? orma_base_buf_append(out, text.data, text.size)
-						  : write_string(out, text);
+						  : orma_sql_append_json_text(out, text);
 	case ORMA_ARG_NULL:
 		break;
 	}
@@ -136,7 +120,7 @@ static int open_node(const struct orma_trace_database *database, struct orma_buf
 	if (node->parent && node->parent->first != node)
 		r = orma_base_buf_append(out, ",", 1);
 	if (r == 0 && node->parent && !is_array(node->parent)) {
-		r = write_string(out, node->name);
+		r = orma_sql_append_json_text(out, node->name);
 		if (r == 0)
 			r = orma_base_buf_append(out, ":", 1);
 	}

@@ -28,6 +28,7 @@ int orma_operators_add(struct orma_trace_database *database)
 		&orma_flat_slices,
 		&orma_critical_path,
 		&orma_table_info,
+		&orma_module_objects,
 	};
 	int r = 0;
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(operators) && r == 0; i++)

@@ -52,6 +52,8 @@ extern const struct orma_row_operator orma_flat_slices;
 
 /* perfetto_table_info(name), for users, too: the columns of a table. Its ctx is the database. */
 extern const struct orma_row_operator orma_table_info;
+/* __intrinsic_stdlib_objects: what the modules have. Its ctx is the database. */
+extern const struct orma_row_operator orma_module_objects;
 
 /* Calls `visit` for each slice below one, in the order of ids. 0, or the first negative value of the call. */
 struct orma_trace_database;

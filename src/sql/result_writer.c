@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "base/utf8.h"
+#include "sql/json_text.h"
 
 /* A table takes its widths from this many rows; a later value that is wider moves its line. */
 enum { TABLE_ROWS_MAX = 1000, TABLE_WIDTH_MAX = 100 };
@@ -62,29 +63,6 @@ static int append_csv(struct orma_buf *out, const struct orma_value *value)
 	}
 }
 
-static int append_json_text(struct orma_buf *out, struct orma_str text)
-{
-	int r = orma_base_buf_append(out, "\"", 1);
-	for (size_t i = 0; r == 0 && i < text.size;) {
-		unsigned char c = (unsigned char)text.data[i];
-		size_t size = orma_base_utf8_size((struct orma_str){text.data + i, text.size - i});
-		if (c == '"' || c == '\\')
-			r = orma_base_buf_printf(out, "\\%c", c);
-		else if (c == '\n')
-			r = append(out, "\\n");
-		else if (c == '\t')
-			r = append(out, "\\t");
-		else if (c < 0x20 || c == 0x7f)
-			r = orma_base_buf_printf(out, "\\u%04x", c);
-		else if (size == 0)
-			r = append(out, "\xef\xbf\xbd");
-		else
-			r = orma_base_buf_append(out, text.data + i, size);
-		i += size > 0 ? size : 1;
-	}
-	return r == 0 ? orma_base_buf_append(out, "\"", 1) : r;
-}
-
 /* The shortest decimal that reads back as the same double. */
 static int append_double(struct orma_buf *out, double value)
 {
@@ -106,7 +84,7 @@ static int append_json(struct orma_buf *out, const struct orma_value *value)
 		return isfinite(value->real) ? append_double(out, value->real)
 					     : append(out, "null");
 	case ORMA_VALUE_TEXT:
-		return append_json_text(out, value->bytes);
+		return orma_sql_append_json_text(out, value->bytes);
 	case ORMA_VALUE_BLOB: {
 		int r = orma_base_buf_append(out, "\"", 1);
 		if (r == 0)
@@ -312,7 +290,7 @@ static int begin_json(struct orma_result_writer *writer, const char *const *name
 	int r = 0;
 	writer->names.size = 0;
 	for (size_t i = 0; r == 0 && i < writer->column_count; i++) {
-		r = append_json_text(&writer->names, orma_base_str(names[i]));
+		r = orma_sql_append_json_text(&writer->names, orma_base_str(names[i]));
 		if (r == 0)
 			r = orma_base_buf_append(&writer->names, ":", 2);
 	}

@@ -102,3 +102,37 @@ ORMA_TEST(intervals_are_merged_by_what_fills_most_of_a_bucket)
 		"1,1,0,10,\"a\"\n1,2,10,10,\"b\"\n1,4,20,20,\"a\"\n2,5,3,10,\"c\"\n");
 	fixture_close(database);
 }
+
+ORMA_TEST(what_modules_have_can_be_searched)
+{
+	struct orma_trace_database *database = fixture_open("packet { timestamp: 1 }");
+	CHECK_INT(orma_modules_add(&database->modules, "mine.own",
+				   ORMA_STR("-- Says \"hello\".\ncreate perfetto function "
+					    "_hello(-- Who.\nname string) returns string as "
+					    "select 'hello ' || $name"),
+				   false),
+		  0);
+	CHECK_INT(
+		orma_modules_add(&database->modules, "time.conversion", ORMA_STR("select 1"), true),
+		0);
+	fixture_check(
+		database,
+		"select package, module, name, object_type, exposed, short_description, "
+		"return_type, args, cols from __intrinsic_stdlib_objects where package = "
+		"'mine' order by object_type; select summary from "
+		"__intrinsic_stdlib_objects where name = '_hello'",
+		"\"mine\",\"mine.own\",\"_hello\",\"FUNCTION\",0,\"Says \"hello\".\","
+		"\"STRING\",\"[{\"name\":\"name\",\"type\":\"STRING\",\"description\":"
+		"\"Who.\"}]\",\"[]\"\n"
+		"\"mine\",\"mine.own\",\"mine.own\",\"MODULE\",1,\"\",\"\",\"[]\",\"[]\"\n\n"
+		"\"summary\"\n\"Package: mine\nModule: mine.own\nName: _hello\nQualified name: "
+		"mine.own._hello\nSearch aliases: mine mine own  hello\nKind: internal "
+		"FUNCTION\nDescription: Says \"hello\".\nArguments:\n- name (STRING): Who.\n"
+		"Returns: STRING\"\n");
+	/* All objects of the modules can be told apart, and none is without a kind. */
+	fixture_check(database,
+		      "select count(*) = count(distinct qualified_name), min(length(object_type)) "
+		      "> 3, count(*) > 200 from __intrinsic_stdlib_objects",
+		      "1,1,1\n");
+	fixture_close(database);
+}
