@@ -13,6 +13,41 @@
 #include "formats/formats.h"
 #include <prelude_text.h> /* CMakeLists.txt writes it */
 
+/* Widens the times by those of a block, unless its headers say that they cover it. */
+static void add_block(const struct orma_column *times, const struct orma_column *durations,
+		      size_t block, int64_t *start, int64_t *end)
+{
+	static int64_t begins[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
+	int64_t min, max, least, longest = 0, last;
+	if (orma_store_column_range(times, block, &min, &max) &&
+	    (!durations || orma_store_column_range(durations, block, &least, &longest)) &&
+	    !__builtin_add_overflow(max, ORMA_MAX(longest, (int64_t)0), &last) && min >= *start &&
+	    last <= *end)
+		return;
+	size_t count = orma_store_column_read(times, block, begins);
+	if (durations)
+		orma_store_column_read(durations, block, lengths);
+	for (size_t row = 0; row < count; row++) {
+		int64_t length = durations ? ORMA_MAX(lengths[row], (int64_t)0) : 0;
+		*start = ORMA_MIN(*start, begins[row]);
+		*end = ORMA_MAX(*end, begins[row] + length);
+	}
+}
+
+/* The first and the last blocks mostly have the extremes, and the others are covered by them. */
+static void add_times(const struct orma_table *table, size_t column, int64_t *start, int64_t *end)
+{
+	const struct orma_column *times = &table->columns[column];
+	bool has_dur = column + 1 < table->column_count &&
+		       strcmp(table->specs[column + 1].name, "dur") == 0;
+	const struct orma_column *durations = has_dur ? times + 1 : NULL;
+	size_t blocks = orma_store_column_blocks(times);
+	if (blocks > 0)
+		add_block(times, durations, 0, start, end);
+	for (size_t block = blocks; block-- > 1;)
+		add_block(times, durations, block, start, end);
+}
+
 /* The times that the trace covers, as a view of constants. */
 static int add_bounds(struct orma_trace_database *database, struct orma_error *reterr)
 {
@@ -32,22 +67,8 @@ static int add_bounds(struct orma_trace_database *database, struct orma_error *r
 		     {ORMA_TABLE_HEAP_GRAPH, ORMA_HEAP_GRAPH_TS},
 		     {ORMA_TABLE_HEAP_OBJECT, ORMA_HEAP_OBJECT_GRAPH_SAMPLE_TS}};
 	int64_t start = INT64_MAX, end = INT64_MIN;
-	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
-		struct orma_table *table = &database->tables.all[timed[i].table];
-		const struct orma_column *column = &table->columns[timed[i].column];
-		static int64_t times[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
-		bool has_dur = strcmp(table->specs[1].name, "dur") == 0;
-		for (size_t block = 0; block < orma_store_column_blocks(column); block++) {
-			size_t count = orma_store_column_read(column, block, times);
-			if (has_dur)
-				orma_store_column_read(&table->columns[1], block, lengths);
-			for (size_t row = 0; row < count; row++) {
-				int64_t length = has_dur ? ORMA_MAX(lengths[row], (int64_t)0) : 0;
-				start = ORMA_MIN(start, times[row]);
-				end = ORMA_MAX(end, times[row] + length);
-			}
-		}
-	}
+	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++)
+		add_times(&database->tables.all[timed[i].table], timed[i].column, &start, &end);
 	if (start > end)
 		start = end = 0;
 	else if (start == end)

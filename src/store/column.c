@@ -162,31 +162,44 @@ static int add_block(struct orma_column *column)
 		(struct orma_block){.data = (const uint8_t *)column->tail,
 				    .min = column->tail_cell,
 				    .flags = ORMA_BLOCK_IS_RAW};
-	column->tail = NULL;
-	column->tail_count = 0;
+	column->tail = column->next = column->end = NULL;
+	column->equal_count = 0;
+	return 0;
+}
+
+static int begin_array(struct orma_column *column)
+{
+	size_t count = column->equal_count;
+	int64_t *cells = new_array(column, count, column->tail_cell);
+	if (!cells)
+		return -ENOMEM;
+	column->tail = cells;
+	column->next = cells + count;
+	column->end = cells + ORMA_BLOCK_ROWS;
+	column->equal_count = 0;
 	return 0;
 }
 
 /* Appends a cell that needs more than a place in the tail: a block, or an array because the cells are no longer equal. */
 int orma_store_column_append_other(struct orma_column *column, int64_t cell)
 {
-	if (column->tail_count == ORMA_BLOCK_ROWS) {
-		int r = add_block(column);
+	int r = 0;
+	if (orma_store_column_tail(column) == ORMA_BLOCK_ROWS) {
+		r = add_block(column);
 		if (r == 0)
 			r = pack_oldest(column, column->raw_blocks);
 		if (r < 0)
 			return r;
 	}
-	if (column->tail_count == 0) {
+	if (column->equal_count == 0) {
 		column->tail_cell = cell;
-		column->tail_count = 1;
+		column->equal_count = 1;
 		return 0;
 	}
-	column->tail = new_array(column, column->tail_count, column->tail_cell);
-	if (!column->tail)
-		return -ENOMEM;
-	column->tail[column->tail_count++] = cell;
-	return 0;
+	r = begin_array(column);
+	if (r == 0)
+		*column->next++ = cell;
+	return r;
 }
 
 static int compare_patches(const void *a, const void *b)
@@ -240,26 +253,30 @@ static int add_patch(struct orma_column *column, uint64_t row, int64_t cell)
 	return 0;
 }
 
-int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell)
+int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_t cell)
 {
 	ORMA_ASSERT(row < orma_store_column_rows(column));
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
+	int r = 0;
 	if (block_idx < column->packed)
 		return add_patch(column, row, cell);
-	bool is_tail = block_idx == column->block_count;
-	struct orma_block *block = is_tail ? NULL : &column->blocks[block_idx];
-	int64_t *cells = is_tail ? column->tail : (int64_t *)(uintptr_t)block->data;
-	int64_t uniform = is_tail ? column->tail_cell : block->min;
-	if (!cells) {
-		if (cell == uniform)
+	if (block_idx == column->block_count) {
+		if (!column->tail && cell == column->tail_cell)
 			return 0;
-		cells = new_array(column, is_tail ? column->tail_count : ORMA_BLOCK_ROWS, uniform);
+		r = column->tail ? 0 : begin_array(column);
+		if (r == 0)
+			column->tail[idx] = cell;
+		return r;
+	}
+	struct orma_block *block = &column->blocks[block_idx];
+	int64_t *cells = (int64_t *)(uintptr_t)block->data;
+	if (!cells) {
+		if (cell == block->min)
+			return 0;
+		cells = new_array(column, ORMA_BLOCK_ROWS, block->min);
 		if (!cells)
 			return -ENOMEM;
-		if (is_tail)
-			column->tail = cells;
-		else
-			block->data = (const uint8_t *)cells;
+		block->data = (const uint8_t *)cells;
 	}
 	cells[idx] = cell;
 	return 0;
@@ -288,7 +305,7 @@ int64_t orma_store_column_get(const struct orma_column *column, uint64_t row)
 {
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
 	if (block_idx == column->block_count) {
-		ORMA_ASSERT(idx < column->tail_count);
+		ORMA_ASSERT(idx < orma_store_column_tail(column));
 		return column->tail ? column->tail[idx] : column->tail_cell;
 	}
 	const struct orma_block *block = &column->blocks[block_idx];
@@ -304,11 +321,12 @@ size_t orma_store_column_read(const struct orma_column *column, size_t block_idx
 			      int64_t ret[ORMA_BLOCK_ROWS])
 {
 	if (block_idx == column->block_count) {
+		size_t count = orma_store_column_tail(column);
 		if (column->tail)
-			memcpy(ret, column->tail, column->tail_count * sizeof(*ret));
+			memcpy(ret, column->tail, count * sizeof(*ret));
 		else
-			fill(ret, column->tail_count, column->tail_cell);
-		return column->tail_count;
+			fill(ret, count, column->tail_cell);
+		return count;
 	}
 	const struct orma_block *block = &column->blocks[block_idx];
 	if (is_uniform(block)) {

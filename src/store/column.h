@@ -28,10 +28,11 @@ struct orma_column {
 	struct orma_block *blocks; /* all full blocks; the newest ones may be raw */
 	size_t block_count, block_capacity;
 	size_t packed; /* blocks at the start that are packed */
-	/* The block that is being filled. While all of its cells are `tail_cell`, it has no array. */
-	int64_t *tail;
+	/* The block that is being filled. While all of its cells are `tail_cell`, it has no array but a count. */
+	int64_t *tail, *next,
+		*end; /* `next` is behind the last cell, `end` behind the array; NULL without an array */
 	int64_t tail_cell;
-	size_t tail_count;
+	size_t equal_count;
 	int64_t *spare;                    /* an array for a later block; NULL = none */
 	struct orma_column_patch *patches; /* changes of packed cells that are not yet made */
 	size_t patch_count, patch_capacity;
@@ -48,22 +49,38 @@ int orma_store_column_append_other(struct orma_column *column, int64_t cell);
 /* Adds a cell. 0, -ENOMEM or an error of spilling. */
 static inline int orma_store_column_append(struct orma_column *column, int64_t cell)
 {
-	if (column->tail_count == 0 || column->tail_count == ORMA_BLOCK_ROWS ||
-	    (!column->tail && cell != column->tail_cell))
-		return orma_store_column_append_other(column, cell);
-	if (column->tail)
-		column->tail[column->tail_count] = cell;
-	column->tail_count++;
-	return 0;
+	if (column->next != column->end) {
+		*column->next++ = cell;
+		return 0;
+	}
+	if (cell == column->tail_cell && column->equal_count - 1 < ORMA_BLOCK_ROWS - 1) {
+		column->equal_count++;
+		return 0;
+	}
+	return orma_store_column_append_other(column, cell);
+}
+
+static inline size_t orma_store_column_tail(const struct orma_column *column)
+{
+	return column->tail ? (size_t)(column->next - column->tail) : column->equal_count;
 }
 
 static inline uint64_t orma_store_column_rows(const struct orma_column *column)
 {
-	return (uint64_t)column->block_count * ORMA_BLOCK_ROWS + column->tail_count;
+	return (uint64_t)column->block_count * ORMA_BLOCK_ROWS + orma_store_column_tail(column);
 }
 
+int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_t cell);
 /* Changes the cell of a row that is there. Cheap while its block is raw. 0, -ENOMEM or an error of spilling. */
-int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell);
+static inline int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell)
+{
+	/* Most rows are changed soon, so they are in the tail. */
+	if (column->tail && row >> ORMA_BLOCK_SHIFT == column->block_count) {
+		column->tail[row % ORMA_BLOCK_ROWS] = cell;
+		return 0;
+	}
+	return orma_store_column_set_other(column, row, cell);
+}
 /* Packs all full blocks and makes all changes, so that the column can be read. 0 or an error as above. */
 int orma_store_column_seal(struct orma_column *column);
 
@@ -71,7 +88,7 @@ int orma_store_column_seal(struct orma_column *column);
 int64_t orma_store_column_get(const struct orma_column *column, uint64_t row);
 static inline size_t orma_store_column_blocks(const struct orma_column *column)
 {
-	return column->block_count + (column->tail_count > 0);
+	return column->block_count + (orma_store_column_tail(column) > 0);
 }
 /* Writes the cells of one block, and returns how many there are. */
 size_t orma_store_column_read(const struct orma_column *column, size_t block_idx,

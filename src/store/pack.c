@@ -23,6 +23,7 @@ enum {
 	EXCEPTION_BITS = 80, /* value and position */
 	WIDTH_MAX = 56, /* one load of eight bytes reads such a code at any bit of its first byte */
 	RESERVED_CODES = 2,
+	SAMPLE_STEP = 8,
 };
 
 static unsigned bits_of(uint64_t value)
@@ -63,13 +64,14 @@ static bool find_range(const int64_t *cells, size_t count, struct orma_block *re
 }
 
 /* Returns how many cells need each number of bits, as distances from the least. */
-static void count_widths(const int64_t *cells, size_t count, int64_t min, uint32_t counts[65])
+static void count_widths(const int64_t *cells, size_t count, size_t step, int64_t min,
+			 uint32_t counts[65])
 {
 	/* Four tables, because neighbours often have one width, and adding to one number twice is slow. Width 65 is NULL's. */
 	uint16_t parts[4][66] = {{0}};
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i += step) {
 		unsigned bits = bits_of((uint64_t)cells[i] - (uint64_t)min);
-		parts[i % 4][cells[i] == ORMA_CELL_NULL ? 65 : bits]++;
+		parts[i / step % 4][cells[i] == ORMA_CELL_NULL ? 65 : bits]++;
 	}
 	for (size_t i = 0; i < 65; i++)
 		counts[i] = (uint32_t)parts[0][i] + parts[1][i] + parts[2][i] + parts[3][i];
@@ -84,14 +86,34 @@ static size_t count_exceptions(const int64_t *cells, size_t count, int64_t min, 
 	return exceptions;
 }
 
+/* Returns the width with the smallest block for these numbers of cells, `all` in total; `whole` needs no exceptions. */
+static unsigned find_best(const uint32_t counts[65], uint64_t all, unsigned whole,
+			  uint64_t *retbits)
+{
+	uint64_t best_bits = all * whole;
+	unsigned best = whole;
+	uint32_t above = 0;
+	for (unsigned width = 63; width >= 2; width--) {
+		above += counts[width + 1];
+		uint64_t bits = all * width + (uint64_t)above * EXCEPTION_BITS;
+		if (width <= WIDTH_MAX && width < whole && bits < best_bits) {
+			best_bits = bits;
+			best = width;
+		}
+	}
+	*retbits = best_bits;
+	return best;
+}
+
 /*
- * Returns the width with the smallest block. The two reserved codes make exceptions of cells that the width would hold
- * otherwise; if those are many, because cells lie close to a power of two, one bit more is cheaper.
+ * Returns the width with the smallest block. Most blocks have no use for exceptions, which an eighth of the cells shows. The two
+ * reserved codes make exceptions of cells that the width would hold otherwise; if those are many, because cells lie close
+ * to a power of two, one bit more is cheaper.
  */
 static unsigned choose_width(const int64_t *cells, size_t count, const struct orma_block *block,
 			     bool has_nulls)
 {
-	uint64_t range = (uint64_t)block->max - (uint64_t)block->min;
+	uint64_t range = (uint64_t)block->max - (uint64_t)block->min, best_bits;
 	unsigned whole = bits_of(
 		has_nulls && range <= UINT64_MAX - RESERVED_CODES ? range + RESERVED_CODES : range);
 	if (whole > WIDTH_MAX)
@@ -99,18 +121,11 @@ static unsigned choose_width(const int64_t *cells, size_t count, const struct or
 	if (whole <= 2)
 		return has_nulls ? 2 : whole;
 	uint32_t counts[65];
-	count_widths(cells, count, block->min, counts);
-	uint64_t best_bits = (uint64_t)count * whole;
-	unsigned best = whole;
-	uint32_t above = 0;
-	for (unsigned width = 63; width >= 2; width--) {
-		above += counts[width + 1];
-		uint64_t bits = (uint64_t)count * width + (uint64_t)above * EXCEPTION_BITS;
-		if (width <= WIDTH_MAX && width < whole && bits < best_bits) {
-			best_bits = bits;
-			best = width;
-		}
-	}
+	count_widths(cells, count, SAMPLE_STEP, block->min, counts);
+	if (find_best(counts, (count + SAMPLE_STEP - 1) / SAMPLE_STEP, whole, &best_bits) == whole)
+		return whole;
+	count_widths(cells, count, 1, block->min, counts);
+	unsigned best = find_best(counts, count, whole, &best_bits);
 	if (best < whole) {
 		size_t exceptions =
 			count_exceptions(cells, count, block->min, limit_of(best, true));

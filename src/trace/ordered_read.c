@@ -22,7 +22,7 @@ enum {
 	WINDOW_MAX_BYTES = 64 << 10,
 	WINDOW_MIN_BYTES = 4 << 10,
 	WINDOWS_BYTES = 16 << 20, /* all sources together */
-	THREAD_PACKETS = 50000,   /* fewer take less time than starting a thread is worth */
+	THREAD_BYTES = 2 << 20,   /* less takes less time than starting a thread is worth */
 };
 
 /* The kernel events of a lane; one bundle is unpacked at a time. */
@@ -354,8 +354,8 @@ static int run(struct merge *merge, orma_ordered_fn *fn, void *ctx)
 	const struct orma_packet_index *index = merge->index;
 	struct orma_batch_reader reader = {.index = index, .fn = fn, .ctx = ctx};
 	bool has_thread = index->threads == ORMA_THREADS_TWO ||
-			  (index->threads == ORMA_THREADS_AUTO &&
-			   index->packets >= THREAD_PACKETS && orma_read_ahead_has_cpus());
+			  (index->threads == ORMA_THREADS_AUTO && index->bytes >= THREAD_BYTES &&
+			   orma_read_ahead_has_cpus());
 	int r = orma_batch_reader_init(&reader);
 	if (r == 0)
 		r = orma_read_ahead(fill_batch, merge, &reader, has_thread);

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "store/grow.h"
 #include "trace/task_state.h"
 
@@ -24,23 +25,35 @@ void orma_sched_done(struct orma_sched *sched)
 	sched->cpu_count = sched->thread_count = 0;
 }
 
-static int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
+static int64_t read_state(struct orma_sched *sched, int64_t prev_state)
 {
 	char letters[ORMA_TASK_STATE_BYTES];
-	if (!sched->running) {
+	unsigned size = orma_task_state_letters(prev_state, sched->kernel_version, letters);
+	return size > 0 ? orma_tables_string(sched->tables, (struct orma_str){letters, size})
+			: ORMA_CELL_NULL;
+}
+
+static int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
+{
+	if (ORMA_UNLIKELY(!sched->running)) {
 		sched->running = orma_tables_string(sched->tables, ORMA_STR("Running"));
 		sched->runnable = orma_tables_string(sched->tables, ORMA_STR("R"));
-		sched->last_state = sched->runnable;
 	}
-	if (prev_state == sched->last_raw_state)
-		return sched->last_state;
-	unsigned size = orma_task_state_letters(prev_state, sched->kernel_version, letters);
-	sched->counts[ORMA_SCHED_BAD_STATES] += size == 0;
-	sched->last_raw_state = prev_state;
-	sched->last_state =
-		size > 0 ? orma_tables_string(sched->tables, (struct orma_str){letters, size})
-			 : ORMA_CELL_NULL;
-	return sched->last_state;
+	if (ORMA_UNLIKELY(sched->states_version != sched->kernel_version)) {
+		memset(sched->state_cells, 0, sizeof(sched->state_cells));
+		sched->states_version = sched->kernel_version;
+	}
+	int64_t cell;
+	if (prev_state >= 0 && prev_state < ORMA_SCHED_RAW_STATES) {
+		int64_t *known = &sched->state_cells[prev_state];
+		if (*known == 0)
+			*known = read_state(sched, prev_state);
+		cell = *known;
+	} else {
+		cell = read_state(sched, prev_state);
+	}
+	sched->counts[ORMA_SCHED_BAD_STATES] += cell == ORMA_CELL_NULL;
+	return cell;
 }
 
 /* 0, or a negative errno value: -ERANGE for a CPU that can't be. */

@@ -34,6 +34,8 @@ struct orma_thread_run {
 	int64_t blocked_row; /* where it blocked last; -1 = not known */
 };
 
+enum { ORMA_SCHED_RAW_STATES = 1024 };
+
 /* {.tables = ..., .processes = ...} is empty. */
 struct orma_sched {
 	struct orma_tables *tables;
@@ -42,8 +44,9 @@ struct orma_sched {
 	struct orma_cpu_state *cpus;     /* by ucpu */
 	struct orma_thread_run *threads; /* by utid */
 	uint32_t cpu_count, thread_count;
-	int64_t running, runnable;          /* cells */
-	int64_t last_raw_state, last_state; /* the last prev_state and its cell */
+	int64_t running, runnable;                  /* cells */
+	int64_t state_cells[ORMA_SCHED_RAW_STATES]; /* by prev_state; 0 = not asked for */
+	unsigned states_version;                    /* the kernel's version that they are for */
 	uint64_t counts[ORMA_SCHED_COUNTS];
 };
 

@@ -321,14 +321,34 @@ int orma_tables_seal(struct orma_tables *tables)
 	return r;
 }
 
+static struct orma_recent_string *find_recent(struct orma_tables *tables, const uint64_t words[2])
+{
+	uint64_t hash = (words[0] ^ words[1] << 1) * UINT64_C(0x9e3779b97f4a7c15);
+	return &tables->recent[hash >> (64 - ORMA_RECENT_SHIFT)];
+}
+
 int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text)
 {
+	struct orma_recent_string *recent = NULL;
+	uint64_t words[2] = {0};
 	uint32_t id;
 	if (!text.data)
 		return ORMA_CELL_NULL;
+	if (text.size > 0 && text.size <= sizeof(words)) {
+		memcpy(words, text.data, text.size);
+		recent = find_recent(tables, words);
+		/* Texts with a NUL may look like shorter ones. */
+		if (recent->size == text.size && recent->words[0] == words[0] &&
+		    recent->words[1] == words[1])
+			return recent->id;
+	}
 	int r = orma_store_pool_add(&tables->strings, text, &id);
-	if (r == 0)
-		return id;
-	tables->error = r;
-	return ORMA_CELL_NULL;
+	if (r < 0) {
+		tables->error = r;
+		return ORMA_CELL_NULL;
+	}
+	if (recent)
+		*recent = (struct orma_recent_string){
+			.words = {words[0], words[1]}, .size = (uint32_t)text.size, .id = id};
+	return id;
 }

@@ -285,10 +285,18 @@ enum {
 #define ORMA_ARG_SET_OF_SLICE        (INT64_C(1) << 60)
 #define ORMA_ARG_SET_OF_FTRACE_EVENT (INT64_C(1) << 61)
 
+/* A short text that was asked for lately, as the names of tasks are with each switch. Size 0 is an empty place. */
+struct orma_recent_string {
+	uint64_t words[2];
+	uint32_t size, id;
+};
+enum { ORMA_RECENT_SHIFT = 9, ORMA_RECENT_STRINGS = 1 << ORMA_RECENT_SHIFT };
+
 struct orma_tables {
 	struct orma_string_pool strings;
 	struct orma_extents extents;
 	struct orma_table all[ORMA_TABLES];
+	struct orma_recent_string recent[ORMA_RECENT_STRINGS];
 	int error; /* the first failure of a function below that returns a cell */
 };
 
