@@ -159,7 +159,8 @@ int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 	database->args_set = ORMA_CELL_NULL;
 	int r = load(database, fd, reterr);
 	int damage = r == -EBADMSG ? r : 0;
-	database->event_args.index = &database->importer.index;
+	orma_event_args_init(&database->event_args, &database->importer.index,
+			     &database->importer.types);
 	database->kernel_args.system = &database->importer.system;
 	database->args.tables = &database->tables;
 	if (r == 0 || damage)

@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * debug_args.c - walks dictionaries and arrays with a stack of its own, because the trace chooses how deep they are.
- *
- * A level of the stack is a message whose children are being read. Invariant: the path is that of the level's children
- * without their own names, so that a child appends its name or index and cuts it off again. The index of an array counts
- * only children that became arguments.
+ * debug_args.c - walks dictionaries, arrays and messages with a stack of its own, because the trace chooses how deep they are.
+ * See arg_walk.h.
  */
 #include "trace/debug_args.h"
 
 #include <errno.h>
 
-#include "proto/reader.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/interned_data.pb.h"
-
-enum level_kind { DICTIONARY, ARRAY, OLD_DICTIONARY, OLD_ARRAY };
-
-struct level {
-	enum level_kind kind;
-	struct orma_proto_reader children,
-		names;              /* an old dictionary has names and values in two lists */
-	size_t flat_size, key_size; /* sizes of the path above */
-	uint32_t idx;
-	bool has_added;
-};
-
-struct walk {
-	struct orma_arg_list *list;
-	const struct orma_interning *interning;
-	struct orma_arg_path *path;
-	struct level levels[ORMA_DEBUG_ARGS_DEPTH_MAX];
-	unsigned depth;
-	int problems;
-};
+#include "trace/typed_args.h"
 
 /* The fields of one annotation. A dictionary or an array applies first, then a plain value, then one of the old format. */
 struct annotation {
@@ -40,22 +17,17 @@ struct annotation {
 	uint64_t number;
 	enum orma_arg_type type; /* ORMA_ARG_NULL = no plain value */
 	struct orma_str text;
-	bool has_name, is_dictionary, is_array, has_old_value;
+	struct orma_str type_name, message;
+	bool has_name, is_dictionary, is_array, has_old_value, has_message;
 };
 
-void orma_arg_path_done(struct orma_arg_path *path)
-{
-	orma_base_buf_done(&path->flat_key);
-	orma_base_buf_done(&path->key);
-}
-
-static struct orma_str interned_text(const struct walk *walk, uint32_t field, uint64_t iid)
+static struct orma_str interned_text(const struct orma_arg_walk *walk, uint32_t field, uint64_t iid)
 {
 	const struct orma_interned *entry = orma_interning_find(walk->interning, field, iid);
 	return entry && entry->text.data ? entry->text : (struct orma_str){NULL, 0};
 }
 
-static void take_field(struct walk *walk, const struct orma_proto_field *field,
+static void take_field(struct orma_arg_walk *walk, const struct orma_proto_field *field,
 		       struct annotation *ret)
 {
 	switch (field->id) {
@@ -102,6 +74,18 @@ static void take_field(struct walk *walk, const struct orma_proto_field *field,
 		ret->type = ORMA_ARG_JSON;
 		ret->text = field->bytes;
 		break;
+	case ORMA_PB_DEBUG_ANNOTATION_PROTO_TYPE_NAME:
+		ret->type_name = field->bytes;
+		break;
+	case ORMA_PB_DEBUG_ANNOTATION_PROTO_TYPE_NAME_IID:
+		ret->type_name =
+			interned_text(walk, ORMA_PB_INTERNED_DATA_DEBUG_ANNOTATION_VALUE_TYPE_NAMES,
+				      field->value);
+		break;
+	case ORMA_PB_DEBUG_ANNOTATION_PROTO_VALUE:
+		ret->has_message = true;
+		ret->message = field->bytes;
+		break;
 	case ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE:
 		ret->has_old_value = true;
 		ret->old_value = field->bytes;
@@ -118,7 +102,7 @@ static void take_field(struct walk *walk, const struct orma_proto_field *field,
 }
 
 /* Characters that separate the names of a key become '_' in a name of Perfetto. */
-static int append_name(struct walk *walk, struct orma_str name)
+static int append_name(struct orma_arg_walk *walk, struct orma_str name)
 {
 	struct orma_buf *bufs[] = {&walk->path->flat_key, &walk->path->key};
 	for (int i = 0; i < 2; i++) {
@@ -136,59 +120,8 @@ static int append_name(struct walk *walk, struct orma_str name)
 	return 0;
 }
 
-static int append_index(struct walk *walk, uint32_t idx)
-{
-	return orma_base_buf_printf(&walk->path->key, "[%u]", idx);
-}
-
-static void add_value(struct walk *walk, enum orma_arg_type type, uint64_t number,
-		      struct orma_str text)
-{
-	struct orma_arg_path *path = walk->path;
-	int64_t value = (int64_t)number;
-	if (type == ORMA_ARG_STRING || type == ORMA_ARG_JSON)
-		value = orma_tables_string(walk->list->tables, text.data ? text : ORMA_STR(""));
-	orma_arg_list_add(walk->list,
-			  (struct orma_str){(char *)path->flat_key.data, path->flat_key.size},
-			  (struct orma_str){(char *)path->key.data, path->key.size}, type, value);
-}
-
-static struct orma_str key_of(const struct walk *walk)
-{
-	return (struct orma_str){(char *)walk->path->key.data, walk->path->key.size};
-}
-
-/* Begins to read the children of a message, whose own name is in the path. */
-static void push(struct walk *walk, enum level_kind kind, struct orma_str message, size_t flat_size,
-		 size_t key_size)
-{
-	if (walk->depth == ORMA_DEBUG_ARGS_DEPTH_MAX) {
-		walk->problems++;
-		walk->path->flat_key.size = flat_size;
-		walk->path->key.size = key_size;
-		return;
-	}
-	struct level *level = &walk->levels[walk->depth++];
-	*level = (struct level){.kind = kind, .flat_size = flat_size, .key_size = key_size};
-	orma_proto_reader_init(&level->children, message.data, message.size);
-	level->names = level->children;
-	if (kind == ARRAY || kind == OLD_ARRAY)
-		level->idx = orma_arg_list_index(walk->list, key_of(walk));
-}
-
-/* A child has ended; `has_added` when it became an argument. The path is that of its level again. */
-static void end_child(struct walk *walk, size_t flat_size, size_t key_size, bool has_added)
-{
-	walk->path->flat_key.size = flat_size;
-	walk->path->key.size = key_size;
-	if (walk->depth > 0) {
-		walk->levels[walk->depth - 1].idx += has_added;
-		walk->levels[walk->depth - 1].has_added |= has_added;
-	}
-}
-
 /* A value of the format before dict_entries. Its name is in the path. */
-static void begin_old_value(struct walk *walk, struct orma_str message, size_t flat_size,
+static void begin_old_value(struct orma_arg_walk *walk, struct orma_str message, size_t flat_size,
 			    size_t key_size)
 {
 	struct orma_proto_reader reader;
@@ -223,18 +156,47 @@ static void begin_old_value(struct walk *walk, struct orma_str message, size_t f
 		}
 	}
 	if (kind == ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_NESTED_TYPE_DICT) {
-		push(walk, OLD_DICTIONARY, message, flat_size, key_size);
+		orma_arg_walk_push(walk, ORMA_LEVEL_OLD_DICTIONARY, message, flat_size, key_size);
 	} else if (kind == ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_NESTED_TYPE_ARRAY) {
-		push(walk, OLD_ARRAY, message, flat_size, key_size);
+		orma_arg_walk_push(walk, ORMA_LEVEL_OLD_ARRAY, message, flat_size, key_size);
 	} else {
 		if (type != ORMA_ARG_NULL)
-			add_value(walk, type, number, text);
-		end_child(walk, flat_size, key_size, type != ORMA_ARG_NULL);
+			orma_arg_walk_add(walk, type, number, text);
+		orma_arg_walk_end_child(walk, flat_size, key_size, type != ORMA_ARG_NULL);
 	}
 }
 
+static bool is_annotation_type(uint64_t type)
+{
+	return type == orma_type_of_name(ORMA_STR(".perfetto.protos.DebugAnnotation"));
+}
+
+static void push_message(struct orma_arg_walk *walk, struct orma_str message, uint64_t type,
+			 size_t flat_size, size_t key_size)
+{
+	unsigned depth = walk->depth;
+	orma_arg_walk_push(walk, ORMA_LEVEL_MESSAGE, message, flat_size, key_size);
+	if (walk->depth == depth)
+		return;
+	walk->levels[depth].type = type;
+	walk->levels[depth].idx = walk->message_count++;
+}
+
+/* The value of an annotation is a message. Its name is in the path. */
+static void begin_typed_value(struct orma_arg_walk *walk, struct orma_str message,
+			      struct orma_str type_name, size_t flat_size, size_t key_size)
+{
+	uint64_t type = orma_type_of_name(type_name);
+	if (orma_type_pool_has(walk->types, type)) {
+		push_message(walk, message, type, flat_size, key_size);
+		return;
+	}
+	walk->problems++;
+	orma_arg_walk_end_child(walk, flat_size, key_size, false);
+}
+
 /* An annotation: a value, which is added, or a level that is entered. An array's child has its index in the path and no name. */
-static int begin_annotation(struct walk *walk, struct orma_str message, bool takes_name,
+static int begin_annotation(struct orma_arg_walk *walk, struct orma_str message, bool takes_name,
 			    size_t flat_size, size_t key_size)
 {
 	struct annotation annotation = {0};
@@ -246,7 +208,7 @@ static int begin_annotation(struct walk *walk, struct orma_str message, bool tak
 	if (takes_name) {
 		if (!annotation.has_name) {
 			walk->problems++;
-			end_child(walk, flat_size, key_size, false);
+			orma_arg_walk_end_child(walk, flat_size, key_size, false);
 			return 0;
 		}
 		int r = append_name(walk, annotation.name);
@@ -254,15 +216,19 @@ static int begin_annotation(struct walk *walk, struct orma_str message, bool tak
 			return r;
 	}
 	if (annotation.is_dictionary || annotation.is_array) {
-		push(walk, annotation.is_dictionary ? DICTIONARY : ARRAY, message, flat_size,
-		     key_size);
+		orma_arg_walk_push(
+			walk, annotation.is_dictionary ? ORMA_LEVEL_DICTIONARY : ORMA_LEVEL_ARRAY,
+			message, flat_size, key_size);
 	} else if (annotation.type != ORMA_ARG_NULL) {
-		add_value(walk, annotation.type, annotation.number, annotation.text);
-		end_child(walk, flat_size, key_size, true);
+		orma_arg_walk_add(walk, annotation.type, annotation.number, annotation.text);
+		orma_arg_walk_end_child(walk, flat_size, key_size, true);
+	} else if (annotation.has_message) {
+		begin_typed_value(walk, annotation.message, annotation.type_name, flat_size,
+				  key_size);
 	} else if (annotation.has_old_value) {
 		begin_old_value(walk, annotation.old_value, flat_size, key_size);
 	} else {
-		end_child(walk, flat_size, key_size, false);
+		orma_arg_walk_end_child(walk, flat_size, key_size, false);
 	}
 	return 0;
 }
@@ -278,35 +244,78 @@ static bool next_of(struct orma_proto_reader *reader, uint32_t field_id, struct 
 	return false;
 }
 
-static void pop(struct walk *walk)
+static void pop(struct orma_arg_walk *walk)
 {
-	const struct level level = walk->levels[--walk->depth];
-	bool is_dictionary = level.kind == DICTIONARY || level.kind == OLD_DICTIONARY;
+	const struct orma_arg_level level = walk->levels[--walk->depth];
+	bool is_dictionary = level.kind == ORMA_LEVEL_DICTIONARY ||
+			     level.kind == ORMA_LEVEL_OLD_DICTIONARY ||
+			     level.kind == ORMA_LEVEL_MESSAGE;
+	if (level.kind == ORMA_LEVEL_MESSAGE && !level.has_added)
+		orma_arg_walk_add(walk, ORMA_ARG_NULL, 0, (struct orma_str){NULL, 0});
 	if (!is_dictionary)
-		orma_arg_list_set_index(walk->list, key_of(walk), level.idx);
-	end_child(walk, level.flat_size, level.key_size, level.has_added || is_dictionary);
+		orma_arg_list_set_index(walk->list, orma_arg_walk_key(walk), level.idx);
+	orma_arg_walk_end_child(walk, level.flat_size, level.key_size,
+				level.has_added || is_dictionary);
+}
+
+/* Adds one field of the message on top of the stack, or enters the message that it is. */
+static int add_field(struct orma_arg_walk *walk, const struct orma_typed_field *field,
+		     const struct orma_proto_field *part)
+{
+	size_t flat_size = walk->path->flat_key.size, key_size = walk->path->key.size;
+	if (field->kind != ORMA_PROTO_KIND_MESSAGE)
+		return orma_typed_add(walk, field, part);
+	if (part->type != ORMA_PROTO_BYTES)
+		return 0;
+	if (is_annotation_type(field->type))
+		return begin_annotation(walk, part->bytes, true, flat_size, key_size);
+	int r = orma_typed_append_name(walk, field, part->id);
+	if (r == 0 && orma_type_pool_has(walk->types, field->type)) {
+		push_message(walk, part->bytes, field->type, flat_size, key_size);
+		return 0;
+	}
+	walk->problems++;
+	walk->path->flat_key.size = flat_size;
+	walk->path->key.size = key_size;
+	return r;
+}
+
+static int step_message(struct orma_arg_walk *walk)
+{
+	struct orma_arg_level *level = &walk->levels[walk->depth - 1];
+	struct orma_proto_field part;
+	if (orma_proto_reader_next(&level->children, &part) <= 0) {
+		pop(walk);
+		return 0;
+	}
+	level->has_added = true;
+	const struct orma_typed_field *field =
+		orma_type_pool_field(walk->types, level->type, part.id);
+	return field ? add_field(walk, field, &part) : 0;
 }
 
 /* Reads the next child of the level at the top, or leaves the level. */
-static int step(struct walk *walk)
+static int step(struct orma_arg_walk *walk)
 {
 	static const uint32_t fields[] = {
-		[DICTIONARY] = ORMA_PB_DEBUG_ANNOTATION_DICT_ENTRIES,
-		[ARRAY] = ORMA_PB_DEBUG_ANNOTATION_ARRAY_VALUES,
-		[OLD_DICTIONARY] = ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_DICT_VALUES,
-		[OLD_ARRAY] = ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_ARRAY_VALUES,
+		[ORMA_LEVEL_DICTIONARY] = ORMA_PB_DEBUG_ANNOTATION_DICT_ENTRIES,
+		[ORMA_LEVEL_ARRAY] = ORMA_PB_DEBUG_ANNOTATION_ARRAY_VALUES,
+		[ORMA_LEVEL_OLD_DICTIONARY] = ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_DICT_VALUES,
+		[ORMA_LEVEL_OLD_ARRAY] = ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_ARRAY_VALUES,
 	};
-	struct level *level = &walk->levels[walk->depth - 1];
+	struct orma_arg_level *level = &walk->levels[walk->depth - 1];
 	size_t flat_size = walk->path->flat_key.size, key_size = walk->path->key.size;
 	struct orma_str child, name;
+	if (level->kind == ORMA_LEVEL_MESSAGE)
+		return step_message(walk);
 	if (!next_of(&level->children, fields[level->kind], &child)) {
 		pop(walk);
 		return 0;
 	}
-	if (level->kind == DICTIONARY)
+	if (level->kind == ORMA_LEVEL_DICTIONARY)
 		return begin_annotation(walk, child, true, flat_size, key_size);
 	int r;
-	if (level->kind == OLD_DICTIONARY) {
+	if (level->kind == ORMA_LEVEL_OLD_DICTIONARY) {
 		if (!next_of(&level->names, ORMA_PB_DEBUG_ANNOTATION_NESTED_VALUE_DICT_KEYS,
 			     &name)) {
 			walk->problems++;
@@ -315,24 +324,46 @@ static int step(struct walk *walk)
 		}
 		r = append_name(walk, name);
 	} else {
-		r = append_index(walk, level->idx);
+		r = orma_arg_walk_append_index(walk, level->idx);
 	}
-	if (r == 0 && level->kind == ARRAY)
+	if (r == 0 && level->kind == ORMA_LEVEL_ARRAY)
 		return begin_annotation(walk, child, false, flat_size, key_size);
 	if (r == 0)
 		begin_old_value(walk, child, flat_size, key_size);
 	return r;
 }
 
-int orma_debug_args_add(struct orma_arg_list *list, const struct orma_interning *interning,
+static int finish(struct orma_arg_walk *walk, int r)
+{
+	while (r == 0 && walk->depth > 0)
+		r = step(walk);
+	orma_base_map_done(&walk->repeated);
+	return r < 0 ? r : walk->problems;
+}
+
+int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str annotation)
 {
-	struct walk walk = {.list = list, .interning = interning, .path = path};
+	struct orma_arg_walk walk = {
+		.list = list, .interning = names->interning, .types = names->types, .path = path};
 	size_t flat_size = path->flat_key.size, key_size = path->key.size;
-	int r = begin_annotation(&walk, annotation, true, flat_size, key_size);
-	while (r == 0 && walk.depth > 0)
-		r = step(&walk);
+	int r = finish(&walk, begin_annotation(&walk, annotation, true, flat_size, key_size));
 	path->flat_key.size = flat_size;
 	path->key.size = key_size;
-	return r < 0 ? r : walk.problems;
+	return r;
+}
+
+int orma_typed_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
+			struct orma_arg_path *path, struct orma_str message, uint64_t type)
+{
+	struct orma_arg_walk walk = {
+		.list = list, .interning = names->interning, .types = names->types, .path = path};
+	size_t flat_size = path->flat_key.size, key_size = path->key.size;
+	if (message.size == 0)
+		return 0;
+	push_message(&walk, message, type, flat_size, key_size);
+	int r = finish(&walk, 0);
+	path->flat_key.size = flat_size;
+	path->key.size = key_size;
+	return r;
 }

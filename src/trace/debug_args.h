@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "trace/args.h"
 #include "trace/interning.h"
+#include "trace/type_pool.h"
 
 #define ORMA_DEBUG_ARGS_DEPTH_MAX 64
 
@@ -17,11 +18,20 @@ struct orma_arg_path {
 };
 
 void orma_arg_path_done(struct orma_arg_path *path);
+/* The names that arguments are read with. */
+struct orma_arg_names {
+	const struct orma_interning *interning; /* has the names of the event's generation */
+	const struct orma_type_pool *types;
+};
+
 /*
- * Adds what an untrusted DebugAnnotation says to a list, below the path. `interning` has the names of its generation.
- * Returns the number of things that make no sense, or -ENOMEM.
+ * Adds what an untrusted DebugAnnotation says to a list, below the path. Returns the number of things that make
+ * no sense, or -ENOMEM.
  */
-int orma_debug_args_add(struct orma_arg_list *list, const struct orma_interning *interning,
+int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str annotation);
+/* The same for a message of a type of the pool; its fields that are not in the pool are skipped. */
+int orma_typed_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
+			struct orma_arg_path *path, struct orma_str message, uint64_t type);
 
 #endif

@@ -22,6 +22,15 @@
 
 enum { WINDOW_BYTES = 64 << 10 };
 
+void orma_event_args_init(struct orma_event_args *args, struct orma_packet_index *index,
+			  const struct orma_type_pool *types)
+{
+	*args = (struct orma_event_args){
+		.index = index,
+		.types = types,
+		.event_type = orma_type_of_name(ORMA_STR(".perfetto.protos.TrackEvent"))};
+}
+
 void orma_event_args_done(struct orma_event_args *args)
 {
 	for (int i = 0; i < ORMA_EVENT_ARGS_STATES; i++)
@@ -31,7 +40,7 @@ void orma_event_args_done(struct orma_event_args *args)
 		}
 	orma_trace_window_done(&args->window);
 	orma_arg_path_done(&args->path);
-	*args = (struct orma_event_args){.index = args->index};
+	*args = (struct orma_event_args){.index = args->index, .types = args->types};
 }
 
 /* Finds the state of a sequence, in place of the one that was not used for longest. */
@@ -95,24 +104,39 @@ static const struct orma_sequence *find_sequence(const struct orma_packet_index 
 				 (uint64_t)(machine - 1) << 32 | packet->sequence);
 }
 
+/* Paths of Windows are shown with slashes, too. */
+static void add_path(struct orma_arg_list *list, const char *name, struct orma_str path)
+{
+	char text[512];
+	if (path.size == 0 || path.size > sizeof(text) || !memchr(path.data, '\\', path.size)) {
+		orma_arg_list_add_string(list, name, path);
+		return;
+	}
+	for (size_t i = 0; i < path.size; i++)
+		text[i] = (char)(path.data[i] == '\\' ? '/' : path.data[i]);
+	orma_arg_list_add_string(list, name, (struct orma_str){text, path.size});
+}
+
 /* The place in the program: three arguments with a common beginning. */
 static void add_location(struct orma_arg_list *list, struct orma_str location,
 			 const char *const names[3])
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
+	uint64_t line = 0;
 	orma_proto_reader_init(&reader, location.data, location.size);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.id == ORMA_PB_SOURCE_LOCATION_FILE_NAME && field.type == ORMA_PROTO_BYTES)
-			orma_arg_list_add_string(list, names[0], field.bytes);
+			add_path(list, names[0], field.bytes);
 		else if (field.id == ORMA_PB_SOURCE_LOCATION_FUNCTION_NAME &&
 			 field.type == ORMA_PROTO_BYTES)
 			orma_arg_list_add_string(list, names[1], field.bytes);
 		else if (field.id == ORMA_PB_SOURCE_LOCATION_LINE_NUMBER &&
 			 field.type == ORMA_PROTO_VARINT)
-			orma_arg_list_add(list, orma_base_str(names[2]), orma_base_str(names[2]),
-					  ORMA_ARG_UINT, (int64_t)field.value);
+			line = field.value;
 	}
+	orma_arg_list_add(list, orma_base_str(names[2]), orma_base_str(names[2]), ORMA_ARG_UINT,
+			  (int64_t)line);
 }
 
 static const char *const source_names[] = {"source.file_name", "source.function_name",
@@ -163,9 +187,6 @@ static void add_fixed(struct orma_event_args *args, const struct orma_sequence_s
 		case ORMA_PB_TRACK_EVENT_SOURCE_LOCATION_IID:
 			add_interned_location(args, state, field.value, source_names, list);
 			break;
-		case ORMA_PB_TRACK_EVENT_SOURCE_LOCATION:
-			add_location(list, field.bytes, source_names);
-			break;
 		case ORMA_PB_TRACK_EVENT_TASK_EXECUTION:
 			if (orma_proto_reader_find(field.bytes.data, field.bytes.size,
 						   ORMA_PB_TASK_EXECUTION_POSTED_FROM_IID,
@@ -205,6 +226,7 @@ static int add_annotations(struct orma_event_args *args, const struct orma_seque
 		[ORMA_EVENT_STYLE_PERFETTO] = "debug", [ORMA_EVENT_STYLE_PLAIN] = ""};
 	uint32_t style = style_of(event);
 	const char *prefix = style < ORMA_ARRAY_SIZE(prefixes) ? prefixes[style] : "";
+	struct orma_arg_names names = {&state->interning, args->types};
 	args->path.flat_key.size = args->path.key.size = 0;
 	args->path.keeps_names = style != ORMA_EVENT_STYLE_PERFETTO;
 	int r = orma_base_buf_append_str(&args->path.flat_key, prefix);
@@ -215,7 +237,7 @@ static int add_annotations(struct orma_event_args *args, const struct orma_seque
 		if (field.id != ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS ||
 		    field.type != ORMA_PROTO_BYTES)
 			continue;
-		r = orma_debug_args_add(list, &state->interning, &args->path, field.bytes);
+		r = orma_debug_args_add(list, &names, &args->path, field.bytes);
 		args->problems += r > 0 ? (unsigned)r : 0;
 	}
 	return ORMA_MIN(r, 0);
@@ -228,7 +250,12 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 	if (r < 0)
 		return r;
 	add_fixed(args, state, event, list);
-	r = add_annotations(args, state, event, list);
+	struct orma_arg_names names = {&state->interning, args->types};
+	args->path.flat_key.size = args->path.key.size = 0;
+	r = orma_typed_args_add(list, &names, &args->path, event, args->event_type);
+	args->problems += r > 0 ? (unsigned)r : 0;
+	if (r >= 0)
+		r = add_annotations(args, state, event, list);
 	return r < 0 ? r : list->error;
 }
 

@@ -9,15 +9,20 @@
 
 enum { ORMA_EVENT_ARGS_STATES = 8 };
 
-/* {.index = ...} is empty. It remembers the sequences that were asked about last, so ask in the order of rows. */
+/* It remembers the sequences that were asked about last, so ask in the order of rows. */
 struct orma_event_args {
 	struct orma_packet_index *index;
+	const struct orma_type_pool *types;
+	uint64_t event_type; /* stands for TrackEvent */
 	struct orma_trace_window window;
 	struct orma_sequence_state *states[ORMA_EVENT_ARGS_STATES]; /* the latest first */
 	struct orma_arg_path path;
 	uint64_t problems;
 };
 
+/* `index` and `types` are borrowed. */
+void orma_event_args_init(struct orma_event_args *args, struct orma_packet_index *index,
+			  const struct orma_type_pool *types);
 void orma_event_args_done(struct orma_event_args *args);
 /* Adds the arguments of the track event in the entry at an address. 0, -ENOMEM or an error of reading. */
 int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list);

@@ -6,11 +6,41 @@
 #include <errno.h>
 
 #include "base/macros.h"
+#include "proto/reader.h"
+#include "schema/gen/extension_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
 #include "trace/kernel_import.h"
 #include "trace/system_packets.h"
+
+enum {
+	EXTENSION_SET = 1, /* a FileDescriptorSet in place */
+	TYPES_MAX_BYTES = 16 << 20,
+};
+
+/* Descriptors of fields that programs have added to messages of Perfetto. */
+static int take_types(struct orma_importer *importer, struct orma_str content)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf unpacked = {0};
+	struct orma_proto_field field;
+	if (orma_proto_reader_find(content.data, content.size, EXTENSION_SET, &field) > 0)
+		return orma_type_pool_add(&importer->types, field.bytes);
+	if (orma_proto_reader_find(content.data, content.size,
+				   ORMA_PB_EXTENSION_DESCRIPTOR_EXTENSION_SET_GZIP, &field) <= 0)
+		return 0;
+	int r = importer->index.unpack
+			? importer->index.unpack(ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR,
+						 field.bytes.data, field.bytes.size,
+						 TYPES_MAX_BYTES, &unpacked)
+			: -ENOTSUP;
+	if (r < 0) {
+		importer->types.problems++;
+		return r == -ENOMEM ? r : 0;
+	}
+	return orma_type_pool_add(&importer->types,
+				  (struct orma_str){(char *)unpacked.data, unpacked.size});
+}
 
 static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 			      struct orma_sequence *sequence, const struct orma_packet *packet,
@@ -25,6 +55,8 @@ static int take_in_file_order(void *ctx, struct orma_packet_index *index,
 	}
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
+		return take_types(importer, packet->content);
 	return orma_system_packet_early(&importer->system, sequence, packet);
 }
 
@@ -135,7 +167,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	init_args(&importer->process_args, importer, ORMA_TABLE_PROCESS, ORMA_PROCESS_ARG_SET_ID);
 	init_args(&importer->thread_args, importer, ORMA_TABLE_THREAD, ORMA_THREAD_ARG_SET_ID);
 	importer->states.tables = tables;
-	importer->event_args.index = &importer->index;
+	orma_event_args_init(&importer->event_args, &importer->index, &importer->types);
 	importer->flows.tables = tables;
 	importer->flows.sets = &importer->sets;
 	importer->sched.tables = tables;
@@ -163,7 +195,9 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->index.unpack = unpack;
 	importer->index.file_order = take_in_file_order;
 	importer->index.ctx = importer;
-	int r = orma_packet_index_build(&importer->index, reterr);
+	int r = orma_type_pool_add_built_in(&importer->types);
+	if (r == 0)
+		r = orma_packet_index_build(&importer->index, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r == 0 || damage)
 		r = add_machines(importer);
@@ -190,6 +224,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_row_args_done(&importer->thread_args);
 	orma_states_done(&importer->states);
 	orma_event_args_done(&importer->event_args);
+	orma_type_pool_done(&importer->types);
 	orma_flows_done(&importer->flows);
 	orma_sched_done(&importer->sched);
 	orma_descriptor_tracks_done(&importer->descriptors);

@@ -14,6 +14,7 @@
 #include "trace/slices.h"
 #include "trace/states.h"
 #include "trace/system.h"
+#include "trace/type_pool.h"
 
 enum orma_import_count {
 	ORMA_IMPORT_EVENT_ERRORS,
@@ -27,6 +28,7 @@ enum orma_import_count {
 	ORMA_IMPORT_EXTRA_OF_NO_TRACK,
 	ORMA_IMPORT_TIME_WITHOUT_REFERENCE,
 	ORMA_IMPORT_INSTRUCTIONS_WITHOUT_REFERENCE,
+	ORMA_IMPORT_UNKNOWN_EXTENSIONS,
 	ORMA_IMPORT_FLOW_BAD_ID,
 	ORMA_IMPORT_FLOW_WITHOUT_DIRECTION,
 	ORMA_IMPORT_COUNTS,
@@ -47,6 +49,7 @@ struct orma_importer {
 	struct orma_slices slices;
 	struct orma_row_args slice_args, state_args, process_args, thread_args;
 	struct orma_states states;
+	struct orma_type_pool types;
 	struct orma_event_args event_args;
 	struct orma_flows flows;
 	struct orma_sched sched;

@@ -85,7 +85,8 @@ struct orma_bundle_head;
 typedef int orma_bundle_fn(void *ctx, struct orma_sequence *sequence,
 			   const struct orma_packet *packet, const struct orma_bundle_head *head);
 typedef int orma_snapshot_fn(void *ctx, const struct orma_clock_reading *readings, size_t count);
-/* Unpacks the content of a field of compressed packets. 0 or a negative errno value. */
+/* Unpacks the content of a field of TracePacket: zlib or zstd of compressed packets, gzip of an extension descriptor. 0 or a
+ * negative errno value. */
 typedef int orma_unpack_fn(uint32_t field_id, const void *data_untrusted, size_t size,
 			   size_t max_bytes, struct orma_buf *ret);
 

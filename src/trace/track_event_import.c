@@ -276,8 +276,8 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 		.name = import->name,
 		.arg_set_id = ORMA_CELL_NULL,
 		.begin_packet = has_args && !is_now ? entry_of(import) : ORMA_CELL_NULL,
-		.passed_utid = import->passed_utid >= 0 && !is_now ? import->passed_utid
-								   : ORMA_CELL_NULL,
+		.passed_utid =
+			import->passed_utid >= 0 && !is_now ? import->passed_utid : ORMA_CELL_NULL,
 		.thread_ts = has_thread_ts ? import->thread_ts : ORMA_CELL_NULL,
 		.thread_dur = has_thread_ts ? slice->thread_dur : ORMA_CELL_NULL,
 		.thread_instruction_count =
@@ -377,6 +377,21 @@ static int add_typed(struct orma_event_import *import)
 	return orma_event_begin_slice(import, &slice);
 }
 
+/* Counts fields that a program has added without a description of them in the trace. */
+static void count_unknown(struct orma_event_import *import)
+{
+	struct orma_importer *importer = import->importer;
+	struct orma_str bytes = import->event.bytes;
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (orma_proto_reader_next(&reader, &field) > 0)
+		if (field.id >= ORMA_EVENT_EXTENSION_FIRST &&
+		    !orma_type_pool_field(&importer->types, importer->event_args.event_type,
+					  field.id))
+			importer->counts[ORMA_IMPORT_UNKNOWN_EXTENSIONS]++;
+}
+
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event)
 {
@@ -400,6 +415,8 @@ int orma_importer_track_event(struct orma_importer *importer,
 		r = orma_sequence_state_load(event->state);
 	if (r < 0)
 		return r;
+	if (import.event.flags & ORMA_EVENT_HAS_EXTENSIONS)
+		count_unknown(&import);
 	import.category = find_category(&import);
 	import.name = find_name(&import);
 	r = find_owner(&import);

@@ -26,6 +26,13 @@ enum {
 	TERMINATING_FLOW_IDS_OLD = 42,
 };
 
+static void take_other(struct orma_track_event *event, uint32_t id)
+{
+	event->flags |= ORMA_EVENT_HAS_ARGS;
+	if (id >= ORMA_EVENT_EXTENSION_FIRST)
+		event->flags |= ORMA_EVENT_HAS_EXTENSIONS;
+}
+
 static void take_thread_number(struct orma_track_event *event, uint32_t id, uint64_t value)
 {
 	bool is_time = id == THREAD_TIME_DELTA_US || id == THREAD_TIME_ABSOLUTE_US;
@@ -83,7 +90,7 @@ static void take_number(struct orma_track_event *event, uint32_t id, uint64_t va
 	case TIMESTAMP_ABSOLUTE_US:
 		break;
 	default:
-		event->flags |= ORMA_EVENT_HAS_ARGS;
+		take_other(event, id);
 		break;
 	}
 }
@@ -117,7 +124,7 @@ static void take_bytes(struct orma_track_event *event, uint32_t id, struct orma_
 		event->flags |= ORMA_EVENT_HAS_MORE;
 		break;
 	default:
-		event->flags |= ORMA_EVENT_HAS_ARGS;
+		take_other(event, id);
 		break;
 	}
 }
@@ -137,7 +144,7 @@ static void take_fixed(struct orma_track_event *event, uint32_t id, uint64_t bit
 	case ORMA_PB_TRACK_EVENT_CALLSTACK_WEIGHT:
 		break;
 	default:
-		event->flags |= ORMA_EVENT_HAS_ARGS;
+		take_other(event, id);
 		break;
 	}
 }

@@ -22,8 +22,11 @@ enum {
 	ORMA_EVENT_IS_THREAD_TIME_DELTA = 1 << 7,
 	ORMA_EVENT_HAS_INSTRUCTIONS = 1 << 8,
 	ORMA_EVENT_IS_INSTRUCTIONS_DELTA = 1 << 9,
-	ORMA_EVENT_HAS_CALLSTACK = 1 << 10, /* interned or in place; read again */
+	ORMA_EVENT_HAS_EXTENSIONS = 1 << 10, /* fields that programs have added */
+	ORMA_EVENT_HAS_CALLSTACK = 1 << 10,  /* interned or in place; read again */
 };
+
+enum { ORMA_EVENT_EXTENSION_FIRST = 1000 }; /* number of a field */
 
 /* Nothing of it is trusted. */
 struct orma_track_event {

@@ -73,8 +73,12 @@ static int deflate_block(struct orma_tool_compressor *compressor, const void *da
 	return ret->size ? 0 : -ENOMEM;
 }
 
-static int inflate_into(struct libdeflate_decompressor *decompressor, const void *data, size_t size,
-			size_t max_bytes, struct orma_buf *ret)
+typedef enum libdeflate_result inflate_fn(struct libdeflate_decompressor *decompressor,
+					  const void *data, size_t size, void *out, size_t room,
+					  size_t *ret_used, size_t *ret_size);
+
+static int inflate_into(struct libdeflate_decompressor *decompressor, inflate_fn *inflate,
+			const void *data, size_t size, size_t max_bytes, struct orma_buf *ret)
 {
 	size_t room = ORMA_MAX(size > SIZE_MAX / 4 ? size : 4 * size, OUTPUT_BYTES_MIN);
 
@@ -85,8 +89,7 @@ static int inflate_into(struct libdeflate_decompressor *decompressor, const void
 		room = ORMA_MIN(room, max_bytes);
 		if (make_room(ret, room))
 			return -ENOMEM;
-		result = libdeflate_zlib_decompress_ex(decompressor, data, size, ret->data, room,
-						       &used, &ret->size);
+		result = inflate(decompressor, data, size, ret->data, room, &used, &ret->size);
 		if (result == LIBDEFLATE_SUCCESS)
 			return used == size ? 0 : -EBADMSG;
 		ret->size = 0;
@@ -157,9 +160,31 @@ static int inflate_block(const void *data, size_t size, size_t max_bytes, bool i
 	if (!decompressor)
 		return -ENOMEM;
 	r = is_damaged ? inflate_damaged_into(decompressor, data, size, max_bytes, ret)
-		       : inflate_into(decompressor, data, size, max_bytes, ret);
+		       : inflate_into(decompressor, libdeflate_zlib_decompress_ex, data, size,
+				      max_bytes, ret);
 	libdeflate_free_decompressor(decompressor);
 	return r;
+}
+
+int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
+		     struct orma_buf *ret)
+{
+	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+	int r = decompressor ? inflate_into(decompressor, libdeflate_gzip_decompress_ex,
+					    data_untrusted, size, max_bytes, ret)
+			     : -ENOMEM;
+	libdeflate_free_decompressor(decompressor);
+	return r;
+}
+#else
+int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
+		     struct orma_buf *ret)
+{
+	(void)data_untrusted;
+	(void)size;
+	(void)max_bytes;
+	(void)ret;
+	return -ENOTSUP;
 }
 #endif
 

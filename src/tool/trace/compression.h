@@ -33,5 +33,8 @@ int orma_tool_decompress(enum orma_codec codec, const void *data_untrusted, size
  */
 int orma_tool_decompress_damaged(enum orma_codec codec, const void *data_untrusted, size_t size,
 				 size_t max_bytes, struct orma_buf *ret);
+/* Decompresses one member of gzip, as orma_tool_decompress(). */
+int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
+		     struct orma_buf *ret);
 
 #endif

@@ -172,3 +172,20 @@ ORMA_TEST(codecs_that_are_not_there_are_not_supported)
 	CHECK_INT(orma_tool_decompress((enum orma_codec)3, "x", 1, 10, &buf), -ENOTSUP);
 	orma_tool_compressor_free(NULL);
 }
+
+ORMA_TEST(a_member_of_gzip_is_unpacked)
+{
+	/* "abc" four times */
+	static const uint8_t packed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,
+					 0xff, 0x4b, 0x4c, 0x4a, 0x4e, 0x84, 0x21, 0x00, 0x34,
+					 0x2a, 0x6e, 0x5a, 0x0c, 0x00, 0x00, 0x00};
+	struct orma_buf out = {0};
+	if (!(orma_tool_codecs() & 1u << ORMA_CODEC_DEFLATE))
+		orma_test_skip("built without libdeflate");
+	CHECK_INT(orma_tool_gunzip(packed, sizeof(packed), 100, &out), 0);
+	CHECK_INT(out.size, 12);
+	CHECK(memcmp(out.data, "abcabcabcabc", 12) == 0);
+	CHECK_INT(orma_tool_gunzip(packed, sizeof(packed), 11, &out), -EMSGSIZE);
+	CHECK_INT(orma_tool_gunzip(packed, sizeof(packed) - 1, 100, &out), -EBADMSG);
+	orma_base_buf_done(&out);
+}

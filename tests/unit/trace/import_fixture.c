@@ -147,13 +147,14 @@ static int64_t cell(struct import_fixture *fixture, enum orma_table_id table, si
 const char *import_slice_args(struct import_fixture *fixture, uint64_t row)
 {
 	struct orma_kernel_args args = {.system = &fixture->importer.system};
-	struct orma_event_args event_args = {.index = &fixture->importer.index};
+	struct orma_event_args event_args;
 	struct orma_arg_list list = {.tables = &fixture->tables};
 	int64_t set = cell(fixture, ORMA_TABLE_SLICE, ORMA_SLICE_ARG_SET_ID, row);
 	int64_t ends[] = {cell(fixture, ORMA_TABLE_SLICE, ORMA_SLICE_BEGIN_PACKET, row),
 			  cell(fixture, ORMA_TABLE_SLICE, ORMA_SLICE_END_PACKET, row)};
 	if (set != ORMA_CELL_NULL)
 		return import_args(fixture, set);
+	orma_event_args_init(&event_args, &fixture->importer.index, &fixture->importer.types);
 	for (int i = 0; i < 2; i++)
 		if (ends[i] == ORMA_CELL_NULL)
 			continue;
