@@ -87,6 +87,8 @@ static const struct {
 static const struct {
 	const char *name, *module;
 } views[] = {
+	{"__intrinsic_aggregate_profile", "stack_samples"},
+	{"__intrinsic_aggregate_sample", "stack_samples"},
 	{"cpu_profile_stack_sample", "stack_samples"},
 	{"perf_sample", "stack_samples"},
 	{"perf_session", "stack_samples"},

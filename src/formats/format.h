@@ -29,8 +29,11 @@ struct orma_format {
 	int (*convert)(struct orma_conversion *conversion, struct orma_error *reterr);
 };
 
+extern const struct orma_format orma_format_collapsed;
 extern const struct orma_format orma_format_ctf;
 extern const struct orma_format orma_format_ninja;
+extern const struct orma_format orma_format_perf_text;
+extern const struct orma_format orma_format_pprof;
 extern const struct orma_format orma_format_strace;
 
 #endif

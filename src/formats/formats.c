@@ -22,7 +22,10 @@ enum { STEPS_MAX = 8, PACKET_TAG = 0x0a };
 static const struct orma_format *const formats[] = {
 	&orma_format_ctf,
 	&orma_format_ninja,
+	&orma_format_collapsed,
+	&orma_format_perf_text,
 	&orma_format_strace,
+	&orma_format_pprof,
 };
 
 static bool is_folder(int fd)

@@ -138,7 +138,7 @@ int orma_packet_output_end(struct orma_packet_output *output)
 	return output->error;
 }
 
-static struct orma_proto_writer *interned_writer(struct orma_packet_output *output)
+struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output *output)
 {
 	output->has_interned = true;
 	return &output->interned_heap.writer;
@@ -196,7 +196,7 @@ uint64_t orma_packet_output_intern(struct orma_packet_output *output, uint32_t f
 	if (!string)
 		return 0;
 	if (take_string(output, string->number)) {
-		struct orma_proto_writer *writer = interned_writer(output);
+		struct orma_proto_writer *writer = orma_packet_output_interned(output);
 		orma_proto_nested_begin(writer, &entry, field);
 		orma_proto_write_varint(writer, INTERNED_IID, string->number);
 		orma_proto_write_str(writer, INTERNED_NAME, text);

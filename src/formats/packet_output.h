@@ -66,6 +66,8 @@ int orma_packet_output_end(struct orma_packet_output *output);
  */
 uint64_t orma_packet_output_intern(struct orma_packet_output *output, uint32_t field,
 				   struct orma_str text);
+/* Returns the writer of the InternedData that the open packet will have, for other entries than strings. */
+struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output *output);
 static inline void orma_packet_output_count(struct orma_packet_output *output, enum orma_stat stat)
 {
 	orma_stats_add(&output->stats, 0, stat, 0, 1);

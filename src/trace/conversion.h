@@ -10,6 +10,12 @@
 /* A field of TracePacket: a ConversionReport. Far from the numbers that upstream gives, and small enough for its decoders. */
 enum { ORMA_PACKET_CONVERSION_REPORT = 16770001 };
 
+/* A field of Mapping: its only path is its name, to which no slash is added. */
+enum { ORMA_MAPPING_HAS_WHOLE_NAME = 1001 };
+
+/* A field of StackSample.TaskContext: the name of the thread. */
+enum { ORMA_TASK_CONTEXT_COMM = 31 };
+
 /* Fields of LegacyEvent. */
 enum {
 	ORMA_LEGACY_EVENT_DURATION_NS = 1001, /* instead of duration_us */

@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/profile_common.pb.h"
+#include "trace/conversion.h"
 #include "trace/message_fields.h"
 #include "trace/track_event_read.h"
 
@@ -74,7 +75,10 @@ static int64_t find_path(struct resolution *at, struct orma_str mapping)
 	if (r == -ENOMEM)
 		return r;
 	struct orma_str text = {(const char *)path->data, path->size};
-	if (text.size >= 2 && text.data[1] == '/')
+	struct orma_proto_field field;
+	bool is_whole = orma_proto_reader_find(mapping.data, mapping.size,
+					       ORMA_MAPPING_HAS_WHOLE_NAME, &field) > 0;
+	if (text.size >= 2 && (text.data[1] == '/' || is_whole))
 		text = (struct orma_str){text.data + 1, text.size - 1};
 	return orma_system_text(at->interned->system, text);
 }

@@ -127,17 +127,6 @@ const struct orma_column_spec orma_smaps_columns[ORMA_SMAPS_COLUMNS] = {
 	[ORMA_SMAPS_PSS_DIRTY_KB] = {"pss_dirty_kb", INT, 0},
 	[ORMA_SMAPS_SWAP_PSS_KB] = {"swap_pss_kb", INT, 0},
 };
-const struct orma_column_spec orma_aggregate_profile_columns[ORMA_AGGREGATE_PROFILE_COLUMNS] = {
-	[ORMA_AGGREGATE_PROFILE_SCOPE] = {"scope", STRING, 0},
-	[ORMA_AGGREGATE_PROFILE_NAME] = {"name", STRING, 0},
-	[ORMA_AGGREGATE_PROFILE_SAMPLE_TYPE_TYPE] = {"sample_type_type", STRING, 0},
-	[ORMA_AGGREGATE_PROFILE_SAMPLE_TYPE_UNIT] = {"sample_type_unit", STRING, 0},
-};
-const struct orma_column_spec orma_aggregate_sample_columns[ORMA_AGGREGATE_SAMPLE_COLUMNS] = {
-	[ORMA_AGGREGATE_SAMPLE_AGGREGATE_PROFILE_ID] = {"aggregate_profile_id", INT, 0},
-	[ORMA_AGGREGATE_SAMPLE_CALLSITE_ID] = {"callsite_id", INT, 0},
-	[ORMA_AGGREGATE_SAMPLE_VALUE] = {"value", DOUBLE, 0},
-};
 const struct orma_column_spec orma_heap_graph_columns[ORMA_HEAP_GRAPH_COLUMNS] = {
 	[ORMA_HEAP_GRAPH_TS] = {"ts", INT, 0},
 	[ORMA_HEAP_GRAPH_UPID] = {"upid", INT, 0},

@@ -135,19 +135,6 @@ enum {
 	ORMA_SMAPS_COLUMNS
 };
 enum {
-	ORMA_AGGREGATE_PROFILE_SCOPE,
-	ORMA_AGGREGATE_PROFILE_NAME,
-	ORMA_AGGREGATE_PROFILE_SAMPLE_TYPE_TYPE,
-	ORMA_AGGREGATE_PROFILE_SAMPLE_TYPE_UNIT,
-	ORMA_AGGREGATE_PROFILE_COLUMNS
-};
-enum {
-	ORMA_AGGREGATE_SAMPLE_AGGREGATE_PROFILE_ID,
-	ORMA_AGGREGATE_SAMPLE_CALLSITE_ID,
-	ORMA_AGGREGATE_SAMPLE_VALUE,
-	ORMA_AGGREGATE_SAMPLE_COLUMNS
-};
-enum {
 	ORMA_HEAP_GRAPH_TS,
 	ORMA_HEAP_GRAPH_UPID,
 	ORMA_HEAP_GRAPH_DUMP_REASON,
@@ -206,8 +193,6 @@ extern const struct orma_column_spec orma_heap_profile_columns[ORMA_HEAP_PROFILE
 extern const struct orma_column_spec orma_heap_allocation_columns[ORMA_HEAP_ALLOCATION_COLUMNS];
 extern const struct orma_column_spec orma_event_callstack_columns[ORMA_EVENT_CALLSTACK_COLUMNS];
 extern const struct orma_column_spec orma_smaps_columns[ORMA_SMAPS_COLUMNS];
-extern const struct orma_column_spec orma_aggregate_profile_columns[ORMA_AGGREGATE_PROFILE_COLUMNS];
-extern const struct orma_column_spec orma_aggregate_sample_columns[ORMA_AGGREGATE_SAMPLE_COLUMNS];
 extern const struct orma_column_spec orma_heap_graph_columns[ORMA_HEAP_GRAPH_COLUMNS];
 extern const struct orma_column_spec orma_heap_class_columns[ORMA_HEAP_CLASS_COLUMNS];
 extern const struct orma_column_spec orma_heap_object_columns[ORMA_HEAP_OBJECT_COLUMNS];

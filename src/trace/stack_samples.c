@@ -9,6 +9,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/stack_sample.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
+#include "trace/conversion.h"
 #include "trace/cpus.h"
 #include "trace/message_fields.h"
 #include "trace/profiler_samples.h"
@@ -306,6 +307,13 @@ static int64_t find_task(struct import *import)
 	if (orma_message_has(&task, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_TID))
 		utid = has_pid ? orma_processes_thread_of(processes, machine_idx, tid, pid)
 			       : orma_processes_thread(processes, machine_idx, tid);
+	struct orma_str comm = orma_message_bytes(&task, ORMA_TASK_CONTEXT_COMM);
+	if (comm.size > 0 && utid >= 0) {
+		int r = orma_processes_name_task(processes, utid, text_cell(import, comm),
+						 ORMA_THREAD_NAME_OTHER);
+		if (r < 0)
+			return r;
+	}
 	if (orma_message_has(&task, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT_ASYNC_ID))
 		async = find_async(
 			import,

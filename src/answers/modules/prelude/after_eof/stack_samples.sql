@@ -50,3 +50,16 @@ create perfetto view cpu_profile_stack_sample(id long, ts timestamp, callsite_id
   select s.id, s.ts, s.callsite_id, task.utid, coalesce(s.process_priority, 0) as process_priority
   from __intrinsic_profiler_sample s left join __intrinsic_profiler_task_context task on task.id = s.task_context_id
   where s.source in ('chrome', 'legacy_v8', 'gecko', 'simpleperf', 'perf_text');
+-- Profiles without times, of which each sample is a weight: pprof's and collapsed stacks.
+create perfetto view __intrinsic_aggregate_profile(id long, scope string, name string, sample_type_type string,
+  sample_type_unit string) as
+  select id, extract_arg(dimension_arg_set_id, 'source') || '_file' as scope,
+    extract_arg(dimension_arg_set_id, 'source') || ' ' || name as name, name as sample_type_type,
+    unit as sample_type_unit
+  from (select id, name, dimension_arg_set_id, counter_unit as unit from __intrinsic_track
+    where type = 'stack_sample_session_counter')
+  where extract_arg(dimension_arg_set_id, 'source') in ('pprof', 'collapsed_stack');
+create perfetto view __intrinsic_aggregate_sample(id long, aggregate_profile_id long, callsite_id long, value double) as
+  select c.id, c.track_id as aggregate_profile_id, s.callsite_id, c.value
+  from stack_sample_counter c join stack_sample s on s.id = c.stack_sample_id
+  where s.source in ('pprof', 'collapsed_stack');
