@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tool/ask/ask.h"
+#include "tool/ask/event_filter.h"
 
 enum { ORMA_SUMMARY_ROWS_MAX = 100 };
 
@@ -20,5 +21,29 @@ struct orma_summary_options {
 };
 
 int orma_summary_run(const struct orma_summary_options *options, const char *path);
+
+enum orma_event_time { ORMA_TIME_RELATIVE, ORMA_TIME_DELTA, ORMA_TIME_WALL, ORMA_TIME_TRACE };
+
+struct orma_events_options {
+	struct orma_ask_options ask;
+	struct orma_event_filter filter;
+	uint64_t limit; /* lines, at most */
+	enum orma_event_time time;
+	bool is_json, has_no_args, follows;
+};
+
+int orma_events_run(const struct orma_events_options *options, const char *path);
+
+enum { ORMA_DIFF_RUNS_MAX = 100 };
+
+struct orma_diff_options {
+	struct orma_ask_options ask;
+	uint64_t top; /* 0 = all */
+	bool is_json;
+	char **paths[2]; /* each side's */
+	int counts[2];
+};
+
+int orma_diff_run(const struct orma_diff_options *options);
 
 #endif

@@ -15,3 +15,16 @@ int orma_summary_run(const struct orma_summary_options *options, const char *pat
 	(void)path;
 	return refuse();
 }
+
+int orma_events_run(const struct orma_events_options *options, const char *path)
+{
+	(void)options;
+	(void)path;
+	return refuse();
+}
+
+int orma_diff_run(const struct orma_diff_options *options)
+{
+	(void)options;
+	return refuse();
+}

@@ -98,7 +98,7 @@ static bool parse_decimal(const char *text, const char **ret_end, uint64_t unit_
 	       !__builtin_add_overflow(whole, part, ret);
 }
 
-static bool parse_time(const char *text, struct orma_time_limit *ret)
+bool orma_time_limit_parse(const char *text, struct orma_time_limit *ret)
 {
 	static const struct {
 		const char *suffix;
@@ -132,7 +132,7 @@ int orma_packet_select_take(struct orma_packet_select *select, int id, const cha
 	uint64_t sequence;
 
 	if (id != ORMA_SELECT_SEQUENCE)
-		return parse_time(value, limit)
+		return orma_time_limit_parse(value, limit)
 			       ? -1
 			       : orma_tool_usage_error("\"%s\" is not a time like 1.5s, 200ms, -3s "
 						       "(before the end) or @NANOSECONDS",

@@ -41,6 +41,9 @@ struct orma_time_limit {
 	uint64_t ns;
 };
 
+/* Reads the value of such an option. False when it is none. */
+bool orma_time_limit_parse(const char *text, struct orma_time_limit *ret);
+
 struct orma_packet_select {
 	uint32_t kinds[ORMA_SELECT_MAX], sequences[ORMA_SELECT_MAX];
 	const char *processes[ORMA_SELECT_MAX]; /* ids, or patterns for names */
