@@ -55,12 +55,16 @@ static int append_text_value(const struct orma_string_pool *strings, const struc
 static int append_text(const struct orma_string_pool *strings, const struct orma_arg_list *list,
 		       struct orma_buf *out)
 {
+	size_t start = out->size;
 	int r = 0;
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
 		struct orma_str key = orma_store_pool_get(strings, list->args[i].key);
+		/* The number of a row says nothing to people. */
+		if (orma_base_str_is(key, "legacy_event.passthrough_utid"))
+			continue;
 		if (key.size > 6 && memcmp(key.data, "debug.", 6) == 0)
 			key = (struct orma_str){key.data + 6, key.size - 6};
-		r = i > 0 ? orma_base_buf_append_str(out, " ") : 0;
+		r = out->size > start ? orma_base_buf_append_str(out, " ") : 0;
 		if (r == 0)
 			r = orma_base_buf_append(out, key.data, key.size);
 		if (r == 0)
