@@ -101,6 +101,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 	if (r == 0)
 		r = orma_args_json_add(database);
 	if (r == 0)
+		r = orma_ftrace_text_add(database);
+	if (r == 0)
 		r = orma_lane_function_add(database);
 	if (r == 0)
 		r = orma_operators_add(database);

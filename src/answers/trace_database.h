@@ -78,6 +78,7 @@ bool orma_slice_has_args(const struct orma_column *columns, uint64_t row);
 int orma_trace_relations_add(struct orma_trace_database *database);
 int orma_args_table_add(struct orma_trace_database *database);
 int orma_trace_functions_add(struct orma_trace_database *database);
+int orma_ftrace_text_add(struct orma_trace_database *database);
 int orma_args_json_add(struct orma_trace_database *database);
 int orma_lane_function_add(struct orma_trace_database *database);
 int orma_time_functions_add(struct orma_trace_database *database);

@@ -25,17 +25,23 @@ static struct orma_arg_list *new_args(const struct orma_kernel_call *call)
 	return &call->system->args;
 }
 
-int orma_ftrace_softirq_entry(const struct orma_kernel_call *call)
+const char *orma_softirq_name(uint64_t vec)
 {
 	static const char *const names[] = {"HI",           "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					    "BLOCK_IOPOLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	uint64_t vec = orma_kernel_number(call, ORMA_PB_SOFTIRQ_ENTRY_FTRACE_EVENT_VEC);
-	if (vec >= ORMA_ARRAY_SIZE(names))
+	return vec < ORMA_ARRAY_SIZE(names) ? names[vec] : NULL;
+}
+
+int orma_ftrace_softirq_entry(const struct orma_kernel_call *call)
+{
+	const char *name =
+		orma_softirq_name(orma_kernel_number(call, ORMA_PB_SOFTIRQ_ENTRY_FTRACE_EVENT_VEC));
+	if (!name)
 		return 0;
 	int64_t track =
 		orma_system_track(call->system, call->machine_idx, orma_kernel_rule_kind(call->id),
 				  ORMA_DIMENSIONS(call->cpu));
-	return orma_kernel_begin(call, track, constant(call, "irq"), constant(call, names[vec]),
+	return orma_kernel_begin(call, track, constant(call, "irq"), constant(call, name),
 				 ORMA_CELL_NULL);
 }
 

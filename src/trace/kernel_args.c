@@ -132,6 +132,18 @@ static bool is_function(uint32_t event, uint32_t field)
 	return false;
 }
 
+/* A switch of tasks always has all of its fields, as in Perfetto's tables; those that are not written are 0. */
+static void add_fields_of_switch(struct orma_arg_list *list)
+{
+	static const char *const fields[] = {"prev_comm", "prev_pid", "prev_prio", "prev_state",
+					     "next_comm", "next_pid", "next_prio"};
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (strstr(fields[i], "comm"))
+			orma_arg_list_add_string(list, fields[i], ORMA_STR(""));
+		else
+			orma_arg_list_add_int(list, fields[i], 0);
+}
+
 static int add_typed(struct orma_kernel_args *args, uint64_t bundle, uint32_t id,
 		     struct orma_str message, struct orma_arg_list *list)
 {
@@ -145,6 +157,8 @@ static int add_typed(struct orma_kernel_args *args, uint64_t bundle, uint32_t id
 		return 0;
 	const struct orma_proto_desc *desc =
 		orma_pb_ftrace_event_desc.types[event->type_idx].message;
+	if (id == ORMA_PB_FTRACE_EVENT_SCHED_SWITCH)
+		add_fields_of_switch(list);
 	orma_proto_reader_init(&reader, message.data, message.size);
 	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0) {
 		const struct orma_proto_field_desc *known = orma_proto_desc_find(desc, field.id);

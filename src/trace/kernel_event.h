@@ -79,6 +79,8 @@ typedef int orma_kernel_fn(const struct orma_kernel_call *call);
 orma_kernel_fn orma_ftrace_sched_switch, orma_ftrace_sched_waking, orma_ftrace_blocked_reason,
 	orma_ftrace_new_task, orma_ftrace_rename, orma_ftrace_process_free;
 orma_kernel_fn orma_ftrace_sys_enter, orma_ftrace_sys_exit, orma_ftrace_print;
+/* The kernel's name of a softirq; NULL when it has none. */
+const char *orma_softirq_name(uint64_t vec);
 orma_kernel_fn orma_ftrace_softirq_entry, orma_ftrace_funcgraph_entry, orma_ftrace_funcgraph_exit,
 	orma_ftrace_kprobe, orma_ftrace_workqueue_start, orma_ftrace_cpuhp_enter;
 orma_kernel_fn orma_ftrace_rss_stat, orma_ftrace_oom_score, orma_ftrace_cma_start,
