@@ -148,7 +148,8 @@ static int sort_rows(struct orma_flame_source *source, const uint32_t *depths)
 	ORMA_AUTO(orma_base_freep) uint32_t *order = orma_base_alloc_array(count, sizeof(*order));
 	struct orma_row_set sorted = {.column_count = source->rows.column_count,
 				      .pool = source->rows.pool,
-				      .interrupt = source->rows.interrupt};
+				      .interrupt = source->rows.interrupt,
+				      .budget = source->rows.budget};
 	if (!starts || !order)
 		return -ENOMEM;
 	for (size_t row = 0; row < count; row++)

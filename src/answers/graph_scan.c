@@ -233,7 +233,8 @@ static int run_scan(struct scan *scan)
 	for (size_t i = 0; i < scan->pending_count; i++)
 		scan->pending[i] = (struct orma_row_set){.column_count = scan->column_count,
 							 .pool = scan->call->ret->pool,
-							 .interrupt = scan->call->ret->interrupt};
+							 .interrupt = scan->call->ret->interrupt,
+							 .budget = scan->call->ret->budget};
 	r = begin(scan);
 	if (r == 0)
 		r = scan->is_aggregating ? scan_levels(scan) : scan_steps(scan);

@@ -85,6 +85,7 @@ static int add_bounds(struct orma_trace_database *database, struct orma_error *r
 static int open_sql(struct orma_trace_database *database, struct orma_error *reterr)
 {
 	struct orma_sql_options options = {.pool = &database->tables.strings,
+					   .budget = &database->tables.budget,
 					   .ctx = database,
 					   .module_text = orma_module_text,
 					   .module_name = orma_module_name,
@@ -132,7 +133,9 @@ static int count_read_bytes(void *ctx, uint64_t bytes)
 static int load(struct orma_trace_database *database, int fd, struct orma_error *reterr)
 {
 	const struct orma_trace_options *options = &database->options;
-	int r = orma_tables_init(&database->tables, options->memory_bytes, NULL);
+	int r = orma_tables_init(
+		&database->tables,
+		options->memory_bytes ? options->memory_bytes : orma_memory_budget_default(), NULL);
 	if (r == 0)
 		r = orma_formats_open(fd, NULL, &database->input, reterr);
 	int damage = r == -EBADMSG ? r : 0;

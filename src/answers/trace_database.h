@@ -11,7 +11,7 @@
 #include "trace/kernel_args.h"
 
 struct orma_trace_options {
-	size_t memory_bytes;    /* the budget of the tables; 0 = no limit */
+	size_t memory_bytes; /* the budget of tables and rows; 0 = a quarter of the machine's memory */
 	orma_unpack_fn *unpack; /* NULL = packets that are compressed are not read */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
 	/*

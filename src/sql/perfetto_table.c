@@ -122,9 +122,7 @@ static int new_table(struct orma_sql *sql, sqlite3_stmt *query, struct made_tabl
 	struct made_table *table = orma_base_zalloc(sizeof(*table));
 	if (!table)
 		return -ENOMEM;
-	table->extents = (struct orma_extents){.fd = -1,
-					       .limit_bytes = sql->options.table_limit_bytes,
-					       .folder = sql->options.spill_folder};
+	table->extents = (struct orma_extents){.fd = -1, .budget = sql->options.budget};
 	table->columns = orma_base_alloc_array(count, sizeof(*table->columns));
 	if (!table->columns) {
 		free_table(table);

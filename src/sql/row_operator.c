@@ -86,6 +86,7 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 		return SQLITE_NOMEM;
 	cursor->rows.column_count = module->operator->column_count;
 	cursor->rows.pool = module->sql->options.pool;
+	cursor->rows.budget = module->sql->options.budget;
 	cursor->rows.interrupt = &module->sql->interrupt;
 	*ret = &cursor->base;
 	return SQLITE_OK;

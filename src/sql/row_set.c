@@ -20,8 +20,8 @@ enum { ROWS_BETWEEN_CHECKS = 1024 };
 
 void orma_row_set_done(struct orma_row_set *rows)
 {
-	orma_base_free(rows->cells);
-	orma_base_free(rows->types);
+	orma_store_big_array_done(&rows->cell_array);
+	orma_store_big_array_done(&rows->type_array);
 	rows->cells = NULL;
 	rows->types = NULL;
 	rows->row_count = rows->capacity = 0;
@@ -30,18 +30,19 @@ void orma_row_set_done(struct orma_row_set *rows)
 static int grow(struct orma_row_set *rows)
 {
 	size_t capacity = rows->capacity > 0 ? rows->capacity * 2 : 8;
-	size_t width = ORMA_MAX(rows->column_count, (size_t)1), count;
-	if (__builtin_mul_overflow(capacity, width, &count))
+	size_t width = ORMA_MAX(rows->column_count, (size_t)1), count, bytes;
+	if (__builtin_mul_overflow(capacity, width, &count) ||
+	    __builtin_mul_overflow(count, sizeof(*rows->cells), &bytes))
 		return -ENOMEM;
-	int64_t *cells = orma_base_realloc_array(rows->cells, count, sizeof(*cells));
-	if (cells)
-		rows->cells = cells;
-	uint8_t *types = cells ? orma_base_realloc(rows->types, count) : NULL;
-	if (!types)
-		return -ENOMEM;
-	rows->types = types;
-	rows->capacity = capacity;
-	return 0;
+	rows->cell_array.budget = rows->type_array.budget = rows->budget;
+	int r = orma_store_big_array_grow(&rows->cell_array, bytes);
+	rows->cells = rows->cell_array.data;
+	if (r == 0)
+		r = orma_store_big_array_grow(&rows->type_array, count);
+	rows->types = rows->type_array.data;
+	if (r == 0)
+		rows->capacity = capacity;
+	return r;
 }
 
 int orma_row_set_add(struct orma_row_set *rows)
@@ -199,6 +200,7 @@ static void rows_step(sqlite3_context *context, int argc, sqlite3_value **argv)
 	rows->column_count = (size_t)argc;
 	rows->pool = sql->options.pool;
 	rows->interrupt = &sql->interrupt;
+	rows->budget = sql->options.budget;
 	int r = orma_row_set_add(rows);
 	for (int i = 0; i < argc && r == 0; i++)
 		r = orma_row_set_put_value(rows, (size_t)i, argv[i]);

@@ -13,23 +13,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/big_array.h"
 #include "store/pack.h"
 
 struct orma_interrupt;
 struct orma_string_pool;
 
-/* {.column_count, .pool, .interrupt} is empty. */
+/* {.column_count, .pool, .interrupt, .budget} is empty. */
 struct orma_row_set {
 	size_t column_count, row_count, capacity;
 	int64_t *cells; /* row by row; a text's is its id, a double's its bits */
 	uint8_t *types; /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT or SQLITE_NULL */
 	struct orma_string_pool *pool;
 	struct orma_interrupt *interrupt;
+	struct orma_memory_budget *budget; /* beyond it the arrays lie in files; NULL = no limit */
+	struct orma_big_array cell_array, type_array;
 	uint64_t serial; /* a number that no other row set of SQL has */
 };
 
 void orma_row_set_done(struct orma_row_set *rows);
-/* Adds a row of NULLs. 0, -ENOMEM, or -ECANCELED when the query is to stop. */
+/* Adds a row of NULLs. 0, -ENOMEM, -ECANCELED when the query is to stop, or an error of the file that the rows go to. */
 int orma_row_set_add(struct orma_row_set *rows);
 /* Adds a row of integers; ORMA_CELL_NULL is NULL. Errors as above. */
 int orma_row_set_add_ints(struct orma_row_set *rows, const int64_t *cells);

@@ -19,9 +19,8 @@ struct orma_sql;
 struct orma_sql_options {
 	/* The strings of the trace; tables that queries make add theirs. Outlives the engine. */
 	struct orma_string_pool *pool;
-	/* Beyond this much memory each table of a query goes to a file in the folder; see store/extents.h. */
-	size_t table_limit_bytes;
-	const char *spill_folder;
+	/* Tables and rows of queries beyond it go to files. NULL = no limit. Outlives the engine. */
+	struct orma_memory_budget *budget;
 	void *ctx; /* for the functions, which may be NULL */
 	/* Returns the text of a module, like `slices.with_context`; .data = NULL when there is none. */
 	struct orma_str (*module_text)(void *ctx, const char *name);

@@ -13,15 +13,12 @@
 #include "store/extents.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/fd.h"
 #include "base/macros.h"
 
 #define EXTENT_BYTES ((size_t)1 << 20)
@@ -38,21 +35,8 @@ void orma_store_extents_done(struct orma_extents *extents)
 	orma_base_free(extents->items);
 	if (extents->fd >= 0)
 		close(extents->fd);
-	*extents = (struct orma_extents){
-		.limit_bytes = extents->limit_bytes, .folder = extents->folder, .fd = -1};
-}
-
-static int open_file(struct orma_extents *extents)
-{
-	const char *folder = extents->folder ? extents->folder : getenv("TMPDIR");
-	if (!folder || !*folder)
-		folder = "/var/tmp";
-	int fd = orma_base_fd_avoid_standard(
-		open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
-	if (fd < 0)
-		return -errno;
-	extents->fd = fd;
-	return 0;
+	orma_memory_budget_give(extents->budget, extents->memory_bytes);
+	*extents = (struct orma_extents){.budget = extents->budget, .fd = -1};
 }
 
 static int write_all(int fd, const uint8_t *data, size_t size, off_t at)
@@ -73,9 +57,13 @@ static int write_all(int fd, const uint8_t *data, size_t size, off_t at)
 static int spill_oldest(struct orma_extents *extents)
 {
 	struct orma_extent *extent = &extents->items[extents->spilled];
-	int r = extents->fd < 0 ? open_file(extents) : 0;
-	if (r == 0)
-		r = write_all(extents->fd, extent->data, extent->size, (off_t)extents->file_bytes);
+	if (extents->fd < 0) {
+		int fd = orma_memory_budget_open_file(extents->budget);
+		if (fd < 0)
+			return fd;
+		extents->fd = fd;
+	}
+	int r = write_all(extents->fd, extent->data, extent->size, (off_t)extents->file_bytes);
 	if (r < 0)
 		return r;
 	if (mmap(extent->data, extent->size, PROT_READ, MAP_SHARED | MAP_FIXED, extents->fd,
@@ -83,6 +71,7 @@ static int spill_oldest(struct orma_extents *extents)
 		return -errno;
 	extents->file_bytes += extent->size;
 	extents->memory_bytes -= extent->size;
+	orma_memory_budget_give(extents->budget, extent->size);
 	extents->spilled++;
 	return 0;
 }
@@ -93,7 +82,7 @@ static int begin_extent(struct orma_extents *extents, size_t size)
 	/* An extent is whole pages, of every machine's size. */
 	size = size <= EXTENT_BYTES ? EXTENT_BYTES
 				    : (size + EXTENT_BYTES - 1) / EXTENT_BYTES * EXTENT_BYTES;
-	while (extents->limit_bytes > 0 && extents->memory_bytes + size > extents->limit_bytes &&
+	while (orma_memory_budget_is_over(extents->budget, size) &&
 	       extents->spilled < extents->count) {
 		int r = spill_oldest(extents);
 		if (r < 0)
@@ -114,6 +103,7 @@ static int begin_extent(struct orma_extents *extents, size_t size)
 		return -ENOMEM;
 	extents->items[extents->count++] = (struct orma_extent){.data = data, .size = size};
 	extents->memory_bytes += size;
+	orma_memory_budget_take(extents->budget, size);
 	extents->used = 0;
 	return 0;
 }

@@ -7,19 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/memory_budget.h"
+
 struct orma_extent;
 
-/* {.fd = -1} is empty; limit_bytes = 0 means no limit. */
+/* {.fd = -1, .budget = ...} is empty; without a budget it stays in memory. */
 struct orma_extents {
 	struct orma_extent *items;
 	size_t count, capacity;
-	size_t used;         /* bytes in use in the last extent */
-	size_t spilled;      /* extents at the start that lie in the file */
-	size_t memory_bytes; /* size of the extents that lie in memory */
-	size_t limit_bytes;  /* beyond it the oldest extents go to the file */
+	size_t used;                       /* bytes in use in the last extent */
+	size_t spilled;                    /* extents at the start that lie in the file */
+	size_t memory_bytes;               /* size of the extents that lie in memory */
+	struct orma_memory_budget *budget; /* beyond it the oldest extents go to the file */
 	uint64_t file_bytes;
-	const char *folder; /* for the file; NULL = TMPDIR, else /var/tmp */
-	int fd;             /* unlinked; -1 = none */
+	int fd; /* unlinked; -1 = none */
 };
 
 void orma_store_extents_done(struct orma_extents *extents);

@@ -288,8 +288,9 @@ static const struct {
 int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder)
 {
 	*tables = (struct orma_tables){
-		.strings = {.text = {.fd = -1}},
-		.extents = {.fd = -1, .limit_bytes = memory_bytes, .folder = folder},
+		.budget = {.limit_bytes = memory_bytes, .folder = folder},
+		.strings = {.text = {.fd = -1, .budget = &tables->budget}},
+		.extents = {.fd = -1, .budget = &tables->budget},
 	};
 	for (size_t i = 0; i < ORMA_TABLES; i++) {
 		int r = orma_store_table_init(&tables->all[i], definitions[i].name,

@@ -291,6 +291,7 @@ struct orma_recent_string {
 enum { ORMA_RECENT_SHIFT = 9, ORMA_RECENT_STRINGS = 1 << ORMA_RECENT_SHIFT };
 
 struct orma_tables {
+	struct orma_memory_budget budget;
 	struct orma_string_pool strings;
 	struct orma_extents extents;
 	struct orma_table all[ORMA_TABLES];
@@ -298,8 +299,8 @@ struct orma_tables {
 	int error; /* the first failure of a function below that returns a cell */
 };
 
-/* `memory_bytes` is the budget of packed columns and strings; 0 = no limit. `folder` is for what is beyond it; NULL =
- * TMPDIR, else /var/tmp. 0 or -ENOMEM. */
+/* `memory_bytes` is the budget of packed columns and strings, and of what else uses `tables->budget`; 0 = no limit. `folder` is
+ * for what is beyond it; NULL = TMPDIR, else /var/tmp. The tables stay where they are. 0 or -ENOMEM. */
 int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder);
 void orma_tables_done(struct orma_tables *tables);
 /* Ends the filling of the tables, so that they can be read. 0 or a negative errno value. */

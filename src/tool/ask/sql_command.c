@@ -46,8 +46,9 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_JSON, "json", NULL, "Print an array of objects for each query.", NULL},
 	{OPTION_MARKDOWN, "markdown", NULL, "Print tables for documents.", NULL},
 	{'m', "memory", "SIZE",
-	 "Keep at most this much of the tables in memory, and the rest in a file below TMPDIR or "
-	 "/var/tmp.",
+	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
+	 "or "
+	 "/var/tmp. The default is a quarter of the machine's memory.",
 	 NULL},
 	{OPTION_PACKAGE, "add-sql-package", "FOLDER[@NAME]",
 	 "Let `include perfetto module NAME.a.b` find the file a/b.sql in the folder. Without NAME "

@@ -13,8 +13,9 @@ static const struct orma_tool_option option_table[] = {
 	{'n', "top", "N", "Show at most N rows of each kind, up to 100. Default: 6.", NULL},
 	{'j', "json", NULL, "Print the same facts as JSON.", NULL},
 	{'m', "memory", "SIZE",
-	 "Keep at most this much of the tables in memory, and the rest in a file below TMPDIR or "
-	 "/var/tmp.",
+	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
+	 "or "
+	 "/var/tmp. The default is a quarter of the machine's memory.",
 	 NULL},
 	{0},
 };

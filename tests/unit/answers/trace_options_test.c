@@ -111,3 +111,34 @@ ORMA_TEST(a_module_without_memory_is_not_added)
 		orma_modules_done(&modules);
 	}
 }
+
+/* Tables and rows of queries need some megabytes here. */
+static const char queries[] = "include perfetto module intervals.intersect;"
+			      "create perfetto table t as with recursive n(i) as (select 0 union "
+			      "all select i + 1 from n where i < 200000)"
+			      " select i as id, i * 10 as ts, 5 + (i * 7919) % 7 as dur, (i * "
+			      "2654435761) % 1000000007 as x, i * 77 as y from n;"
+			      "select count(*), sum(id_0 * 3 + id_1), sum(ts), sum(dur) from "
+			      "_interval_intersect!((t, t), ());"
+			      "select sum(x), sum(y), max(x), sum(id * x % 1001) from t;";
+
+ORMA_TEST(answers_are_the_same_within_a_small_budget)
+{
+	for (size_t memory_bytes = 0; memory_bytes <= 1 << 20; memory_bytes += 1 << 20) {
+		struct orma_trace_options options = {.memory_bytes = memory_bytes};
+		struct orma_trace_database *database;
+		int fd = make_trace();
+		CHECK_INT(orma_trace_database_open(fd, &options, &database, NULL), 0);
+		const struct orma_memory_budget *budget = &database->tables.budget;
+		CHECK(budget->limit_bytes >= (memory_bytes ? memory_bytes : 64 << 20));
+		fixture_check(database, queries,
+			      "257143,102856857148,257142428580,1657150\n\n"
+			      "\"sum(x)\",\"sum(y)\",\"max(x)\",\"sum(id * x % 1001)\"\n"
+			      "100000953937963,1540007700000,999997511,99181077\n");
+		/* Each table keeps the megabyte that it adds to. */
+		if (memory_bytes > 0)
+			CHECK(budget->used_bytes <= (size_t)4 << 20);
+		orma_trace_database_free(database);
+		close(fd);
+	}
+}

@@ -143,8 +143,8 @@ ORMA_TEST(doubles_keep_every_bit)
 ORMA_TEST(a_column_over_its_budget_lies_in_a_file_and_reads_the_same)
 {
 	enum { MANY = 200 * ORMA_BLOCK_ROWS };
-	struct orma_extents extents = {
-		.fd = -1, .limit_bytes = 2 << 20, .folder = orma_test_tmpdir()};
+	struct orma_memory_budget budget = {.limit_bytes = 2 << 20, .folder = orma_test_tmpdir()};
+	struct orma_extents extents = {.fd = -1, .budget = &budget};
 	struct orma_column column;
 	uint64_t state = 1;
 	orma_store_column_init(&column, ORMA_COLUMN_INT, &extents, 0);
@@ -162,11 +162,13 @@ ORMA_TEST(a_column_over_its_budget_lies_in_a_file_and_reads_the_same)
 	}
 	orma_store_column_done(&column);
 	orma_store_extents_done(&extents);
+	CHECK_INT(budget.used_bytes, 0);
 }
 
 ORMA_TEST(a_folder_that_takes_no_file_is_an_error_and_not_a_crash)
 {
-	struct orma_extents extents = {.fd = -1, .limit_bytes = 1 << 20, .folder = "/nonexistent"};
+	struct orma_memory_budget budget = {.limit_bytes = 1 << 20, .folder = "/nonexistent"};
+	struct orma_extents extents = {.fd = -1, .budget = &budget};
 	const void *at;
 	static const uint8_t bytes[1 << 19];
 	CHECK_INT(orma_store_extents_add(&extents, bytes, sizeof(bytes), &at), 0);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memory_budget.c - the files that take what is beyond the budget, and the default.
+ */
+#include "store/memory_budget.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+
+enum { DEFAULT_MIN_BYTES = 64 << 20 };
+
+int orma_memory_budget_open_file(const struct orma_memory_budget *budget)
+{
+	const char *folder = budget && budget->folder ? budget->folder : getenv("TMPDIR");
+	if (!folder || !*folder)
+		folder = "/var/tmp";
+	int fd = orma_base_fd_avoid_standard(
+		open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+	return fd < 0 ? -errno : fd;
+}
+
+size_t orma_memory_budget_default(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+	uint64_t bytes =
+		pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 : 0;
+	bytes = ORMA_MAX(bytes, (uint64_t)DEFAULT_MIN_BYTES);
+	/* A process of 32 bits has less address space than the machine may have memory. */
+	return (size_t)ORMA_MIN(bytes, (uint64_t)SIZE_MAX / 4);
+}
