@@ -46,4 +46,18 @@ struct orma_diff_options {
 
 int orma_diff_run(const struct orma_diff_options *options);
 
+enum { ORMA_ASSERT_FILES_MAX = 64 };
+
+struct orma_assert_options {
+	struct orma_ask_options ask;
+	const char *files[ORMA_ASSERT_FILES_MAX], *queries[ORMA_ASSERT_FILES_MAX];
+	size_t file_count, query_count;
+	const char *junit_path; /* NULL = none */
+	uint64_t rows;          /* shown of a check that fails, at most */
+	char **paths;           /* traces */
+	int path_count;
+};
+
+int orma_assert_run(const struct orma_assert_options *options);
+
 #endif

@@ -28,3 +28,9 @@ int orma_diff_run(const struct orma_diff_options *options)
 	(void)options;
 	return refuse();
 }
+
+int orma_assert_run(const struct orma_assert_options *options)
+{
+	(void)options;
+	return refuse();
+}

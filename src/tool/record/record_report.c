@@ -177,6 +177,13 @@ static void print_heading(const struct report *report, const char *verb, double 
 				orma_base_noun(report->summary.packets, "packet", "packets"));
 }
 
+/* The command that shows most of a trace: without SQLite there is no summary. */
+#ifdef ORMA_HAVE_SQL
+static const char reader[] = "summary";
+#else
+static const char reader[] = "dump";
+#endif
+
 static void print_report(struct orma_recorder *recorder, const struct report *report,
 			 double seconds)
 {
@@ -202,10 +209,8 @@ static void print_report(struct orma_recorder *recorder, const struct report *re
 		orma_record_warn_of_absent(recorder->session, config, &report->summary,
 					   &recorder->categories, recorder->embedded != NULL);
 	if (has_data(&report->summary) && is_file && is_whole)
-		orma_tool_print_line(stderr,
-				     "Next: open it at https://ui.perfetto.dev, or try `%s dump %s "
-				     "| less`.",
-				     orma_tool_path(), report->path);
+		orma_tool_print_line(stderr, "Next: `%s %s %s | less`, or https://ui.perfetto.dev.",
+				     orma_tool_path(), reader, report->path);
 }
 
 static void print_json(const struct report *report, double seconds)
