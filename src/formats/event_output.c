@@ -13,7 +13,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 static void write_text(struct orma_packet_output *output, uint32_t interned_field,
 		       uint32_t iid_field, uint32_t field, struct orma_str text)
@@ -23,6 +23,17 @@ static void write_text(struct orma_packet_output *output, uint32_t interned_fiel
 		orma_proto_write_varint(&output->heap.writer, iid_field, iid);
 	else
 		orma_proto_write_str(&output->heap.writer, field, text);
+}
+
+void orma_output_text(struct orma_packet_output *output, enum orma_output_text kind,
+		      struct orma_str text)
+{
+	if (kind == ORMA_OUTPUT_CATEGORY)
+		write_text(output, ORMA_PB_INTERNED_DATA_EVENT_CATEGORIES,
+			   ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, ORMA_PB_TRACK_EVENT_CATEGORIES, text);
+	else
+		write_text(output, ORMA_PB_INTERNED_DATA_EVENT_NAMES, ORMA_PB_TRACK_EVENT_NAME_IID,
+			   ORMA_PB_TRACK_EVENT_NAME, text);
 }
 
 static void write_legacy(struct orma_proto_writer *writer, const struct orma_output_event *event)
@@ -52,11 +63,8 @@ struct orma_proto_writer *orma_output_event(struct orma_packet_output *output,
 		orma_packet_output_begin(output, event->sequence, event->ns);
 	orma_proto_nested_begin(writer, &output->event, ORMA_PB_TRACE_PACKET_TRACK_EVENT);
 	if (event->category.data)
-		write_text(output, ORMA_PB_INTERNED_DATA_EVENT_CATEGORIES,
-			   ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, ORMA_PB_TRACK_EVENT_CATEGORIES,
-			   event->category);
-	write_text(output, ORMA_PB_INTERNED_DATA_EVENT_NAMES, ORMA_PB_TRACK_EVENT_NAME_IID,
-		   ORMA_PB_TRACK_EVENT_NAME, event->name);
+		orma_output_text(output, ORMA_OUTPUT_CATEGORY, event->category);
+	orma_output_text(output, ORMA_OUTPUT_NAME, event->name);
 	write_legacy(writer, event);
 	return writer;
 }

@@ -29,6 +29,10 @@ int orma_output_name_thread(struct orma_packet_output *output, uint32_t sequence
 int orma_output_name_process(struct orma_packet_output *output, uint32_t sequence, uint32_t pid,
 			     struct orma_str name);
 
+/* Writes the name or a category of the open TrackEvent. */
+enum orma_output_text { ORMA_OUTPUT_NAME, ORMA_OUTPUT_CATEGORY };
+void orma_output_text(struct orma_packet_output *output, enum orma_output_text kind,
+		      struct orma_str text);
 /* Writes an argument of the open TrackEvent. */
 void orma_output_arg_text(struct orma_packet_output *output, struct orma_str name,
 			  struct orma_str value);

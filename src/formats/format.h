@@ -31,6 +31,7 @@ struct orma_format {
 
 extern const struct orma_format orma_format_collapsed;
 extern const struct orma_format orma_format_ctf;
+extern const struct orma_format orma_format_json;
 extern const struct orma_format orma_format_ninja;
 extern const struct orma_format orma_format_perf_text;
 extern const struct orma_format orma_format_pprof;

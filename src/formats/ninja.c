@@ -171,6 +171,7 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 		return -ENOMEM;
 	ninja->output = conversion->output;
 	ninja->output->clock = ORMA_CLOCK_TRACE_FILE;
+	ninja->output->lacks_idle_task = true;
 	int r = orma_text_lines_next(&lines, &line);
 	r = r > 0 ? check_header(line, reterr) : r;
 	while (r == 0 && (r = orma_text_lines_next(&lines, &line)) > 0)

@@ -15,7 +15,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "store/grow.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 enum {
 	BATCH_BYTES = 256 << 10,
@@ -213,6 +213,8 @@ static void write_report(struct orma_packet_output *output, const char *format_n
 	orma_proto_nested_begin(writer, &report, ORMA_PACKET_CONVERSION_REPORT);
 	orma_proto_write_string(writer, ORMA_PB_CONVERSION_REPORT_FORMAT, format_name);
 	orma_proto_write_varint(writer, ORMA_PB_CONVERSION_REPORT_SIZE_BYTES, size_bytes);
+	orma_proto_write_bool(writer, ORMA_PB_CONVERSION_REPORT_LACKS_IDLE_TASK,
+			      output->lacks_idle_task);
 	for (uint32_t i = 0; i < output->stats.count; i++) {
 		const struct orma_stat_value *value = &output->stats.values[i];
 		orma_proto_nested_begin(writer, &stat, ORMA_PB_CONVERSION_REPORT_STATS);

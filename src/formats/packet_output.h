@@ -31,6 +31,7 @@ struct orma_packet_output {
 	struct orma_trace_bytes *bytes;
 	/* The clock of all timestamps, and of the trace; 0 = the default. It is set before the first packet. */
 	uint32_t clock;
+	bool lacks_idle_task; /* the trace is not of a kernel, so number 0 is a task like any other */
 	struct orma_stats stats; /* counted by the conversion; the importer adds them to its own */
 	int error;
 	/* Private. */

@@ -18,7 +18,7 @@
 #include "schema/gen/stack_sample.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/clocks.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 enum { SEQUENCE = 1, COMM_MAX_BYTES = 64 };
 

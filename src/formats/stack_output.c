@@ -9,7 +9,7 @@
 #include "schema/gen/stack_sample.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 enum { NAME_MAX_BYTES = 4 << 10 };
 

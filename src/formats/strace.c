@@ -12,7 +12,7 @@
 #include "formats/format.h"
 #include "formats/text_lines.h"
 #include "trace/clocks.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 enum {
 	SEQUENCE = 1,
@@ -194,6 +194,7 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 	int r;
 	(void)reterr;
 	conversion->output->clock = ORMA_CLOCK_REALTIME;
+	conversion->output->lacks_idle_task = true;
 	while ((r = orma_text_lines_next(&lines, &line)) > 0) {
 		if (line.size == 0)
 			continue;

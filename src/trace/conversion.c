@@ -27,6 +27,7 @@ int orma_conversion_report_take(struct orma_system *system, uint32_t machine_idx
 		r = orma_metadata_number(system, "trace_size_bytes", ORMA_METADATA_TRACE, 0,
 					 (int64_t)report->size_bytes);
 	system->is_converted = true;
+	system->has_no_idle_task = r == 0 && report->lacks_idle_task;
 	orma_base_arena_done(&arena);
 	return r == -EBADMSG ? 0 : r;
 }

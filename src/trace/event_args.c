@@ -18,7 +18,7 @@
 #include "schema/gen/source_location.pb.h"
 #include "schema/gen/task_execution.pb.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 enum { WINDOW_BYTES = 64 << 10 };
 
@@ -222,8 +222,9 @@ static int add_annotations(struct orma_event_args *args, const struct orma_seque
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	static const char *const prefixes[] = {
-		[ORMA_EVENT_STYLE_PERFETTO] = "debug", [ORMA_EVENT_STYLE_PLAIN] = ""};
+	static const char *const prefixes[] = {[ORMA_EVENT_STYLE_PERFETTO] = "debug",
+					       [ORMA_EVENT_STYLE_PLAIN] = "",
+					       [ORMA_EVENT_STYLE_JSON] = "args"};
 	uint32_t style = style_of(event);
 	const char *prefix = style < ORMA_ARRAY_SIZE(prefixes) ? prefixes[style] : "";
 	struct orma_arg_names names = {&state->interning, args->types};

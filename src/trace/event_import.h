@@ -44,6 +44,12 @@ int orma_event_import_legacy(struct orma_event_import *import);
 /* Finds the owner of an event without a described track; `import->is_of_thread` says whether there is one. 0 or a negative
  * errno value. */
 int orma_event_find_thread(struct orma_event_import *import);
+/* The same for an event with the style of JSON, whose thread is in its LegacyEvent. */
+int orma_json_event_find_thread(struct orma_event_import *import);
+/* Imports an event with the style of JSON. 0 or a negative errno value; 1: it is like all others of its phase. */
+int orma_json_event_import(struct orma_event_import *import);
+/* Returns the track for a whole slice, which is another than the thread's if the slice overlaps with one there. */
+int64_t orma_json_event_use_track(struct orma_event_import *import);
 /* Returns the track for an event: that of its thread, or a described one; -1 = none; or a smaller errno value. */
 int64_t orma_event_use_track(struct orma_event_import *import, enum orma_lane_use use);
 /* Adds the call stack of an event at the beginning or the end of a slice. 0 or a negative errno value. */

@@ -108,7 +108,7 @@ static int add_machines(struct orma_importer *importer)
 		r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
 		if (r == 0)
 			r = orma_processes_add_machine(&importer->processes, i);
-		if (r == 0)
+		if (r == 0 && !importer->system.has_no_idle_task)
 			r = orma_processes_set_idle(&importer->processes, i);
 	}
 	return r;

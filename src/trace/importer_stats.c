@@ -62,6 +62,8 @@ void orma_importer_count(struct orma_importer *importer)
 		OF(descriptors, ORMA_DESCRIPTORS_LOOP, track_event_track_hierarchy_loop),
 		OF(descriptors, ORMA_DESCRIPTORS_TOO_DEEP, track_event_track_hierarchy_too_deep),
 		OF(descriptors, ORMA_DESCRIPTORS_MISSING_PARENT, track_hierarchy_missing_uuid),
+		{&importer->counts[ORMA_IMPORT_SPILLED_SLICES],
+		 ORMA_STAT_slice_spill_overlapping_complete_event},
 		{&importer->counts[ORMA_IMPORT_EVENT_ERRORS], ORMA_STAT_track_event_parser_errors},
 		{&importer->counts[ORMA_IMPORT_COUNTER_WITHOUT_TRACK],
 		 ORMA_STAT_track_event_counter_missing_track_uuid},

@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/profile_common.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 #include "trace/message_fields.h"
 #include "trace/track_event_read.h"
 

@@ -9,7 +9,7 @@
 #include "proto/reader.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 #include "trace/event_import.h"
 
 enum { SCOPE_GLOBAL = 1, SCOPE_PROCESS = 2, FLOW_IN = 1, FLOW_OUT = 2, FLOW_INOUT = 3 };
@@ -18,6 +18,11 @@ static int count_error(struct orma_event_import *import)
 {
 	import->importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
 	return 0;
+}
+
+static bool is_json(const struct orma_event_import *import)
+{
+	return import->legacy->style == ORMA_EVENT_STYLE_JSON;
 }
 
 /* A thread that nobody has a number for: the upper half is the process's, so that threads of two processes differ. */
@@ -61,6 +66,14 @@ int orma_event_find_thread(struct orma_event_import *import)
 	return 1;
 }
 
+/* Returns a number that tells ids apart. In JSON an id is of its category too. */
+static uint64_t cookie_of(const struct orma_event_import *import)
+{
+	uint64_t parts[] = {(uint64_t)import->category, import->legacy->id};
+	return is_json(import) ? orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts))
+			       : import->legacy->id;
+}
+
 static int64_t use_group(struct orma_event_import *import, const struct orma_track_key *key,
 			 int64_t name, enum orma_lane_use use)
 {
@@ -68,7 +81,7 @@ static int64_t use_group(struct orma_event_import *import, const struct orma_tra
 	struct orma_track_group *group =
 		orma_track_groups_get(&importer->async_groups, orma_track_key_hash(key));
 	int64_t idx =
-		group ? orma_track_group_use(group, (int64_t)import->legacy->id, use) : -ENOMEM;
+		group ? orma_track_group_use(group, (int64_t)cookie_of(import), use) : -ENOMEM;
 	if (idx < 0)
 		return idx;
 	struct orma_track_lane *lane = &group->lanes[idx];
@@ -107,6 +120,8 @@ static int64_t id_scope(struct orma_event_import *import)
 	struct orma_tables *tables = import->importer->tables;
 	const struct orma_legacy_event *legacy = import->legacy;
 	bool is_old = strchr("STpF", legacy->phase) != NULL;
+	if (is_json(import))
+		return ORMA_CELL_NULL;
 	if (!legacy->id_scope.data)
 		return is_old ? import->name : import->category;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
@@ -130,7 +145,7 @@ static int64_t first_name(struct orma_event_import *import)
 {
 	struct orma_map *names = &import->importer->async_names;
 	uint64_t parts[] = {import->legacy->is_local_id ? (uint64_t)import->owner.upid + 1 : 0,
-			    import->legacy->id};
+			    cookie_of(import)};
 	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts));
 	uintptr_t known = (uintptr_t)orma_base_map_get(names, key);
 	if (known)
@@ -304,10 +319,12 @@ static int begin(struct orma_event_import *import, int64_t track, int64_t dur, c
 					 .thread_instruction_delta = ORMA_CELL_NULL};
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
+	if (is_json(import))
+		import->passed_utid = -1;
 	if (dur >= 0)
-		slice.thread_dur =
-			is_complete ? (int64_t)((uint64_t)import->legacy->thread_duration_us * 1000)
-				    : 0;
+		slice.thread_dur = is_complete ? import->legacy->thread_duration_ns : 0;
+	if (is_json(import) && !import->legacy->has_thread_duration)
+		slice.thread_dur = ORMA_CELL_NULL;
 	if (dur >= 0)
 		slice.thread_instruction_delta =
 			is_complete ? import->legacy->thread_instruction_delta : 0;
@@ -321,6 +338,8 @@ static int end(struct orma_event_import *import, int64_t track)
 {
 	if (track < 0)
 		return track == -1 ? 0 : (int)track;
+	if (is_json(import))
+		import->passed_utid = -1;
 	return orma_event_end_slice(import, track, is_async(import->legacy));
 }
 
@@ -328,6 +347,9 @@ int orma_event_import_legacy(struct orma_event_import *import)
 {
 	const struct orma_legacy_event *legacy = import->legacy;
 	char phase = (char)legacy->phase;
+	int r = is_json(import) ? orma_json_event_import(import) : 1;
+	if (r <= 0)
+		return r;
 	bool needs_thread = strchr("BEX", phase) && phase != 0;
 	if (needs_thread && import->owner.utid < 0)
 		return count_error(import);
@@ -339,12 +361,16 @@ int orma_event_import_legacy(struct orma_event_import *import)
 	case 'X':
 		if (legacy->duration_ns < 0)
 			return count_error(import);
-		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT),
+		return begin(import,
+			     is_json(import) ? orma_json_event_use_track(import)
+					     : orma_event_use_track(import, ORMA_LANE_INSTANT),
 			     legacy->duration_ns, 0);
 	case 'i':
 	case 'I':
 		return begin(import, use_instant_track(import), 0, 0);
 	case 'R':
+		if (is_json(import))
+			return begin(import, use_instant_track(import), 0, 0);
 		return begin(import, orma_event_use_track(import, ORMA_LANE_INSTANT), 0, phase);
 	case 's':
 	case 't':

@@ -56,7 +56,7 @@ static int take_packet(struct orma_packet_cursor *cursor, uint32_t snapshots)
 	    orma_sequence_time_source(&cursor->time, packet) != ORMA_TIME_IS_KNOWN)
 		return 0;
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
-	cursor->rank = is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET;
+	cursor->rank = orma_packet_rank(packet, is_event);
 	return orma_sequence_time_of(&cursor->time, &cursor->index->clocks,
 				     cursor->index->trace_default_clock, packet, snapshots,
 				     &cursor->ns) == ORMA_CLOCK_CONVERTED;
@@ -102,10 +102,10 @@ static int sort_packets(struct orma_packet_cursor *cursor)
 			return r;
 		cursor->places[cursor->place_count++] =
 			(struct orma_packet_place){.ns = cursor->ns,
-						   .address = cursor->packet.address,
-						   .rank = (uint16_t)cursor->rank,
+						   .address = cursor->packet.address & ((UINT64_C(1) << 56) - 1),
+						   .rank = cursor->rank,
 						   .size = (uint32_t)cursor->packet.bytes.size,
-						   .header = (uint16_t)cursor->packet.header};
+						   .header = (uint8_t)cursor->packet.header};
 	}
 	if (r == 0 && cursor->place_count > 0)
 		qsort(cursor->places, cursor->place_count, sizeof(*cursor->places), compare_places);

@@ -9,9 +9,8 @@
 /* A packet of a sequence that has to be sorted. */
 struct orma_packet_place {
 	int64_t ns;
-	uint64_t address;
-	uint32_t size;
-	uint16_t rank, header;
+	uint64_t address : 56, header : 8;
+	uint32_t size, rank;
 };
 
 struct orma_packet_cursor {
@@ -27,7 +26,7 @@ struct orma_packet_cursor {
 	/* The current packet. */
 	struct orma_packet packet;
 	int64_t ns;
-	unsigned rank; /* ORMA_RANK_PACKET or ORMA_RANK_TRACK_EVENT */
+	uint32_t rank; /* see orma_packet_rank() */
 };
 
 /* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. `read_bytes` is of the cursor's window. */

@@ -12,6 +12,7 @@
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
+#include "trace/conversion_fields.h"
 
 enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
@@ -56,6 +57,9 @@ static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value
 	case NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PID):
 		packet->pid = (int32_t)value;
 		packet->flags |= ORMA_PACKET_HAS_PID;
+		break;
+	case NUMBER(ORMA_PACKET_EVENT_ORDER):
+		packet->order = (uint32_t)value;
 		break;
 	default:
 		break;
@@ -128,7 +132,8 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	ret->bytes = (struct orma_str){data, size};
 	ret->content = ret->interned = ret->defaults = (struct orma_str){NULL, 0};
 	ret->timestamp = 0;
-	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped = 0;
+	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped =
+		ret->order = 0;
 	ret->pid = 0;
 	unsigned flags = ret->flags = 0;
 	while (at < end) {

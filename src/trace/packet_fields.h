@@ -32,6 +32,7 @@ struct orma_packet {
 	uint32_t clock; /* 0 = the default of its sequence */
 	uint32_t sequence, machine;
 	uint32_t header;  /* bytes between its entry in the trace and its first byte */
+	uint32_t order;   /* among track events of one time; see conversion.h */
 	uint32_t dropped; /* causes of a loss before this packet; 0 = no loss */
 	int32_t pid;
 	unsigned flags; /* ORMA_PACKET_... */

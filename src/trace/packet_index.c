@@ -263,7 +263,7 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 	if (!is_known)
 		return add_untimed(index, sequence, packet);
 	sequence->events += is_event;
-	check_order(index, sequence, is_event ? ORMA_RANK_TRACK_EVENT : ORMA_RANK_PACKET, ns);
+	check_order(index, sequence, orma_packet_rank(packet, is_event), ns);
 	return 0;
 }
 

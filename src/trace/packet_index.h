@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "trace/clocks.h"
+#include "trace/conversion_fields.h"
 #include "trace/packet_fields.h"
 #include "trace/sequence_time.h"
 #include "trace/trace_bytes.h"
@@ -147,7 +148,16 @@ struct orma_packet_index {
 };
 
 /* Packets of one time are in the order of their ranks. */
-enum { ORMA_RANK_PACKET, ORMA_RANK_TRACK_EVENT, ORMA_RANK_FTRACE };
+enum { ORMA_RANK_PACKET, ORMA_RANK_TRACK_EVENT };
+/* Behind all ranks of track events, which their order is added to. */
+#define ORMA_RANK_FTRACE UINT32_C(0x80000000)
+
+static inline uint32_t orma_packet_rank(const struct orma_packet *packet, bool is_event)
+{
+	uint32_t order =
+		packet->order < ORMA_EVENT_ORDER_MAX ? packet->order : ORMA_EVENT_ORDER_MAX;
+	return is_event ? ORMA_RANK_TRACK_EVENT + order : ORMA_RANK_PACKET;
+}
 
 /* Reads the whole input once. `index->input` and the functions, and may be `threads`, are set by the caller, all else is 0. 0, -EBADMSG (not a
  * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a

@@ -98,6 +98,26 @@ static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stac
 	return 1;
 }
 
+/* Decides as close_ended() does, and closes nothing. */
+bool orma_slices_overlaps(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
+			  int64_t dur)
+{
+	const struct orma_slice_stack *stack =
+		track_id < slices->stack_count ? &slices->stacks[track_id] : NULL;
+	bool has_open = false;
+	for (uint32_t i = stack ? stack->depth : 0; i-- > 0;) {
+		const struct orma_open_slice *slice = &stack->slices[i];
+		int64_t end = slice->ts + slice->dur;
+		if (slice->dur == -1)
+			has_open = true;
+		else if (has_open)
+			has_open = ts <= end;
+		else if (ts < end && dur > end - ts)
+			return true;
+	}
+	return false;
+}
+
 static int add_row(struct orma_slices *slices, const struct orma_slice_begin *begin,
 		   const struct orma_slice_stack *stack)
 {

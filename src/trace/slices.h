@@ -58,6 +58,9 @@ int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin 
  */
 int orma_slices_end(struct orma_slices *slices, int64_t ts, uint32_t track_id, int64_t category,
 		    int64_t name, int64_t *ret_id);
+/* True when orma_slices_begin() would refuse a whole slice, because it begins in one of the track and ends behind it. */
+bool orma_slices_overlaps(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
+			  int64_t dur);
 /* Returns the row of the topmost slice of a track, or ORMA_NO_SLICE. */
 int64_t orma_slices_top(const struct orma_slices *slices, uint32_t track_id);
 /* The same for a slice that the next orma_slices_end() with these arguments would end, or ORMA_NO_SLICE. */

@@ -9,7 +9,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/stack_sample.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 #include "trace/cpus.h"
 #include "trace/message_fields.h"
 #include "trace/profiler_samples.h"

@@ -50,6 +50,7 @@ struct orma_system {
 	struct orma_slices *slices;
 	struct orma_sched *sched;
 	bool has_no_raw_events; /* kernel events get no row of their own */
+	bool has_no_idle_task;  /* number 0 is a task like any other */
 	bool is_converted;      /* a report has said what the trace was before */
 	struct orma_stats stats;
 	struct orma_system_machine *machines;

@@ -14,6 +14,7 @@
 #include "schema/gen/trace_uuid.pb.h"
 #include "schema/gen/trigger.pb.h"
 #include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 static int add_slow_sources(struct orma_system *system, uint32_t machine_idx,
 			    const struct orma_pb_tracing_service_event_data_sources *sources)

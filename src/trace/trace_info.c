@@ -29,9 +29,12 @@ int orma_trace_attributes(struct orma_system *system, uint32_t machine_idx, stru
 		if (!is_number && !attribute->string_value.data)
 			continue;
 		system->text.size = 0;
-		r = orma_base_buf_printf(&system->text, "trace_attribute.%.*s",
-					 (int)attribute->key.size,
-					 attribute->key.data ? attribute->key.data : "");
+		/* Names that a conversion gave are whole. */
+		bool is_whole = attribute->key.size > 14 &&
+				memcmp(attribute->key.data, "json_metadata.", 14) == 0;
+		r = orma_base_buf_printf(
+			&system->text, "%s%.*s", is_whole ? "" : "trace_attribute.",
+			(int)attribute->key.size, attribute->key.data ? attribute->key.data : "");
 		if (r < 0)
 			break;
 		r = orma_metadata_set(

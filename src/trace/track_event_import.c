@@ -10,7 +10,7 @@
 #include "proto/reader.h"
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 #include "trace/event_import.h"
 
 enum {
@@ -127,6 +127,8 @@ static int find_owner(struct orma_event_import *import)
 		is_given ? import->event.track_uuid : import->ordered->state->default_track;
 	import->has_track = is_given || import->track_uuid != 0;
 	import->is_of_thread = false;
+	if (import->legacy && import->legacy->style == ORMA_EVENT_STYLE_JSON)
+		return orma_json_event_find_thread(import);
 	if (import->track_uuid == 0)
 		return orma_event_find_thread(import);
 	int r = orma_descriptor_tracks_owner(&import->importer->descriptors,

@@ -12,7 +12,7 @@
 
 #include "proto/reader.h"
 #include "schema/gen/track_event.pb.h"
-#include "trace/conversion.h"
+#include "trace/conversion_fields.h"
 
 /* Fields that describe the event itself; any other becomes an argument. */
 enum {
@@ -234,7 +234,27 @@ void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret
 			ret->style = (uint32_t)field.value;
 			break;
 		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US:
-			ret->thread_duration_us = (int64_t)field.value;
+			ret->thread_duration_ns = (int64_t)(field.value * 1000);
+			ret->has_thread_duration = true;
+			break;
+		case ORMA_LEGACY_EVENT_THREAD_DURATION_NS:
+			ret->thread_duration_ns = (int64_t)field.value;
+			ret->has_thread_duration = true;
+			break;
+		case ORMA_LEGACY_EVENT_THREAD_TIME_NS:
+			ret->thread_time_ns = (int64_t)field.value;
+			ret->has_thread_time = true;
+			break;
+		case ORMA_LEGACY_EVENT_TEXT:
+			ret->text = field.bytes;
+			break;
+		case ORMA_LEGACY_EVENT_NUMBER:
+			ret->number = (int64_t)field.value;
+			ret->has_number = true;
+			break;
+		case ORMA_LEGACY_EVENT_IO_WAIT:
+			ret->io_wait = (int64_t)field.value;
+			ret->has_io_wait = true;
 			break;
 		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA:
 			ret->thread_instruction_delta = (int64_t)field.value;

@@ -47,11 +47,13 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret);
 /* The fields of a LegacyEvent; absent numbers are 0. */
 struct orma_legacy_event {
 	uint64_t name_iid, id, bind_id;
-	struct orma_str id_scope;
-	int64_t duration_ns, thread_duration_us, thread_instruction_delta;
+	struct orma_str id_scope, text;
+	int64_t duration_ns, thread_duration_ns, thread_time_ns, number, io_wait,
+		thread_instruction_delta;
 	int32_t phase, pid_override, tid_override;
 	uint32_t flow_direction, instant_scope;
 	uint32_t style; /* enum orma_event_style */
+	bool has_thread_time, has_thread_duration, has_number, has_io_wait;
 	bool has_phase, has_id, is_local_id, has_unscoped_id, has_bind_id, has_direction,
 		binds_enclosing;
 	bool has_pid_override, has_tid_override;

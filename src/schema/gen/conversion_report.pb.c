@@ -10,16 +10,18 @@ static const struct orma_proto_field_desc conversion_report_fields[] = {
 	{1, 0, 17, offsetof(struct orma_pb_conversion_report, format), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 	{2, 1, 24, offsetof(struct orma_pb_conversion_report, stats), 0, 0, ORMA_PROTO_KIND_MESSAGE, 0},
 	{3, 0, 30, offsetof(struct orma_pb_conversion_report, size_bytes), 1, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{4, 0, 41, offsetof(struct orma_pb_conversion_report, lacks_idle_task), 2, 0, ORMA_PROTO_KIND_BOOL, 0},
 };
 static const char conversion_report_names[] = {
 	"ConversionReport"
 	"\0format"
 	"\0stats"
-	"\0size_bytes"};
+	"\0size_bytes"
+	"\0lacks_idle_task"};
 const struct orma_proto_desc orma_pb_conversion_report_desc = {
 	conversion_report_names,
 	conversion_report_fields, conversion_report_types,
-	sizeof(struct orma_pb_conversion_report), 3, 1,
+	sizeof(struct orma_pb_conversion_report), 4, 1,
 };
 _Static_assert(sizeof(struct orma_pb_conversion_report) <= UINT16_MAX, "fits struct_size");
 

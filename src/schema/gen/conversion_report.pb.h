@@ -20,11 +20,13 @@ struct orma_pb_conversion_report {
 	struct orma_str format;
 	ORMA_PROTO_REPEATED(struct orma_pb_conversion_report_stat *) stats;
 	uint64_t size_bytes;
+	bool lacks_idle_task;
 };
 enum {
 	ORMA_PB_CONVERSION_REPORT_FORMAT = 1,
 	ORMA_PB_CONVERSION_REPORT_STATS = 2,
 	ORMA_PB_CONVERSION_REPORT_SIZE_BYTES = 3,
+	ORMA_PB_CONVERSION_REPORT_LACKS_IDLE_TASK = 4,
 };
 static inline struct orma_pb_conversion_report *orma_pb_conversion_report_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_conversion_report_desc, arena); }
 static inline int orma_pb_conversion_report_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_conversion_report **ret) { return orma_proto_decode(&orma_pb_conversion_report_desc, data, size, arena, ret); }
@@ -33,6 +35,8 @@ static inline void orma_pb_conversion_report_set_format(struct orma_pb_conversio
 static inline struct orma_pb_conversion_report_stat *orma_pb_conversion_report_add_stats(struct orma_pb_conversion_report *m, struct orma_arena *arena) { return orma_proto_repeated_add_new((struct orma_proto_repeated *)&m->stats, &orma_pb_conversion_report_stat_desc, arena); }
 static inline bool orma_pb_conversion_report_has_size_bytes(const struct orma_pb_conversion_report *m) { return m->has[0] >> 1 & 1; }
 static inline void orma_pb_conversion_report_set_size_bytes(struct orma_pb_conversion_report *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 1; m->size_bytes = v; }
+static inline bool orma_pb_conversion_report_has_lacks_idle_task(const struct orma_pb_conversion_report *m) { return m->has[0] >> 2 & 1; }
+static inline void orma_pb_conversion_report_set_lacks_idle_task(struct orma_pb_conversion_report *m, bool v) { m->has[0] |= UINT32_C(1) << 2; m->lacks_idle_task = v; }
 
 /* ConversionReport.Stat */
 struct orma_pb_conversion_report_stat {

@@ -12,6 +12,10 @@
 
 #define UI_OPENS_IT "; https://ui.perfetto.dev opens it, orma reads Perfetto's binary format only"
 
+#define CHROME_CONVERTS                                                                            \
+	"this is JSON; if it is a trace of Chrome, https://ui.perfetto.dev opens it, and `orma "   \
+	"cat` converts it"
+
 #define PROBABLY_CONFIG                                                                            \
 	"this is text, probably a config; `orma doctor FILE` examines it, and `orma record -c "    \
 	"FILE` records with it"
@@ -46,8 +50,8 @@ static const struct kind kinds[] = {
 
 /* The beginnings of texts, after blanks. */
 static const struct kind texts[] = {
-	KIND("{", "this is JSON" UI_OPENS_IT),
-	KIND("[", "this is JSON" UI_OPENS_IT),
+	KIND("{", CHROME_CONVERTS),
+	KIND("[", CHROME_CONVERTS),
 	KIND("<", "this is a web page; if systrace made it, https://ui.perfetto.dev opens it"),
 	KIND("packet {", "this is the text of a trace, as `orma dump` prints it; name the trace"),
 };

@@ -16,7 +16,7 @@ ORMA_TEST(commands_go_to_the_worker_that_has_been_idle_for_the_shortest_time)
 		  "10000000 20000000 c.o 0\n");
 	/* Row 1 is the process's main thread, which is the first worker. */
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "tid name upid"),
-		  "0 swapper 0\n1 Worker 1\n2 Worker 1\n");
+		  "0 - 0\n1 Worker 1\n2 Worker 1\n");
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROCESS, "pid name"), "0 -\n1 Build\n");
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "utid"), "1\n2\n");
 	import_done(&fixture);

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * json_output.c - an event of JSON becomes a track event of the old kind, which has the same phases.
+ *
+ * Whatever that kind has no field for is in fields that only orma reads (trace/conversion.h), so a converted trace opens elsewhere
+ * too. Events of one thread are one sequence, as far as there are sequences; so each is nearly in the order of time.
+ */
+#include <errno.h>
+
+#include "formats/json_event.h"
+#include "formats/text_lines.h"
+#include "schema/gen/counter_descriptor.pb.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
+#include "trace/conversion_fields.h"
+
+enum {
+	SEQUENCES = 16,
+	NAMED_TASK_FIRST = 1 << 30, /* the first number of those that have a name only */
+	COUNTERS_MAX = 1 << 20,
+	FLOW_IN = 1,
+	FLOW_OUT = 2,
+	/* Events of one time: ends, then slices, the longest first, then all other. */
+	ORDER_END = 1,
+	ORDER_OTHER = ORMA_EVENT_ORDER_MAX,
+};
+
+void orma_json_writer_done(struct orma_json_writer *writer)
+{
+	orma_base_arena_done(&writer->arena);
+	orma_base_map_done(&writer->names);
+	orma_base_map_done(&writer->counters);
+	orma_base_buf_done(&writer->text);
+}
+
+static int count(struct orma_json_writer *writer, enum orma_stat stat)
+{
+	orma_packet_output_count(writer->output, stat);
+	return 0;
+}
+
+/* A float of the length keeps its order in 31 bits, exactly up to 16 ms and to one part in 10^7 above. */
+static uint32_t order_of(const struct orma_json_event *event)
+{
+	if (event->phase == 'E')
+		return ORDER_END;
+	if (event->phase != 'X' || event->dur_ns < 0)
+		return ORDER_OTHER;
+	float length = (float)event->dur_ns;
+	uint32_t bits;
+	memcpy(&bits, &length, sizeof(bits));
+	return ORDER_OTHER - 1 - bits;
+}
+
+static uint32_t sequence_of(const struct orma_json_event *event)
+{
+	uint64_t parts[] = {event->pid.number, event->tid.number};
+	return 1 + (uint32_t)(orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts)) % SEQUENCES);
+}
+
+/* Returns the number that LegacyEvent has a field for. */
+static uint64_t number_of_id(const struct orma_json_id *id)
+{
+	uint64_t number = 0;
+	if (id->kind != ORMA_JSON_ID_TEXT)
+		return id->number;
+	struct orma_str digits = id->text;
+	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
+		digits.data += 2;
+		digits.size -= 2;
+	}
+	if (orma_text_read_u64(digits, 16, &number))
+		return number;
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, id->text.data, id->text.size);
+}
+
+/* Ids of flows are numbers, or texts with a hexadecimal one. */
+static bool is_flow_id(const struct orma_json_id *id)
+{
+	uint64_t number;
+	struct orma_str digits = id->text;
+	if (id->kind != ORMA_JSON_ID_TEXT)
+		return id->kind == ORMA_JSON_ID_NUMBER;
+	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
+		digits.data += 2;
+		digits.size -= 2;
+	}
+	return orma_text_read_u64(digits, 16, &number);
+}
+
+static void write_number(struct orma_proto_writer *writer, bool is_there, uint32_t field,
+			 int64_t number)
+{
+	if (is_there)
+		orma_proto_write_int(writer, field, number);
+}
+
+static void write_ids(struct orma_proto_writer *writer, const struct orma_json_event *event)
+{
+	if (event->id.kind)
+		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID,
+					number_of_id(&event->id));
+	else if (event->global_id.kind)
+		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID,
+					number_of_id(&event->global_id));
+	else if (event->local_id.kind)
+		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID,
+					number_of_id(&event->local_id));
+	if (is_flow_id(&event->bind_id)) {
+		uint32_t direction =
+			(event->flow_in ? FLOW_IN : 0) | (event->flow_out ? FLOW_OUT : 0);
+		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_ID,
+					number_of_id(&event->bind_id));
+		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION,
+					direction);
+	}
+	if (event->binds_enclosing)
+		orma_proto_write_bool(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_TO_ENCLOSING,
+				      true);
+}
+
+static void write_legacy(struct orma_proto_writer *writer, const struct orma_json_event *event)
+{
+	static const char scopes[] = "gpt";
+	const char *scope = event->scope ? strchr(scopes, event->scope) : NULL;
+	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE, event->phase);
+	if (event->has_dur) {
+		orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_DURATION_US,
+				     event->dur_ns / 1000);
+		orma_proto_write_int(writer, ORMA_LEGACY_EVENT_DURATION_NS, event->dur_ns);
+	}
+	write_number(writer, event->has_tts, ORMA_LEGACY_EVENT_THREAD_TIME_NS, event->tts_ns);
+	write_number(writer, event->has_tdur, ORMA_LEGACY_EVENT_THREAD_DURATION_NS, event->tdur_ns);
+	write_ids(writer, event);
+	if (scope)
+		orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE,
+				     scope - scopes + 1);
+	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE,
+			     (int32_t)event->pid.number);
+	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE,
+			     (int32_t)event->tid.number);
+	orma_proto_write_varint(writer, ORMA_LEGACY_EVENT_STYLE, ORMA_EVENT_STYLE_JSON);
+}
+
+/* Begins the packet of an event, and leaves its LegacyEvent open. */
+static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
+					     const struct orma_json_event *event,
+					     struct orma_proto_nested *legacy)
+{
+	struct orma_packet_output *output = writer->output;
+	struct orma_proto_writer *to =
+		orma_packet_output_begin(output, sequence_of(event), event->ns);
+	orma_proto_write_varint(to, ORMA_PACKET_EVENT_ORDER, order_of(event));
+	orma_proto_nested_begin(to, &output->event, ORMA_PB_TRACE_PACKET_TRACK_EVENT);
+	if (event->category.data)
+		orma_output_text(output, ORMA_OUTPUT_CATEGORY, event->category);
+	if (event->name.data)
+		orma_output_text(output, ORMA_OUTPUT_NAME, event->name);
+	orma_proto_nested_begin(to, legacy, ORMA_PB_TRACK_EVENT_LEGACY_EVENT);
+	write_legacy(to, event);
+	return to;
+}
+
+static int write_event(struct orma_json_writer *writer, const struct orma_json_event *event)
+{
+	struct orma_proto_nested legacy;
+	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	orma_proto_nested_end(to, &legacy);
+	if (event->args.size > 0)
+		orma_json_args_write(writer->output, &writer->arena, event->args);
+	return orma_packet_output_end(writer->output);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Writes an event that names or orders the process or the thread. */
+static int write_metadata(struct orma_json_writer *writer, const struct orma_json_event *event,
+			  struct orma_str text, const int64_t *number)
+{
+	struct orma_proto_nested legacy;
+	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	if (text.data)
+		orma_proto_write_str(to, ORMA_LEGACY_EVENT_TEXT, text);
+	if (number)
+		orma_proto_write_int(to, ORMA_LEGACY_EVENT_NUMBER, *number);
+	orma_proto_nested_end(to, &legacy);
+	if (text.data)
+		orma_output_arg_text(writer->output, ORMA_STR("name"), text);
+	return orma_packet_output_end(writer->output);
+}
+
+static bool read_sort_index(const struct orma_json_value *value, int64_t *ret)
+{
+	double real;
+	if (value->kind == ORMA_JSON_INTEGER)
+		return orma_json_read_i64(value->text, ret);
+	if (value->kind != ORMA_JSON_REAL || !orma_json_read_double(value->text, &real) ||
+	    real > INT32_MAX || real < INT32_MIN)
+		return false;
+	*ret = (int64_t)real;
+	return true;
+}
+
+static struct orma_json_scan scan_of(struct orma_str object)
+{
+	return (struct orma_json_scan){object.data, object.data + object.size, true};
+}
+
+/* The last field of the wanted name counts. */
+static int write_names(struct orma_json_writer *writer, struct orma_json_event *event)
+{
+	bool is_name = orma_base_str_is(event->name, "process_name") ||
+		       orma_base_str_is(event->name, "thread_name");
+	bool is_index = orma_base_str_is(event->name, "process_sort_index") ||
+			orma_base_str_is(event->name, "thread_sort_index");
+	struct orma_json_scan scan = scan_of(event->args);
+	struct orma_json_value key, value;
+	int r = 0;
+	if (!is_name && !is_index)
+		return 0;
+	while (r == 0 && orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
+		int64_t number;
+		struct orma_str text = {NULL, 0};
+		if (!orma_base_str_is(key.text, is_name ? "name" : "sort_index"))
+			continue;
+		if (is_name && value.kind == ORMA_JSON_STRING && value.text.size > 0)
+			text = orma_json_unescape(&value, &writer->arena);
+		if (text.data)
+			r = write_metadata(writer, event, text, NULL);
+		else if (is_index && read_sort_index(&value, &number))
+			r = write_metadata(writer, event, text, &number);
+		else
+			r = count(writer, ORMA_STAT_json_parser_failure);
+	}
+	return r;
+}
+
+/* A process or thread that has a name instead of a number gets a number, which its name is given to. 1 when it is new. */
+static int number_task(struct orma_json_writer *writer, struct orma_json_id *task, char kind)
+{
+	if (task->kind != ORMA_JSON_ID_TEXT)
+		return 0;
+	uint64_t key =
+		orma_base_fnv1a(ORMA_FNV1A_INIT + (uint8_t)kind, task->text.data, task->text.size);
+	uintptr_t known = (uintptr_t)orma_base_map_get(&writer->names, key);
+	task->number = known ? known : NAMED_TASK_FIRST + writer->names.count;
+	if (known)
+		return 0;
+	int r = orma_base_map_put(&writer->names, key, (void *)(uintptr_t)task->number);
+	return r < 0 ? r : 1;
+}
+
+static int number_tasks(struct orma_json_writer *writer, struct orma_json_event *event)
+{
+	int process = number_task(writer, &event->pid, 'p');
+	int thread = number_task(writer, &event->tid, 't');
+	if (process < 0 || thread < 0)
+		return -ENOMEM;
+	if (event->tid.number == 0 && event->tid.kind != ORMA_JSON_ID_TEXT)
+		event->tid.number = event->pid.number;
+	struct orma_json_event naming = {.phase = 'M',
+					 .ns = event->ns,
+					 .pid = event->pid,
+					 .tid = event->tid,
+					 .name = ORMA_STR("process_name")};
+	int r = process ? write_metadata(writer, &naming, event->pid.text, NULL) : 0;
+	naming.name = ORMA_STR("thread_name");
+	if (r == 0 && thread)
+		r = write_metadata(writer, &naming, event->tid.text, NULL);
+	return r;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+/* Describes a counter to readers that know nothing of JSON. */
+static int describe_counter(struct orma_json_writer *writer, const struct orma_json_event *event,
+			    struct orma_str name, uint64_t uuid)
+{
+	struct orma_proto_nested track, counter;
+	if (orma_base_map_get(&writer->counters, uuid) || writer->counters.count == COUNTERS_MAX)
+		return 0;
+	int r = orma_base_map_put(&writer->counters, uuid, writer);
+	if (r < 0)
+		return r;
+	struct orma_proto_writer *to =
+		orma_packet_output_begin(writer->output, sequence_of(event), event->ns);
+	orma_proto_nested_begin(to, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
+	orma_proto_write_varint(to, ORMA_PB_TRACK_DESCRIPTOR_UUID, uuid);
+	orma_proto_write_str(to, ORMA_PB_TRACK_DESCRIPTOR_NAME, name);
+	orma_proto_nested_begin(to, &counter, ORMA_PB_TRACK_DESCRIPTOR_COUNTER);
+	return orma_packet_output_end(writer->output);
+}
+
+static int write_counter(struct orma_json_writer *writer, const struct orma_json_event *event,
+			 double value)
+{
+	struct orma_proto_nested legacy;
+	uint64_t uuid = orma_base_fnv1a(ORMA_FNV1A_INIT + event->pid.number, event->name.data,
+					event->name.size);
+	uuid |= 1; /* 0 is no track */
+	int r = describe_counter(writer, event, event->name, uuid);
+	if (r < 0)
+		return r;
+	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	orma_proto_nested_end(to, &legacy);
+	orma_proto_write_int(to, ORMA_PB_TRACK_EVENT_TYPE, ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER);
+	orma_proto_write_varint(to, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
+	orma_proto_write_double(to, ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE, value);
+	return orma_packet_output_end(writer->output);
+}
+
+static bool is_number(const struct orma_json_value *value)
+{
+	return value->kind == ORMA_JSON_STRING || value->kind == ORMA_JSON_INTEGER ||
+	       value->kind == ORMA_JSON_REAL;
+}
+
+/* Each number is a counter of the process: "NAME KEY", or "NAME id: ID KEY". */
+static int write_counters(struct orma_json_writer *writer, const struct orma_json_event *event)
+{
+	struct orma_json_scan scan = scan_of(event->args);
+	struct orma_json_value key, value;
+	struct orma_json_event counter = *event;
+	int r = event->args.size > 0 ? 0 : count(writer, ORMA_STAT_json_parser_failure);
+	writer->text.size = 0;
+	if (event->name.data)
+		r = orma_base_buf_append(&writer->text, event->name.data, event->name.size);
+	if (r == 0 && event->id.kind == ORMA_JSON_ID_TEXT && event->id.text.size > 0) {
+		r = orma_base_buf_append_str(&writer->text, " id: ");
+		if (r == 0)
+			r = orma_base_buf_append(&writer->text, event->id.text.data,
+						 event->id.text.size);
+	}
+	if (r == 0)
+		r = orma_base_buf_append(&writer->text, " ", 1);
+	size_t prefix = writer->text.size;
+	counter.id.kind = ORMA_JSON_ID_NONE;
+	while (r == 0 && orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
+		double number;
+		if (!is_number(&value) || !orma_json_read_double(value.text, &number)) {
+			r = count(writer, ORMA_STAT_json_parser_failure);
+			continue;
+		}
+		struct orma_str name = orma_json_unescape(&key, &writer->arena);
+		writer->text.size = prefix;
+		r = orma_base_buf_append(&writer->text, name.data, name.size);
+		counter.name = (struct orma_str){(char *)writer->text.data, writer->text.size};
+		if (r == 0)
+			r = write_counter(writer, &counter, number);
+	}
+	return r;
+}
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+static int write_state(struct orma_json_writer *writer, const struct orma_json_event *event)
+{
+	struct orma_json_scan scan = scan_of(event->args);
+	struct orma_json_value key, value;
+	struct orma_proto_nested legacy;
+	int64_t number;
+	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	while (orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
+		bool is_integer =
+			value.kind == ORMA_JSON_INTEGER && orma_json_read_i64(value.text, &number);
+		if (is_integer && orma_base_str_is(key.text, "cpu"))
+			orma_proto_write_int(to, ORMA_LEGACY_EVENT_NUMBER, number);
+		else if (is_integer && orma_base_str_is(key.text, "io_wait"))
+			orma_proto_write_int(to, ORMA_LEGACY_EVENT_IO_WAIT, number);
+		else if (value.kind == ORMA_JSON_STRING &&
+			 orma_base_str_is(key.text, "blocked_function"))
+			orma_proto_write_str(to, ORMA_LEGACY_EVENT_TEXT,
+					     orma_json_unescape(&value, &writer->arena));
+	}
+	return orma_packet_output_end(writer->output);
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* The older phases of asynchronous events; T with a length is the state of a thread. */
+static void rename_phase(struct orma_json_event *event)
+{
+	static const char old[] = "SFpT", new[] = "benn";
+	const char *found = strchr(old, event->phase);
+	if (found && (event->phase != 'T' || !event->has_dur))
+		event->phase = new[found - old];
+}
+
+static bool has_id(const struct orma_json_event *event)
+{
+	return event->id.kind || event->local_id.kind || event->global_id.kind;
+}
+
+static int write_by_phase(struct orma_json_writer *writer, struct orma_json_event *event)
+{
+	bool is_ok = true;
+	bool is_of_thread = event->scope != 'g' && event->scope != 'p';
+	struct orma_str no_name = ORMA_STR("[No name]");
+	switch (event->phase) {
+	case 'M':
+		return write_names(writer, event);
+	case 'C':
+		return write_counters(writer, event);
+	case 'T':
+	case 'X':
+		is_ok = event->has_dur && event->dur_ns >= 0;
+		break;
+	case 'b':
+	case 'e':
+	case 'n':
+		is_ok = event->pid.kind && has_id(event);
+		break;
+	case 'i':
+	case 'I':
+	case 'R':
+		is_ok = (event->scope != 'p' || event->pid.kind) &&
+			(!is_of_thread || event->tid.kind);
+		break;
+	case 's':
+	case 't':
+	case 'f':
+		if (!is_flow_id(&event->id))
+			return count(writer, ORMA_STAT_flow_invalid_id);
+		break;
+	case 'B':
+	case 'E':
+		break;
+	default:
+		return 0;
+	}
+	if (!is_ok)
+		return count(writer, ORMA_STAT_json_parser_failure);
+	if (!event->name.data && is_of_thread && strchr("BXbTiIR", event->phase))
+		event->name = no_name;
+	return event->phase == 'T' ? write_state(writer, event) : write_event(writer, event);
+}
+
+int orma_json_event_write(struct orma_json_writer *writer, struct orma_json_event *event)
+{
+	if (!event->phase)
+		return event->has_fields ? count(writer, ORMA_STAT_json_tokenizer_failure) : 0;
+	if (event->is_wrong || (!event->has_ts && event->phase != 'M'))
+		return count(writer, ORMA_STAT_json_tokenizer_failure);
+	rename_phase(event);
+	int r = number_tasks(writer, event);
+	return r < 0 ? r : write_by_phase(writer, event);
+}

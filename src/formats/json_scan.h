@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * json_scan.h - values of a JSON text in memory, one after the other, without a tree.
+ *
+ * It is lenient where traces are sloppy: a comma may be missing, doubled or last, and any byte may stand in a string.
+ */
+#ifndef ORMA_FORMATS_JSON_SCAN_H
+#define ORMA_FORMATS_JSON_SCAN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+enum orma_json_kind {
+	ORMA_JSON_NULL,
+	ORMA_JSON_FALSE,
+	ORMA_JSON_TRUE,
+	ORMA_JSON_INTEGER, /* a number without a fraction and an exponent */
+	ORMA_JSON_REAL,
+	ORMA_JSON_STRING,
+	ORMA_JSON_OBJECT,
+	ORMA_JSON_ARRAY,
+};
+
+struct orma_json_value {
+	enum orma_json_kind kind;
+	bool has_escapes; /* a string has to go through orma_json_unescape() */
+	struct orma_str
+		text; /* a number as it stands there, a string without its quotes, what is between the brackets */
+};
+
+/* Says what the next part of an object or an array is. */
+enum orma_json_next {
+	ORMA_JSON_DAMAGED = -1,
+	ORMA_JSON_CUT, /* the text ends in it */
+	ORMA_JSON_MEMBER,
+	ORMA_JSON_END, /* behind the closing bracket, or at the end of the text between brackets */
+};
+
+/* A text that is read. `is_inner` is for what is between the brackets of a value, which has no closing bracket. */
+struct orma_json_scan {
+	const char *at, *end;
+	bool is_inner;
+};
+
+void orma_json_skip_blanks(struct orma_json_scan *scan);
+/* Reads one value: MEMBER, CUT (a number may go on behind the end), or DAMAGED. */
+enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orma_json_value *ret);
+/* Reads the next member of an object: its key, and its value. */
+enum orma_json_next orma_json_read_field(struct orma_json_scan *scan,
+					 struct orma_json_value *ret_key,
+					 struct orma_json_value *ret);
+/* Reads the next member of an array. */
+enum orma_json_next orma_json_read_item(struct orma_json_scan *scan, struct orma_json_value *ret);
+
+/* Returns the text of a string, which is copied into the arena only if it has escapes. A text without data: out of memory. */
+struct orma_str orma_json_unescape(const struct orma_json_value *value, struct orma_arena *arena);
+/* False when the number does not fit. */
+bool orma_json_read_i64(struct orma_str number, int64_t *ret);
+/* Reads a number of the whole text. False when it is none. */
+bool orma_json_read_double(struct orma_str number, double *ret);
+/* Reads microseconds with a fraction as nanoseconds, rounded. False when it is no number, or does not fit. */
+bool orma_json_read_us(struct orma_str number, int64_t *ret_ns);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * json_test.c - Chrome's JSON format: events of each phase, and files that are sloppy, cut or damaged.
+ */
+#include "convert_fixture.h"
+#include "formats/json_scan.h"
+
+#define EVENTS(text) "{\"traceEvents\":[" text "]}"
+
+ORMA_TEST(slices_of_a_thread_nest_whatever_order_they_are_in)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{\"ph\":\"X\",\"ts\":5,\"dur\":2.5,\"pid\":3,\"tid\":4,\"name\":\"child\"},"
+		       "{\"ph\":\"X\",\"ts\":5,\"dur\":10,\"pid\":3,\"tid\":4,\"name\":\"parent\","
+		       "\"cat\":\"a,b\",\"tts\":7,\"tdur\":1.001},"
+		       "{\"ph\":\"B\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"first\",\"tts\":1},"
+		       "{\"ph\":\"E\",\"ts\":5,\"pid\":3,\"tid\":4,\"tts\":3}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE,
+			      "ts dur category name depth thread_ts thread_dur"),
+		  "1000 4000 - first 0 1000 2000\n5000 10000 a,b parent 0 7000 1001\n"
+		  "5000 2500 - child 1 - -\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "tid name upid"),
+		  "0 - 0\n3 - 1\n4 - 1\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(arguments_keep_their_names_and_their_order)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{\"args\":{\"z.y\":1,\"a\":{\"b\":[1.5,null,{\"c\":true}],\"e\":{}},\"s\":"
+		       "\"\\u00e9\\n\\ud83d\\ude00\","
+		       "\"n\":null,\"big\":18446744073709551616},"
+		       "\"ph\":\"i\",\"s\":\"t\",\"ts\":1,\"pid\":1,\"tid\":1,\"name\":\"x\"}"));
+	CHECK_STR(import_slice_args(&fixture, 0),
+		  "args.z.y=1 args.a.b[0]=1.5 args.a.b[1].c=1 args.s=\xc3\xa9\n\xf0\x9f\x98\x80 "
+		  "args.big=1.844674407e+19");
+	import_done(&fixture);
+}
+
+ORMA_TEST(instants_are_of_a_thread_a_process_or_nobody)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture,
+		     EVENTS("{\"ph\":\"i\",\"ts\":1,\"pid\":1,\"tid\":2,\"name\":\"thread\"},"
+			    "{\"ph\":\"I\",\"s\":\"p\",\"ts\":2,\"pid\":1,\"name\":\"process\"},"
+			    "{\"ph\":\"R\",\"s\":\"g\",\"ts\":3,\"name\":\"global\"},"
+			    "{\"ph\":\"i\",\"s\":\"p\",\"ts\":4,\"name\":\"no process\"}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name track_id"),
+		  "1000 0 thread 0\n2000 0 process 1\n3000 0 global 2\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type"),
+		  "thread_execution\nchrome_process_instant\nlegacy_chrome_global_instants\n");
+	CHECK_INT(import_stat(&fixture, "json_parser_failure"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(asynchronous_events_are_told_apart_by_category_and_id)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{\"ph\":\"b\",\"ts\":1,\"pid\":1,\"name\":\"x\",\"cat\":\"c\",\"id\":"
+		       "\"0x7\"},"
+		       "{\"ph\":\"b\",\"ts\":2,\"pid\":1,\"name\":\"x\",\"cat\":\"d\",\"id\":7},"
+		       "{\"ph\":\"n\",\"ts\":3,\"pid\":1,\"name\":\"y\",\"cat\":\"c\",\"id\":7},"
+		       "{\"ph\":\"e\",\"ts\":4,\"pid\":1,\"name\":\"x\",\"cat\":\"c\",\"id\":7},"
+		       "{\"ph\":\"S\",\"ts\":5,\"pid\":1,\"name\":\"l\",\"id2\":{\"local\":\"z\"}},"
+		       "{\"ph\":\"F\",\"ts\":9,\"pid\":1,\"name\":\"l\",\"id2\":{\"local\":\"z\"}},"
+		       "{\"ph\":\"b\",\"ts\":5,\"pid\":1,\"name\":\"no id\"}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name track_id depth"),
+		  "1000 3000 x 0 0\n2000 -1 x 1 0\n3000 0 y 0 1\n5000 4000 l 2 0\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type name upid"),
+		  "legacy_async_global_slice x -\nlegacy_async_global_slice x -\n"
+		  "legacy_async_process_slice l 1\n");
+	CHECK_INT(import_stat(&fixture, "json_parser_failure"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(each_number_of_a_counter_event_is_a_counter)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture, EVENTS("{\"ph\":\"C\",\"ts\":1,\"pid\":1,\"name\":\"mem\",\"args\":{"
+				      "\"a\":1,\"b\":\"2.5\"}},"
+				      "{\"ph\":\"C\",\"ts\":2,\"pid\":1,\"name\":\"mem\",\"id\":"
+				      "\"q\",\"args\":{\"a\":-3e2}},"
+				      "{\"ph\":\"C\",\"ts\":3,\"pid\":1,\"name\":\"mem\",\"args\":{"
+				      "\"a\":\"x\",\"b\":{}}},"
+				      "{\"ph\":\"C\",\"ts\":4,\"pid\":1,\"name\":\"mem\"}"));
+	CHECK_STR(import_counters(&fixture), "mem a: 1\nmem b: 2.5\nmem id: q a: -300\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type upid"),
+		  "json_counter 1\njson_counter 1\njson_counter 1\n");
+	CHECK_INT(import_stat(&fixture, "json_parser_failure"), 3);
+	import_done(&fixture);
+}
+
+ORMA_TEST(flows_of_both_versions_are_arrows)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture,
+		     EVENTS("{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1,\"name\":\"a\"},"
+			    "{\"ph\":\"s\",\"ts\":1,\"pid\":1,\"tid\":1,\"name\":\"f\",\"cat\":"
+			    "\"c\",\"id\":\"0x5\"},"
+			    "{\"ph\":\"X\",\"ts\":5,\"dur\":2,\"pid\":1,\"tid\":2,\"name\":\"b\"},"
+			    "{\"ph\":\"f\",\"ts\":4,\"pid\":1,\"tid\":2,\"name\":\"f\",\"cat\":"
+			    "\"c\",\"id\":5},"
+			    "{\"ph\":\"s\",\"ts\":4,\"pid\":1,\"tid\":2,\"name\":\"f\",\"cat\":"
+			    "\"c\",\"id\":\"no\"},"
+			    "{\"ph\":\"X\",\"ts\":8,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"c\","
+			    "\"bind_id\":\"0x9\",\"flow_out\":true},"
+			    "{\"ph\":\"X\",\"ts\":9,\"dur\":1,\"pid\":1,\"tid\":2,\"name\":\"d\","
+			    "\"bind_id\":9,\"flow_in\":true},"
+			    "{\"ph\":\"X\",\"ts\":20,\"dur\":1,\"pid\":1,\"tid\":2,\"name\":\"e\","
+			    "\"bind_id\":9}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FLOW, "slice_out slice_in"), "0 1\n2 3\n");
+	CHECK_INT(import_stat(&fixture, "flow_invalid_id"), 1);
+	CHECK_INT(import_stat(&fixture, "flow_without_direction"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(metadata_name_and_order_processes_and_threads)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"pid\":\"server\",\"tid\":\"main\","
+		       "\"name\":\"a\"},"
+		       "{\"ph\":\"M\",\"pid\":7,\"name\":\"process_name\",\"args\":{\"name\":"
+		       "\"seven\"}},"
+		       "{\"ph\":\"M\",\"pid\":7,\"tid\":8,\"name\":\"thread_name\",\"args\":{"
+		       "\"name\":\"eight\"}},"
+		       "{\"ph\":\"M\",\"pid\":7,\"tid\":8,\"name\":\"thread_sort_index\",\"args\":{"
+		       "\"sort_index\":-2}},"
+		       "{\"ph\":\"M\",\"pid\":7,\"name\":\"process_sort_index\",\"args\":{\"sort_"
+		       "index\":4.0}},"
+		       "{\"ph\":\"M\",\"pid\":7,\"name\":\"process_labels\",\"args\":{\"labels\":"
+		       "\"x\"}},"
+		       "{\"ph\":\"M\",\"pid\":7,\"name\":\"process_name\",\"args\":{\"name\":5}}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROCESS, "name"), "-\nseven\nserver\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "name"), "-\n-\neight\n-\nmain\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "track_id name"), "0 a\n");
+	CHECK_STR(import_args(&fixture, 2), "thread_sort_index_hint=-2");
+	CHECK_STR(import_args(&fixture, 1), "process_sort_index_hint=4");
+	CHECK_INT(import_stat(&fixture, "json_parser_failure"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(states_of_threads_are_rows)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture, EVENTS("{\"ph\":\"T\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":2,"
+				      "\"name\":\"Running\",\"args\":{\"cpu\":3}},"
+				      "{\"ph\":\"T\",\"ts\":3,\"dur\":4,\"pid\":1,\"tid\":2,"
+				      "\"name\":\"D\",\"args\":"
+				      "{\"io_wait\":1,\"blocked_function\":\"lock_page\"}}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD_STATE,
+			      "ts dur utid state io_wait blocked_function"),
+		  "1000 2000 2 Running - -\n3000 4000 2 D 1 lock_page\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SCHED, "ts dur utid ucpu"), "1000 2000 2 3\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(slices_that_overlap_are_in_lanes)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{\"ph\":\"X\",\"ts\":0,\"dur\":10,\"pid\":1,\"tid\":1,\"name\":\"a\"},"
+		       "{\"ph\":\"X\",\"ts\":5,\"dur\":10,\"pid\":1,\"tid\":1,\"name\":\"b\"},"
+		       "{\"ph\":\"X\",\"ts\":6,\"dur\":2,\"pid\":1,\"tid\":1,\"name\":\"c\"},"
+		       "{\"ph\":\"X\",\"ts\":7,\"dur\":20,\"pid\":1,\"tid\":1,\"name\":\"d\"},"
+		       "{\"ph\":\"X\",\"ts\":15,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"e\"}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "name track_id depth"),
+		  "a 0 0\nb 1 0\nc 0 1\nd 2 0\ne 0 0\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type"),
+		  "thread_execution\nthread_overlapping_slice\nthread_overlapping_slice\n");
+	CHECK_INT(import_stat(&fixture, "slice_spill_overlapping_complete_event"), 2);
+	CHECK_INT(import_stat(&fixture, "slice_drop_overlapping_complete_event"), 0);
+	import_done(&fixture);
+}
+
+ORMA_TEST(metadata_of_the_file_have_names_of_their_own)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture,
+		     "{\"displayTimeUnit\":\"ns\",\"samples\":[[{\"]\":\"}\"}]],\"metadata\":"
+		     "{\"source\":\"D\\u0065v\",\"n\":5,\"o\":{\"p\":1},\"q\":null},"
+		     "\"traceEvents\":[]}");
+	const char *rows = import_rows(&fixture, ORMA_TABLE_METADATA, "name int_value str_value");
+	CHECK(strstr(rows, "json_metadata.source - Dev\n"));
+	CHECK(strstr(rows, "json_metadata.n 5 -\n"));
+	CHECK(strstr(rows, "json_metadata.o - \"p\":1\n") && !strstr(rows, "json_metadata.q"));
+	CHECK(strstr(rows, "trace_type - json\n"));
+	CHECK_INT(import_stat(&fixture, "json_display_time_unit"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(events_without_a_time_or_a_phase_are_counted)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		EVENTS("{},{\"ph\":\"X\",\"dur\":1},{\"ts\":1},{\"ph\":\"B\",\"ts\":\"1x\"},"
+		       "{\"ph\":\"X\",\"ts\":1,\"dur\":\"x\"},{\"ph\":\"X\",\"ts\":1},"
+		       "{\"ph\":\"D\",\"ts\":1},{\"ph\":\"X\",\"ts\":\"2.5\",\"dur\":1e1,}, ,"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"), "2500 10000 [No name]\n");
+	CHECK_INT(import_stat(&fixture, "json_tokenizer_failure"), 4);
+	CHECK_INT(import_stat(&fixture, "json_parser_failure"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(an_array_may_be_cut_anywhere)
+{
+	static const char text[] =
+		" [{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},\n{\"ph\":\"X\",\"ts\":\"3\\\"";
+	for (size_t size = 50; size < sizeof(text); size++) {
+		static struct import_fixture fixture;
+		fixture = (struct import_fixture){0};
+		CHECK_INT(convert_bytes(&fixture, text, size, NULL), 1);
+		CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "name"), "a\n");
+		import_done(&fixture);
+	}
+}
+
+static void check_damage(const char *text, const char *expected)
+{
+	static struct import_fixture fixture;
+	struct orma_error error = {0};
+	fixture = (struct import_fixture){0};
+	CHECK_INT(convert_bytes(&fixture, text, strlen(text), &error), -EBADMSG);
+	CHECK_STR(error.message, expected);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "name"), "a\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(an_object_that_is_cut_or_damaged_is_read_up_to_there)
+{
+	check_damage("{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},",
+		     "Failure parsing JSON: it is cut at byte 53 (ERR:tp-corrupt)");
+	check_damage("{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},{\"ph\" 5",
+		     "Failure parsing JSON: it is damaged at byte 60 (ERR:tp-corrupt)");
+	check_damage("[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\"},x",
+		     "Failure parsing JSON: it is damaged at byte 38 (ERR:tp-corrupt)");
+}
+
+ORMA_TEST(events_of_any_length_are_read_across_windows)
+{
+	enum { LONG = 3 << 20, COUNT = 20000 };
+	static struct import_fixture fixture;
+	char *text = malloc(LONG + COUNT * 80 + 200), *at = text;
+	at += sprintf(at, "[");
+	for (int i = 0; i < COUNT; i++)
+		at += sprintf(at, "{\"ph\":\"X\",\"ts\":%d,\"dur\":1,\"name\":\"n%d\"},\n", i,
+			      i % 7);
+	at += sprintf(at, "{\"ph\":\"X\",\"ts\":%d,\"dur\":1,\"name\":\"long\",\"args\":{\"x\":\"",
+		      COUNT);
+	memset(at, '\\', LONG);
+	at += LONG;
+	at += sprintf(at, "\"}}]");
+	CHECK_INT(convert_bytes(&fixture, text, (size_t)(at - text), NULL), 1);
+	CHECK_INT(orma_store_table_rows(&fixture.tables.all[ORMA_TABLE_SLICE]), COUNT + 1);
+	free(text);
+	import_done(&fixture);
+}
+
+ORMA_TEST(deep_arguments_end_at_a_limit)
+{
+	enum { DEPTH = 3000 };
+	static struct import_fixture fixture;
+	static char text[DEPTH * 12];
+	char *at = text + sprintf(text, "[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"args\":{\"v\":7");
+	for (int i = 0; i < DEPTH; i++)
+		at += sprintf(at, ",\"a\":{");
+	at += sprintf(at, "\"b\":1");
+	memset(at, '}', DEPTH + 2);
+	CHECK_INT(convert_bytes(&fixture, text, strlen(text), NULL), 1);
+	CHECK(strstr(import_slice_args(&fixture, 0), "args.v=7"));
+	import_done(&fixture);
+}
+
+ORMA_TEST(microseconds_are_exact)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} good[] = {{"0", 0},
+		    {"4619295550.000", 4619295550000},
+		    {"1850244461563845.0", 1850244461563845000},
+		    {"0.0005", 1},
+		    {"0.00049", 0},
+		    {"-1.5", -1500},
+		    {"1e3", 1000000},
+		    {"9007199254740993", 9007199254740993000}};
+	static const char *const bad[] = {"",    "-", "1x", ".", "1e400", "99999999999999999999",
+					  "0x10"};
+	int64_t ns;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		CHECK(orma_json_read_us(orma_base_str(good[i].text), &ns));
+		CHECK_INT(ns, good[i].ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK(!orma_json_read_us(orma_base_str(bad[i]), &ns));
+}
