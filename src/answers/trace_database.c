@@ -143,6 +143,7 @@ static int load(struct orma_trace_database *database, int fd, struct orma_error 
 		return r;
 	database->input.progress = options->progress ? count_read_bytes : NULL;
 	database->input.progress_ctx = database;
+	database->importer.seed = database->tables.strings.seed = options->seed;
 	database->importer.system.has_no_raw_events = options->has_no_raw_events;
 	r = orma_importer_run(&database->importer, &database->tables, &database->input,
 			      options->unpack, damage ? NULL : reterr);

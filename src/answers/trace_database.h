@@ -13,6 +13,7 @@
 struct orma_trace_options {
 	size_t memory_bytes; /* the budget of tables and rows; 0 = a quarter of the machine's memory */
 	orma_unpack_fn *unpack; /* NULL = packets that are compressed are not read */
+	uint64_t seed;          /* a secret number, when strangers wrote the trace */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
 	/*
 	 * Called during the loading with how much was read so far, about; all_bytes is 0 when it is not known. A negative value

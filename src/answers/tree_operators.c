@@ -103,7 +103,7 @@ static int partition(struct orma_row_call *call, struct partition *all)
 	if (r == 0)
 		r = orma_graph_init(&all->tree, &edges, rows);
 	orma_row_set_done(&edges);
-	if (r < 0 || !all->tree.ids)
+	if (r < 0)
 		return r;
 	all->row_of = orma_base_alloc_array(all->tree.node_count + 1, sizeof(*all->row_of));
 	all->stack = orma_base_alloc_array(all->tree.node_count + 1, sizeof(*all->stack));

@@ -24,9 +24,9 @@
 enum {
 	PATH_MAX_EDGES = 4,
 	SET_CLOCKS_MAX = 64, /* clocks of one snapshot; a trace has about seven */
-	QUEUE_MAX =
-		1
-		<< 16, /* nodes that a search visits; a clock's edges are few unless a trace is made to have more */
+	/* A clock's edges are few unless a trace is made to have more: */
+	EDGES_MAX = 1 << 14,          /* that leave a clock */
+	SEARCHED_EDGES_MAX = 1 << 14, /* that one search looks at */
 	NO_SNAPSHOT = INT32_MAX,
 };
 
@@ -39,6 +39,7 @@ struct clock_edge {
 
 struct orma_clock_domain {
 	uint64_t key;
+	uint32_t idx;
 	int64_t unit_ns;
 	bool is_incremental;
 	bool goes_back;
@@ -71,6 +72,7 @@ void orma_trace_clocks_done(struct orma_clocks *clocks)
 	}
 	orma_base_free(clocks->sets);
 	orma_base_map_done(&clocks->domains);
+	orma_base_map_done(&clocks->sets_by_key);
 	orma_base_arena_done(&clocks->arena);
 	*clocks = (struct orma_clocks){0};
 }
@@ -91,6 +93,7 @@ static struct orma_clock_domain *get_domain(struct orma_clocks *clocks,
 	if (!domain)
 		return NULL;
 	domain->key = reading->key;
+	domain->idx = (uint32_t)clocks->domains.count;
 	domain->unit_ns = reading->unit_ns;
 	domain->is_incremental = reading->is_incremental;
 	return orma_base_map_put(&clocks->domains, reading->key, domain) < 0 ? NULL : domain;
@@ -121,16 +124,24 @@ static bool is_acceptable(const struct orma_clocks *clocks,
 	return true;
 }
 
+static uint64_t set_key(struct orma_clock_domain **domains, size_t count)
+{
+	uint64_t key = ORMA_FNV1A_INIT;
+	for (size_t i = 0; i < count; i++)
+		key = orma_base_fnv1a(key, &domains[i]->key, sizeof(domains[i]->key));
+	return key;
+}
+
+/* The first of the sets with one hash keeps its place; another one is made anew for each of its snapshots. */
 static struct orma_clock_set *find_set(struct orma_clocks *clocks,
 				       struct orma_clock_domain **domains, size_t count)
 {
-	for (uint32_t i = 0; i < clocks->set_count; i++) {
-		struct orma_clock_set *set = &clocks->sets[i];
-		if (set->clock_count == count &&
-		    memcmp(set->clocks, domains, count * sizeof(*domains)) == 0)
-			return set;
-	}
-	return NULL;
+	uintptr_t place =
+		(uintptr_t)orma_base_map_get(&clocks->sets_by_key, set_key(domains, count));
+	struct orma_clock_set *set = place ? &clocks->sets[place - 1] : NULL;
+	bool is_same = set && set->clock_count == count &&
+		       memcmp(set->clocks, domains, count * sizeof(*domains)) == 0;
+	return is_same ? set : NULL;
 }
 
 static struct orma_clock_set *add_set(struct orma_clocks *clocks,
@@ -145,12 +156,18 @@ static struct orma_clock_set *add_set(struct orma_clocks *clocks,
 	if (!set->clocks)
 		return NULL;
 	clocks->set_count++;
+	uint64_t key = set_key(domains, count);
+	if (!orma_base_map_get(&clocks->sets_by_key, key) &&
+	    orma_base_map_put(&clocks->sets_by_key, key, (void *)(uintptr_t)clocks->set_count) < 0)
+		return NULL;
 	return set;
 }
 
 static int add_edge(struct orma_clock_domain *from, const struct clock_edge *edge)
 {
 	uint32_t at = from->edge_count;
+	if (at == EDGES_MAX)
+		return 0;
 	int r = orma_store_grow(&from->edges, (uint64_t)at + 1, &from->edge_capacity,
 				sizeof(*edge));
 	if (r < 0)
@@ -275,41 +292,56 @@ static bool is_open(const struct clock_edge *edge, uint32_t snapshots)
 	return edge->since < snapshots && edge->until >= snapshots;
 }
 
-/* Returns the number of edges of the shortest path, 0 when there is none. */
-static uint32_t find_path(const struct orma_clock_domain *from, const struct orma_clock_domain *to,
-			  uint32_t snapshots, const struct clock_edge *ret[PATH_MAX_EDGES])
+/* Searches breadth first; each clock is visited once. Returns the length of the path, whose last node is *ret_last, or 0. */
+static uint32_t search(struct search_node *nodes, bool *is_seen,
+		       const struct orma_clock_domain *from, const struct orma_clock_domain *to,
+		       uint32_t snapshots, uint32_t *ret_last)
 {
-	uint32_t length = 0, count = 1, capacity = 256;
-	struct search_node *nodes = orma_base_alloc_array(capacity, sizeof(*nodes));
-	if (!nodes)
-		return 0;
+	uint32_t count = 1, searched = 0;
 	nodes[0] = (struct search_node){.domain = from};
-	for (uint32_t n = 0; n < count && length == 0; n++) {
-		for (uint32_t e = 0;
-		     e < nodes[n].domain->edge_count && nodes[n].length < PATH_MAX_EDGES; e++) {
-			const struct clock_edge *edge = &nodes[n].domain->edges[e];
-			if (!is_open(edge, snapshots) || edge->to == from || count == QUEUE_MAX)
+	is_seen[from->idx] = true;
+	for (uint32_t n = 0; n < count && nodes[n].length < PATH_MAX_EDGES; n++) {
+		const struct orma_clock_domain *domain = nodes[n].domain;
+		for (uint32_t e = 0; e < domain->edge_count; e++) {
+			const struct clock_edge *edge = &domain->edges[e];
+			if (++searched > SEARCHED_EDGES_MAX)
+				return 0;
+			if (!is_open(edge, snapshots) || is_seen[edge->to->idx])
 				continue;
-			if (count == capacity) {
-				struct search_node *more = orma_base_realloc_array(
-					nodes, capacity * (size_t)2, sizeof(*nodes));
-				if (!more)
-					goto out;
-				nodes = more;
-				capacity *= 2;
-			}
-			nodes[count++] =
-				(struct search_node){edge->to, edge, n, nodes[n].length + 1};
-			if (edge->to == to) {
-				length = nodes[count - 1].length;
-				break;
-			}
+			is_seen[edge->to->idx] = true;
+			nodes[count] = (struct search_node){edge->to, edge, n, nodes[n].length + 1};
+			*ret_last = count++;
+			if (edge->to == to)
+				return nodes[*ret_last].length;
 		}
 	}
-	for (uint32_t n = count - 1, left = length; left > 0; n = nodes[n].parent)
+	return 0;
+}
+
+/* Returns the number of edges of the shortest path, 0 when there is none. */
+static uint32_t find_path(const struct orma_clocks *clocks, const struct orma_clock_domain *from,
+			  const struct orma_clock_domain *to, uint32_t snapshots,
+			  const struct clock_edge *ret[PATH_MAX_EDGES])
+{
+	size_t count = clocks->domains.count;
+	struct search_node few[SET_CLOCKS_MAX];
+	bool few_seen[SET_CLOCKS_MAX] = {false};
+	struct search_node *nodes = few;
+	bool *is_seen = few_seen;
+	uint32_t length = 0, last;
+	if (count > SET_CLOCKS_MAX) {
+		nodes = orma_base_alloc_array(ORMA_MIN(count, (size_t)SEARCHED_EDGES_MAX + 1),
+					      sizeof(*nodes));
+		is_seen = orma_base_zalloc(count);
+	}
+	if (nodes && is_seen)
+		length = search(nodes, is_seen, from, to, snapshots, &last);
+	for (uint32_t n = length > 0 ? last : 0, left = length; left > 0; n = nodes[n].parent)
 		ret[--left] = nodes[n].edge;
-out:
-	orma_base_free(nodes);
+	if (count > SET_CLOCKS_MAX) {
+		orma_base_free(nodes);
+		orma_base_free(is_seen);
+	}
 	return length;
 }
 
@@ -382,7 +414,7 @@ enum orma_clock_failure orma_trace_clocks_search(const struct orma_clocks *clock
 	if (!source || !target)
 		return source ? ORMA_CLOCK_UNKNOWN_TARGET : ORMA_CLOCK_UNKNOWN_SOURCE;
 	const struct clock_edge *path[PATH_MAX_EDGES];
-	uint32_t length = find_path(source, target, snapshots, path);
+	uint32_t length = find_path(clocks, source, target, snapshots, path);
 	if (length == 0)
 		return ORMA_CLOCK_NO_PATH;
 	*cache = (struct orma_clock_cache){.from = from,

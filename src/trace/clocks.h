@@ -47,6 +47,8 @@ struct orma_clock_set;
 struct orma_clocks {
 	struct orma_arena arena;
 	struct orma_map domains; /* struct orma_clock_domain by key */
+	struct orma_map
+		sets_by_key; /* index + 1 by hash of the clocks' keys, in the order of the snapshot */
 	struct orma_clock_set *sets;
 	uint32_t set_count, set_capacity;
 	uint32_t snapshot_count; /* accepted ones */

@@ -148,12 +148,40 @@ static int end_args(struct orma_importer *importer)
 	return r;
 }
 
+/* Keys of these maps are what the trace says, so it could choose them to collide. */
+static void seed_maps(struct orma_importer *importer, uint64_t seed)
+{
+	struct orma_map *maps[] = {&importer->sets.ids,
+				   &importer->tracks.ids,
+				   &importer->descriptors.by_uuid,
+				   &importer->descriptors.first_packets,
+				   &importer->descriptors.groups.by_key,
+				   &importer->async_groups.by_key,
+				   &importer->async_names,
+				   &importer->counter_sums,
+				   &importer->flows.active,
+				   &importer->flows.named,
+				   &importer->types.types,
+				   &importer->types.fields,
+				   &importer->types.values,
+				   &importer->system.metadata,
+				   &importer->system.disks,
+				   &importer->system.stats.places,
+				   &importer->system.kernel.generic,
+				   &importer->system.kernel.mm_owners,
+				   &importer->system.kernel.sums};
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		maps[i]->seed = seed;
+	importer->seed = importer->index.seed = importer->processes.seed = seed;
+}
+
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
 {
 	bool has_no_raw_events = importer->system.has_no_raw_events;
 	enum orma_read_threads threads = importer->index.threads;
+	uint64_t seed = importer->seed;
 	*importer = (struct orma_importer){.tables = tables};
 	importer->sets.tables = tables;
 	importer->processes.tables = tables;
@@ -195,6 +223,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->index.unpack = unpack;
 	importer->index.file_order = take_in_file_order;
 	importer->index.ctx = importer;
+	seed_maps(importer, seed);
 	int r = orma_type_pool_add_built_in(&importer->types);
 	if (r == 0)
 		r = orma_packet_index_build(&importer->index, reterr);

@@ -42,6 +42,7 @@ struct orma_counter_sum {
 };
 
 struct orma_importer {
+	uint64_t seed; /* an option: see packet_index.h */
 	struct orma_tables *tables;
 	struct orma_packet_index index;
 	struct orma_arg_sets sets;

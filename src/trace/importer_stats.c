@@ -39,6 +39,7 @@ void orma_importer_count(struct orma_importer *importer)
 		   trace_packet_defaults_missing_sequence_id),
 		OF(index, ORMA_COUNT_INTERNED_WITHOUT_SEQUENCE, interned_data_missing_sequence_id),
 		OF(index, ORMA_COUNT_BAD_PACKETS, tokenizer_skipped_packets),
+		OF(index, ORMA_COUNT_UNPACK_FAILED, compressed_packets_skipped),
 		OF(index, ORMA_COUNT_BAD_BUNDLES, ftrace_bundle_tokenizer_errors),
 		OF(slices, ORMA_SLICES_MISPLACED_ENDS, misplaced_end_event),
 		OF(slices, ORMA_SLICES_OVERLAPPING, slice_drop_overlapping_complete_event),

@@ -183,6 +183,7 @@ int orma_sequence_state_go(struct orma_sequence_state *state, uint64_t address)
 
 int orma_sequence_state_load(struct orma_sequence_state *state)
 {
+	state->interning.seed = state->sequence->seed;
 	for (uint32_t i = state->begin; i < state->end && !state->is_loaded; i++) {
 		const struct orma_note *note = &state->sequence->notes[i];
 		struct orma_packet packet;

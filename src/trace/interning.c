@@ -24,7 +24,7 @@ void orma_interning_clear(struct orma_interning *interning)
 			orma_base_map_done(&interning->tables[i]->others);
 		}
 	orma_base_arena_done(&interning->arena);
-	*interning = (struct orma_interning){0};
+	*interning = (struct orma_interning){.seed = interning->seed};
 }
 
 struct orma_interned *orma_interning_find(const struct orma_interning *interning, uint32_t field,
@@ -106,6 +106,7 @@ static int add_entry(struct orma_interning *interning, uint32_t field, struct or
 		table = orma_base_arena_alloc(&interning->arena, sizeof(*table));
 		if (!table)
 			return -ENOMEM;
+		table->others.seed = interning->seed;
 		interning->tables[field] = table;
 	}
 	struct orma_interned *entry = orma_base_arena_alloc(&interning->arena, sizeof(*entry));

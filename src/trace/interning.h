@@ -27,6 +27,7 @@ enum { ORMA_INTERNED_FIELDS = 64 };
 
 /* {0} is empty. */
 struct orma_interning {
+	uint64_t seed; /* stays when the tables are cleared */
 	struct orma_arena arena;
 	struct orma_interned_table
 		*tables[ORMA_INTERNED_FIELDS]; /* by the field's number in InternedData */

@@ -29,6 +29,7 @@ enum {
 	READ_AHEAD_BYTES = 1 << 20,
 	SNAPSHOT_CLOCKS_MAX = 64,
 	UNPACKED_MAX_BYTES = 256 << 20, /* from one compressed packet */
+	UNPACKED_MAX_TIMES = 200,       /* the size of the trace, from all of them and beyond one */
 	NO_KIND = 0,
 };
 
@@ -77,6 +78,7 @@ static int find_sequence(struct orma_packet_index *index, const struct orma_pack
 		return -ENOMEM;
 	sequence->id = packet->sequence;
 	sequence->machine_idx = (uint32_t)machine;
+	sequence->seed = index->seed;
 	sequence->time.sequence = packet->sequence;
 	sequence->time.machine_idx = (uint32_t)machine;
 	sequence->last_ns = INT64_MIN;
@@ -321,9 +323,13 @@ static int take_compressed(struct orma_packet_index *index, const struct orma_pa
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf unpacked = {0};
 	uint64_t address;
-	int r = index->unpack ? index->unpack(packet->kind, packet->content.data,
-					      packet->content.size, UNPACKED_MAX_BYTES, &unpacked)
-			      : -ENOTSUP;
+	/* Packets that are compressed very well, one after the other, would fill the disk. */
+	bool is_bomb = index->input->spool_size / UNPACKED_MAX_TIMES > index->bytes &&
+		       index->input->spool_size > UNPACKED_MAX_BYTES;
+	int r = index->unpack && !is_bomb
+			? index->unpack(packet->kind, packet->content.data, packet->content.size,
+					UNPACKED_MAX_BYTES, &unpacked)
+			: -ENOTSUP;
 	if (r < 0) {
 		index->counts[ORMA_COUNT_UNPACK_FAILED]++;
 		return r == -ENOMEM ? r : 0;
@@ -373,6 +379,8 @@ int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *
 	uint64_t end = orma_trace_bytes_end(index->input), address = 0;
 	struct orma_trace_window window = {0};
 	orma_trace_clocks_init(&index->clocks);
+	index->machines.seed = index->sequence_map.seed = index->cpus.seed = index->seed;
+	index->clocks.domains.seed = index->clocks.sets_by_key.seed = index->seed;
 	index->trace_default_clock = ORMA_CLOCK_BOOTTIME;
 	index->bytes = end;
 	int r = find_machine(index, 0) < 0 ? -ENOMEM : 0;

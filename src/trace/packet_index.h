@@ -39,6 +39,7 @@ enum { ORMA_LOSS_CAUSES = 9 }; /* bits of TracePacket.previous_packet_dropped */
 
 struct orma_sequence {
 	uint32_t id, machine_idx;
+	uint64_t seed; /* the index's */
 	struct orma_run *runs;
 	struct orma_note *notes; /* in the order of their addresses */
 	uint32_t run_count, run_capacity, note_count, note_capacity;
@@ -145,6 +146,8 @@ struct orma_packet_index {
 	int64_t max_ns;
 	uint64_t counts[ORMA_COUNT_KINDS];
 	uint64_t packets, bytes;
+	uint64_t
+		seed; /* makes the maps hard to attack; a secret number when strangers wrote the trace */
 };
 
 /* Packets of one time are in the order of their ranks. */

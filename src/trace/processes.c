@@ -15,6 +15,8 @@
 #include "base/macros.h"
 #include "store/grow.h"
 
+enum { SAME_TID_MAX = 256 }; /* threads of one number that are searched */
+
 void orma_processes_done(struct orma_processes *processes)
 {
 	for (uint32_t i = 0; i < processes->machine_count; i++) {
@@ -190,7 +192,7 @@ static int64_t find_thread_of(const struct orma_processes *processes, uint32_t m
 			      int64_t tid, int64_t pid)
 {
 	int64_t utid = row_in(&processes->machines[machine_idx].newest, tid);
-	for (; utid >= 0; utid = processes->threads[utid].older) {
+	for (int i = 0; utid >= 0 && i < SAME_TID_MAX; utid = processes->threads[utid].older, i++) {
 		int64_t upid = processes->threads[utid].upid;
 		if (is_alive(processes, utid) &&
 		    (upid < 0 || processes->processes[upid].pid == pid))
@@ -209,18 +211,17 @@ static int assign(struct orma_processes *processes, int64_t utid, int64_t upid, 
 	return r < 0 ? r : set_thread_cell(processes, utid, ORMA_THREAD_IS_MAIN_THREAD, is_main);
 }
 
-/* Takes a link off the list, and applies it to a thread whose process is known now. Returns the other thread, when it got
- * its process by this; -1 = none; or a smaller errno value. */
-static int64_t apply_link(struct orma_processes *processes, uint32_t idx, int64_t utid)
+/* Applies a link of a thread whose process is known now. Returns the other thread, when it got its process by this; -1 =
+ * none; or a smaller errno value. */
+static int64_t apply_link(struct orma_processes *processes, const struct orma_process_link *link,
+			  int64_t utid)
 {
-	struct orma_process_link link = processes->links[idx];
 	int64_t upid = processes->threads[utid].upid;
-	processes->links[idx] = processes->links[--processes->link_count];
-	if (link.is_parent) {
-		int r = set_process_cell(processes, link.other, ORMA_PROCESS_PARENT_UPID, upid);
+	if (link->is_parent) {
+		int r = set_process_cell(processes, link->other, ORMA_PROCESS_PARENT_UPID, upid);
 		return r < 0 ? r - 1 : -1;
 	}
-	int64_t other = link.utid == utid ? link.other : link.utid;
+	int64_t other = link->utid == utid ? link->other : link->utid;
 	if (processes->threads[other].upid >= 0)
 		return -1;
 	int r = assign(processes, other, upid,
@@ -235,13 +236,15 @@ static int resolve_links(struct orma_processes *processes, int64_t utid)
 	uint32_t found_count = 0, found_capacity = 0;
 	int r = 0;
 	for (; r == 0 && utid >= 0; utid = r == 0 && found_count > 0 ? found[--found_count] : -1) {
-		for (uint32_t i = 0; i < processes->link_count && r == 0;) {
-			const struct orma_process_link *link = &processes->links[i];
-			if (link->utid != utid && (link->is_parent || link->other != utid)) {
-				i++;
+		uint32_t next = processes->threads[utid].first_link;
+		processes->threads[utid].first_link = 0;
+		while (next > 0 && r == 0) {
+			struct orma_process_link *link = &processes->links[next - 1];
+			next = link->utid == utid ? link->next : link->next_of_other;
+			if (link->is_applied)
 				continue;
-			}
-			int64_t other = apply_link(processes, i, utid);
+			link->is_applied = true;
+			int64_t other = apply_link(processes, link, utid);
 			if (other < -1)
 				r = (int)other + 1;
 			else if (other >= 0)
@@ -273,7 +276,7 @@ static int64_t get_thread_of(struct orma_processes *processes, uint32_t machine_
 	}
 	if (r == 0 && processes->threads[utid].upid < 0)
 		r = assign(processes, utid, upid, is_main);
-	if (r == 0 && processes->link_count > 0)
+	if (r == 0 && processes->threads[utid].first_link > 0)
 		r = resolve_links(processes, utid);
 	return r < 0 ? r : utid;
 }
@@ -360,13 +363,23 @@ int orma_processes_end_thread(struct orma_processes *processes, uint32_t machine
 	return r < 0 ? r : refresh_process(processes, thread->upid);
 }
 
+/* A link is in the lists of its threads. */
 static int add_link(struct orma_processes *processes, struct orma_process_link link)
 {
 	int r = orma_store_grow(&processes->links, (uint64_t)processes->link_count + 1,
 				&processes->link_capacity, sizeof(link));
-	if (r == 0)
-		processes->links[processes->link_count++] = link;
-	return r;
+	if (r < 0)
+		return r;
+	uint32_t *first = &processes->threads[link.utid].first_link;
+	link.next = *first;
+	*first = processes->link_count + 1;
+	if (!link.is_parent) {
+		first = &processes->threads[link.other].first_link;
+		link.next_of_other = *first;
+		*first = processes->link_count + 1;
+	}
+	processes->links[processes->link_count++] = link;
+	return 0;
 }
 
 int orma_processes_link_threads(struct orma_processes *processes, int64_t utid, int64_t other_utid)
@@ -374,7 +387,10 @@ int orma_processes_link_threads(struct orma_processes *processes, int64_t utid, 
 	int64_t upid = processes->threads[utid].upid,
 		other_upid = processes->threads[other_utid].upid;
 	if (upid < 0 && other_upid < 0)
-		return add_link(processes, (struct orma_process_link){utid, other_utid, false});
+		return utid == other_utid
+			       ? 0
+			       : add_link(processes, (struct orma_process_link){
+							     .utid = utid, .other = other_utid});
 	if (upid >= 0 && other_upid >= 0) {
 		processes->errors += upid != other_upid;
 		return 0;
@@ -390,7 +406,8 @@ int orma_processes_link_child(struct orma_processes *processes, int64_t upid, in
 	int64_t parent = processes->threads[parent_utid].upid;
 	if (parent >= 0)
 		return set_process_cell(processes, upid, ORMA_PROCESS_PARENT_UPID, parent);
-	return add_link(processes, (struct orma_process_link){parent_utid, upid, true});
+	return add_link(processes, (struct orma_process_link){
+					   .utid = parent_utid, .other = upid, .is_parent = true});
 }
 
 int orma_processes_set_parent(struct orma_processes *processes, int64_t upid, int64_t parent_upid)
@@ -441,7 +458,9 @@ int orma_processes_add_machine(struct orma_processes *processes, uint32_t machin
 	if (r < 0)
 		return r;
 	struct orma_machine_processes *machine = &processes->machines[processes->machine_count++];
-	*machine = (struct orma_machine_processes){0};
+	*machine = (struct orma_machine_processes){.newest.seed = processes->seed,
+						   .live.seed = processes->seed,
+						   .pids.seed = processes->seed};
 	machine->idle_upid = add_process_row(processes, machine_idx, 0);
 	if (machine->idle_upid < 0)
 		return (int)machine->idle_upid;

@@ -33,6 +33,7 @@ struct orma_thread_info {
 	int64_t older; /* the thread that had this tid before and is not ended; -1 = none */
 	int64_t next_in_process; /* -1 = none */
 	uint32_t machine_idx;
+	uint32_t first_link; /* index + 1 */
 	uint8_t name_rank;
 	bool is_ended;
 };
@@ -50,6 +51,9 @@ struct orma_process_link {
 	int64_t utid;
 	int64_t other;  /* utid or upid */
 	bool is_parent; /* `other` is a process that the thread has started */
+	bool is_applied;
+	uint32_t next,
+		next_of_other; /* index + 1 of the thread's next link, and of the other thread's; 0 = none */
 };
 
 struct orma_machine_processes {
@@ -70,6 +74,7 @@ struct orma_processes {
 	uint32_t thread_count, thread_capacity, process_count, process_capacity;
 	uint32_t machine_count, machine_capacity, link_count, link_capacity;
 	uint64_t errors, changed_parents;
+	uint64_t seed; /* makes the maps hard to attack */
 };
 
 #define ORMA_TIME_UNKNOWN ORMA_CELL_NULL

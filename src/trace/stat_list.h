@@ -233,6 +233,7 @@
 	X(track_event_skipped_thread_instruction_delta_without_valid_state, 344, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose count of instructions is relative to an event that was lost.") \
 	X(packet_skipped_seq_needs_incremental_state_invalid, 345, SINGLE, NOTICE, ANALYSIS, MACHINE, "Packets that cannot be understood because names before them were lost, in a ring buffer mostly.") \
 	X(interned_data_skipped_incremental_state_invalid, 346, SINGLE, NOTICE, ANALYSIS, MACHINE, "Names between a loss of data and the next state that is whole.") \
+	X(compressed_packets_skipped, 10010, SINGLE, DATA_LOSS, ANALYSIS, MACHINE, "Compressed packets that are damaged, cannot be unpacked by this program, or would fill the disk. The name is orma's own.") \
 	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
 	X(ctf_events_discarded, 10000, SINGLE, DATA_LOSS, TRACE, MACHINE, "Events that LTTng or another tracer had no room for; larger or more buffers help.") \
 	X(ctf_packets_lost, 10001, SINGLE, DATA_LOSS, TRACE, MACHINE, "Packets of streams that were overwritten or deleted before they were read.") \

@@ -9,13 +9,16 @@
 struct orma_track_lane {
 	int64_t cookie;
 	uint32_t nesting; /* open slices */
+	bool is_listed;   /* in `free_lanes` */
 	int64_t track_id; /* -1 = not made yet */
 };
 
 struct orma_track_group {
 	uint32_t id;
 	struct orma_track_lane *lanes;
-	uint32_t count, capacity;
+	struct orma_map by_cookie; /* index + 1 */
+	uint32_t *free_lanes; /* a heap, the smallest first; some of them may be in use again */
+	uint32_t count, capacity, free_count, free_capacity;
 };
 
 /* {0} is empty. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/macros.h"
 #include "tool/tool.h"
@@ -76,6 +77,7 @@ static int open_database(struct orma_ask *ask, const char *path,
 		.progress = orma_load_progress_step,
 		.progress_ctx = &progress,
 		.modules = modules};
+	(void)!getrandom(&trace.seed, sizeof(trace.seed), GRND_NONBLOCK);
 	ask->fd = orma_trace_input_open(path);
 	if (ask->fd < 0)
 		return orma_trace_input_fail(path, ask->fd);
