@@ -64,6 +64,18 @@ void orma_sql_forget_relation(struct orma_sql *sql, const char *name)
 		return;
 	orma_sql_relation_unref(sql->relations[i]);
 	sql->relations[i] = sql->relations[--sql->relation_count];
+	for (i = 0; i < sql->index_count;)
+		if (strcasecmp(sql->indexes[i].table, name) == 0)
+			orma_sql_forget_index(sql, i);
+		else
+			i++;
+}
+
+void orma_sql_forget_index(struct orma_sql *sql, size_t idx)
+{
+	orma_base_free(sql->indexes[idx].name);
+	orma_base_free(sql->indexes[idx].table);
+	sql->indexes[idx] = sql->indexes[--sql->index_count];
 }
 
 void orma_sql_point_at(struct orma_error *error, struct orma_str text, size_t offset)

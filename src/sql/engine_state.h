@@ -39,13 +39,15 @@ struct orma_sql {
 /* Makes the relation findable for the module, or forgets it. 0 or -ENOMEM. */
 int orma_sql_keep_relation(struct orma_sql *sql, struct orma_relation *relation);
 void orma_sql_forget_relation(struct orma_sql *sql, const char *name);
+/* Forgets the name of an index of CREATE PERFETTO INDEX; those of a table are forgotten with the table. */
+void orma_sql_forget_index(struct orma_sql *sql, size_t idx);
 /* Makes room for one more item. 0 or -ENOMEM. */
 int orma_sql_grow(void **items, size_t item_size, size_t count, size_t *capacity);
 /* Runs statements that the engine itself writes; a format of sqlite3_mprintf(). Errors of prepare() and step(). */
 int orma_sql_exec_format(struct orma_sql *sql, struct orma_error *reterr, const char *format, ...);
 /* The names of the statement's columns: not empty, words, and none twice. 0 or -EINVAL. */
-int orma_sql_check_names(const struct orma_perfetto_statement *statement, sqlite3_stmt *query,
-			 struct orma_error *reterr);
+int orma_sql_check_names(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+			 sqlite3_stmt *query, struct orma_error *reterr);
 /* Describes what SQLite says about the statement that failed. Returns a negative errno value. */
 int orma_sql_describe(struct orma_sql *sql, int sqlite_code, struct orma_error *reterr);
 /* Puts "line L, column C" before the message, and the line of the text behind it. */

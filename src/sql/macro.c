@@ -42,6 +42,7 @@ struct expansion {
 	size_t depth;
 	size_t expansions;
 	struct orma_buf *out;
+	struct orma_macro_calls *calls;
 	struct orma_error *reterr;
 };
 
@@ -331,6 +332,47 @@ static bool is_call(struct orma_str sql, const struct orma_token *word, struct o
 	return true;
 }
 
+void orma_sql_macro_calls_done(struct orma_macro_calls *calls)
+{
+	orma_base_free(calls->calls);
+	*calls = (struct orma_macro_calls){0};
+}
+
+size_t orma_sql_macro_calls_find(const struct orma_macro_calls *calls, size_t result_offset,
+				 bool *ret_is_in_call)
+{
+	size_t end = 0, result_end = 0;
+	*ret_is_in_call = false;
+	for (size_t i = 0; i < calls->count && calls->calls[i].result_begin <= result_offset; i++) {
+		*ret_is_in_call = result_offset < calls->calls[i].result_end;
+		if (*ret_is_in_call)
+			return calls->calls[i].begin;
+		end = calls->calls[i].end;
+		result_end = calls->calls[i].result_end;
+	}
+	return end + (result_offset - result_end);
+}
+
+/* Notes a call in the text itself. */
+static int note_call(struct expansion *expansion, size_t begin, size_t end)
+{
+	struct orma_macro_calls *calls = expansion->calls;
+	if (expansion->depth > 1)
+		return 0;
+	if (calls->count == calls->capacity) {
+		size_t capacity = ORMA_MAX(calls->capacity * 2, (size_t)8);
+		struct orma_macro_call *bigger =
+			orma_base_realloc_array(calls->calls, capacity, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		calls->calls = bigger;
+		calls->capacity = capacity;
+	}
+	size_t at = expansion->out->size;
+	calls->calls[calls->count++] = (struct orma_macro_call){begin, end, at, at};
+	return 0;
+}
+
 /* Copies the next token, or expands the call that begins with it. */
 static int expand_next(struct expansion *expansion)
 {
@@ -340,12 +382,15 @@ static int expand_next(struct expansion *expansion)
 	size_t end;
 	if (next.kind == ORMA_TOKEN_END) {
 		orma_base_buf_done(&level->owned);
-		expansion->depth--;
+		if (--expansion->depth == 1)
+			expansion->calls->calls[expansion->calls->count - 1].result_end =
+				expansion->out->size;
 		return 0;
 	}
 	if (is_call(level->sql, &next, &list, &end)) {
 		level->offset = end;
-		return push_call(expansion, next.text, list);
+		int r = note_call(expansion, next.offset, end);
+		return r < 0 ? r : push_call(expansion, next.text, list);
 	}
 	level->offset = orma_sql_token_end(&next);
 	if (expansion->out->size > RESULT_MAX_BYTES)
@@ -356,13 +401,16 @@ static int expand_next(struct expansion *expansion)
 }
 
 int orma_sql_macros_expand(const struct orma_macro_set *set, struct orma_str sql,
-			   struct orma_buf *ret, bool *rethas_macros, struct orma_error *reterr)
+			   struct orma_buf *ret, struct orma_macro_calls *ret_calls,
+			   struct orma_error *reterr)
 {
 	struct expansion *expansion = orma_base_alloc(sizeof(*expansion));
 	if (!expansion)
 		return -ENOMEM;
 	expansion->set = set;
 	expansion->out = ret;
+	expansion->calls = ret_calls;
+	ret_calls->count = 0;
 	expansion->reterr = reterr;
 	expansion->expansions = 0;
 	expansion->levels[0] = (struct text_level){.sql = sql};
@@ -370,7 +418,6 @@ int orma_sql_macros_expand(const struct orma_macro_set *set, struct orma_str sql
 	int r = 0;
 	while (r == 0 && expansion->depth > 0)
 		r = expand_next(expansion);
-	*rethas_macros = expansion->expansions > 0;
 	while (expansion->depth > 0)
 		orma_base_buf_done(&expansion->levels[--expansion->depth].owned);
 	orma_base_free(expansion);

@@ -21,7 +21,7 @@ static int check_view(struct orma_sql *sql, const struct orma_perfetto_statement
 	int r = orma_sql_prepare(sql, statement->body, &query, reterr);
 	if (r < 0)
 		return r;
-	r = orma_sql_check_names(statement, query, reterr);
+	r = orma_sql_check_names(sql, statement, query, reterr);
 	sqlite3_finalize(query);
 	return r;
 }
@@ -57,6 +57,7 @@ int orma_sql_create_macro(struct orma_sql *sql, const struct orma_perfetto_state
 	int r = orma_sql_macros_add(&sql->macros, orma_base_str(statement->name), names,
 				    statement->column_count, statement->body, statement->replaces);
 	orma_base_free(names);
+	sql->fault = statement->name_place;
 	if (r == -EEXIST)
 		return orma_base_error_set(reterr, -EINVAL, "macro %s already exists",
 					   statement->name);
@@ -70,13 +71,6 @@ static size_t find_index(const struct orma_sql *sql, const char *name, const cha
 					strcasecmp(sql->indexes[i].table, table) != 0))
 		i++;
 	return i;
-}
-
-static void drop_index(struct orma_sql *sql, size_t i)
-{
-	orma_base_free(sql->indexes[i].name);
-	orma_base_free(sql->indexes[i].table);
-	sql->indexes[i] = sql->indexes[--sql->index_count];
 }
 
 static int keep_index(struct orma_sql *sql, const struct orma_perfetto_statement *statement)
@@ -100,11 +94,14 @@ static int create_index(struct orma_sql *sql, const struct orma_perfetto_stateme
 {
 	struct orma_relation *relation = orma_sql_find_relation(sql, statement->table);
 	int first = -1;
+	sql->fault = statement->table_place;
 	if (!relation)
 		return orma_base_error_set(reterr, -EINVAL,
-					   "CREATE PERFETTO INDEX: table '%s' does not exist",
+					   "CREATE PERFETTO INDEX: table '%s' does not exist, or "
+					   "is not one of CREATE PERFETTO TABLE",
 					   statement->table);
 	for (size_t i = statement->column_count; i > 0; i--) {
+		sql->fault = statement->columns[i - 1].place;
 		first = orma_sql_relation_find(relation, statement->columns[i - 1].name);
 		if (first < 0)
 			return orma_base_error_set(
@@ -114,13 +111,14 @@ static int create_index(struct orma_sql *sql, const struct orma_perfetto_stateme
 	}
 	if (first < 0)
 		return orma_base_error_set(reterr, -EINVAL, "CREATE PERFETTO INDEX: no columns");
+	sql->fault = statement->name_place;
 	size_t old = find_index(sql, statement->name, statement->table);
 	if (old < sql->index_count) {
 		if (!statement->replaces)
 			return orma_base_error_set(
 				reterr, -EINVAL, "CREATE PERFETTO INDEX: index '%s' already exists",
 				statement->name);
-		drop_index(sql, old);
+		orma_sql_forget_index(sql, old);
 	}
 	struct orma_relation_column *column = &relation->columns[first];
 	int r = 0;
@@ -136,10 +134,11 @@ int orma_sql_change_index(struct orma_sql *sql, const struct orma_perfetto_state
 	if (statement->kind == ORMA_PERFETTO_INDEX)
 		return create_index(sql, statement, reterr);
 	size_t i = find_index(sql, statement->name, statement->table);
+	sql->fault = statement->name_place;
 	if (i == sql->index_count)
 		return orma_base_error_set(reterr, -EINVAL,
 					   "DROP PERFETTO INDEX: index '%s' not found",
 					   statement->name);
-	drop_index(sql, i);
+	orma_sql_forget_index(sql, i);
 	return 0;
 }

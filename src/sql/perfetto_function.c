@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "sql/engine_state.h"
 #include "sql/perfetto_define.h"
+#include "sql/sql_token.h"
 #include "sql/sqlite_error.h"
 
 /* A call within a call takes about 2 KB of the stack. */
@@ -64,6 +65,7 @@ static int copy_columns(struct orma_arena *arena, struct orma_perfetto_column **
 	if (!copy)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
+		copy[i].place = NULL;
 		copy[i].name = orma_base_arena_strdup(arena, orma_base_str(copy[i].name));
 		copy[i].type_name = orma_base_arena_strdup(
 			arena, orma_base_str(copy[i].type_name ? copy[i].type_name : ""));
@@ -96,6 +98,7 @@ static int copy_prototype(struct orma_sql_function *function,
 	struct orma_arena *arena = &function->arena;
 	struct orma_perfetto_statement *own = &function->prototype;
 	*own = *prototype;
+	own->name_place = own->table_place = NULL;
 	own->name = orma_base_arena_strdup(arena, orma_base_str(prototype->name));
 	int r = own->name ? copy_columns(arena, &own->columns, own->column_count) : -ENOMEM;
 	if (r == 0)
@@ -210,6 +213,24 @@ static int find_parameters(struct orma_sql_function *function, sqlite3_stmt *sta
 	return 0;
 }
 
+/* The fault is in the text that defined the function; it is called somewhere else. */
+static void say_where(struct orma_sql_function *function, struct orma_str body,
+		      struct orma_error *reterr)
+{
+	const struct orma_perfetto_statement *prototype = &function->prototype;
+	const char *fault = function->sql->fault;
+	unsigned line, column;
+	if (!fault || fault < body.data || fault > body.data + body.size ||
+	    prototype->body_line == 0) {
+		orma_base_error_prefix(reterr, "%s", prototype->name);
+		return;
+	}
+	orma_sql_token_position(body, (size_t)(fault - body.data), &line, &column);
+	column += line == 1 ? prototype->body_column - 1 : 0;
+	orma_base_error_prefix(reterr, "%s, line %u, column %u of its definition", prototype->name,
+			       line + prototype->body_line - 1, column);
+}
+
 static int prepare_body(struct orma_sql_function *function, int argc, sqlite3_stmt **ret,
 			struct orma_error *reterr)
 {
@@ -228,7 +249,7 @@ static int prepare_body(struct orma_sql_function *function, int argc, sqlite3_st
 	if (r == 0)
 		r = find_parameters(function, statement, reterr);
 	if (r == -EINVAL)
-		orma_base_error_prefix(reterr, "%s", function->prototype.name);
+		say_where(function, body, reterr);
 	if (r < 0) {
 		sqlite3_finalize(statement);
 		return r;
@@ -405,6 +426,7 @@ int orma_sql_create_function(struct orma_sql *sql, const struct orma_perfetto_st
 {
 	struct orma_sql_function *function =
 		find_function(sql, statement->name, statement->column_count);
+	sql->fault = statement->name_place;
 	if (function && !statement->replaces)
 		return orma_base_error_set(reterr, -EINVAL, "function %s already exists",
 					   statement->name);

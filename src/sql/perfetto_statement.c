@@ -49,6 +49,12 @@ static bool peek_sign(const struct parser *parser, char sign)
 	return orma_sql_token_is_sign(&next, sign);
 }
 
+/* Where the next token begins. */
+static const char *place_of_next(const struct parser *parser)
+{
+	return parser->sql.data + orma_sql_token_next(parser->sql, parser->offset).offset;
+}
+
 /* Copies a word, or a name without its quotes. */
 static int parse_name(struct parser *parser, const char *what, const char **ret)
 {
@@ -131,7 +137,7 @@ static int parse_list(struct parser *parser, enum list_kind kind,
 	if (take_sign(parser, ')'))
 		return 0;
 	for (;;) {
-		struct orma_perfetto_column column = {.name = NULL};
+		struct orma_perfetto_column column = {.place = place_of_next(parser)};
 		int r = parse_name(parser, "a name", &column.name);
 		if (r == 0 && kind == LIST_TYPED)
 			r = parse_type(parser, &column);
@@ -165,6 +171,7 @@ static int parse_body(struct parser *parser, struct orma_perfetto_statement *ret
 
 static int parse_table(struct parser *parser, struct orma_perfetto_statement *ret)
 {
+	ret->name_place = place_of_next(parser);
 	int r = parse_name(parser, "a name", &ret->name);
 	/* `USING ...`, an older form, chose a way of storing. */
 	if (r == 0 && take_sign(parser, '('))
@@ -187,6 +194,7 @@ static int parse_returns(struct parser *parser, struct orma_perfetto_statement *
 
 static int parse_prototype(struct parser *parser, struct orma_perfetto_statement *ret)
 {
+	ret->name_place = place_of_next(parser);
 	int r = parse_name(parser, "a name", &ret->name);
 	if (r < 0)
 		return r;
@@ -211,6 +219,7 @@ static int parse_function(struct parser *parser, struct orma_perfetto_statement 
 
 static int parse_macro(struct parser *parser, struct orma_perfetto_statement *ret)
 {
+	ret->name_place = place_of_next(parser);
 	int r = parse_name(parser, "a name", &ret->name);
 	if (r < 0)
 		return r;
@@ -227,11 +236,13 @@ static int parse_macro(struct parser *parser, struct orma_perfetto_statement *re
 
 static int parse_index(struct parser *parser, struct orma_perfetto_statement *ret)
 {
+	ret->name_place = place_of_next(parser);
 	int r = parse_name(parser, "a name", &ret->name);
 	if (r < 0)
 		return r;
 	if (!take_word(parser, "on"))
 		return expected(parser, "`ON`");
+	ret->table_place = place_of_next(parser);
 	r = parse_name(parser, "a table", &ret->table);
 	if (r < 0 || ret->kind == ORMA_PERFETTO_DROP_INDEX)
 		return r;
@@ -268,7 +279,7 @@ static int parse_include(struct parser *parser, struct orma_perfetto_statement *
 	if (!take_word(parser, "module"))
 		return expected(parser, "`MODULE`");
 	do {
-		struct orma_perfetto_column module = {.name = NULL};
+		struct orma_perfetto_column module = {.place = place_of_next(parser)};
 		int r = parse_module(parser, &module.name);
 		if (r == 0)
 			r = add_column(parser, &ret->columns, &ret->column_count, module);

@@ -35,14 +35,16 @@ struct orma_perfetto_column {
 	const char *name;
 	enum orma_perfetto_type type;
 	const char *type_name; /* as written */
+	const char *place;     /* where the name is in the statement */
 };
 
 /* All but the texts that point into the statement is in the arena. */
 struct orma_perfetto_statement {
 	enum orma_perfetto_kind kind;
 	bool replaces;
-	const char *name;  /* names of included modules are in `columns` */
-	const char *table; /* has the index */
+	const char *name;                     /* names of included modules are in `columns` */
+	const char *table;                    /* has the index */
+	const char *name_place, *table_place; /* where they are in the statement */
 	/* The arguments of a function or macro, the schema of a table or view, the columns of an index. */
 	struct orma_perfetto_column *columns;
 	size_t column_count;
@@ -53,6 +55,7 @@ struct orma_perfetto_statement {
 	size_t result_column_count;
 	const char *delegate; /* the function that the calls go to; NULL = there is a body */
 	struct orma_str body;
+	unsigned body_line, body_column; /* in the text of the user; 0 = not known */
 };
 
 /* True when the text begins like `create perfetto macro`, whose body must not be expanded yet. */

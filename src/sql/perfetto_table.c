@@ -72,15 +72,18 @@ static bool is_column(sqlite3_stmt *query, const char *name)
 	return false;
 }
 
-static int check_declared(const struct orma_perfetto_statement *statement, sqlite3_stmt *query,
-			  struct orma_error *reterr)
+static int check_declared(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+			  sqlite3_stmt *query, struct orma_error *reterr)
 {
-	for (size_t i = 0; i < statement->column_count; i++)
+	for (size_t i = 0; i < statement->column_count; i++) {
+		sql->fault = statement->columns[i].place;
 		if (!is_column(query, statement->columns[i].name))
 			return orma_base_error_set(
 				reterr, -EINVAL,
 				"%s: the column %s is declared in the schema, but does not exist",
 				statement->name, statement->columns[i].name);
+	}
+	sql->fault = statement->name_place;
 	for (int i = 0; statement->column_count > 0 && i < sqlite3_column_count(query); i++)
 		if (!is_declared(statement, sqlite3_column_name(query, i)))
 			return orma_base_error_set(reterr, -EINVAL,
@@ -89,10 +92,11 @@ static int check_declared(const struct orma_perfetto_statement *statement, sqlit
 	return 0;
 }
 
-int orma_sql_check_names(const struct orma_perfetto_statement *statement, sqlite3_stmt *query,
-			 struct orma_error *reterr)
+int orma_sql_check_names(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+			 sqlite3_stmt *query, struct orma_error *reterr)
 {
 	int count = query ? sqlite3_column_count(query) : 0;
+	sql->fault = statement->body.data;
 	if (count == 0)
 		return orma_base_error_set(reterr, -EINVAL, "%s: the query has no columns",
 					   statement->name);
@@ -113,7 +117,7 @@ int orma_sql_check_names(const struct orma_perfetto_statement *statement, sqlite
 							   "%s: multiple columns are named: %s",
 							   statement->name, name);
 	}
-	return check_declared(statement, query, reterr);
+	return check_declared(sql, statement, query, reterr);
 }
 
 static int new_table(struct orma_sql *sql, sqlite3_stmt *query, struct made_table **ret)
@@ -343,7 +347,7 @@ int orma_sql_create_table(struct orma_sql *sql, const struct orma_perfetto_state
 	int r = orma_sql_prepare(sql, statement->body, &query, reterr);
 	if (r < 0)
 		return r;
-	r = orma_sql_check_names(statement, query, reterr);
+	r = orma_sql_check_names(sql, statement, query, reterr);
 	if (r == 0)
 		r = new_table(sql, query, &table);
 	if (r == 0)

@@ -215,6 +215,7 @@ int orma_sql_create_table_function(struct orma_sql *sql,
 				   struct orma_error *reterr)
 {
 	struct orma_sql_function *function;
+	sql->fault = statement->name_place;
 	if (!statement->replaces && exists(sql, statement->name))
 		return orma_base_error_set(reterr, -EINVAL, "function %s already exists",
 					   statement->name);

@@ -36,7 +36,8 @@ struct orma_sql_script {
 	/* The current statement: where it is in its text, and itself with macros expanded. */
 	size_t begin;
 	struct orma_buf expanded;
-	bool has_macros;
+	struct orma_macro_calls calls; /* that were expanded in it */
+	bool is_placed;                /* the error tells its place */
 	struct orma_arena arena;
 	sqlite3_stmt *statement;
 	char *groups; /* the table that a native aggregate made for the statement */
@@ -97,6 +98,7 @@ void orma_sql_script_free(struct orma_sql_script *script)
 		pop_text(script, true);
 	script->sql->script_count--;
 	orma_base_buf_done(&script->expanded);
+	orma_sql_macro_calls_done(&script->calls);
 	orma_base_arena_done(&script->arena);
 	orma_base_free(script);
 }
@@ -118,26 +120,32 @@ static int fail(struct orma_sql_script *script, int r, struct orma_error *reterr
 	return r;
 }
 
-/*
- * Says where the fault is. Macros move everything behind them, so with them the place is the statement's begin, and the
- * text at the fault is shown.
- */
+/* Says where the fault is, and shows the text that a macro became if the fault is in it. */
 static void point_at_fault(const struct orma_sql_script *script, struct orma_error *reterr)
 {
 	const char *expanded = (const char *)script->expanded.data, *fault = script->sql->fault;
 	size_t size = script->expanded.size;
 	uintptr_t offset = (uintptr_t)fault - (uintptr_t)expanded;
+	bool is_in_call = false;
 	if (!reterr)
 		return;
 	if (!fault || offset > size)
 		offset = 0;
-	if (script->has_macros && offset > 0) {
+	size_t place = fault ? orma_sql_macro_calls_find(&script->calls, offset, &is_in_call) : 0;
+	if (is_in_call) {
 		struct orma_error plain = *reterr;
 		orma_base_error_set(reterr, plain.code, "%.300s, near `%.*s`", plain.message,
 				    (int)ORMA_MIN(size - offset, (size_t)40), expanded + offset);
 	}
+	orma_sql_point_at(reterr, script->texts[script->depth - 1].sql, script->begin + place);
+}
+
+/* The macro that cannot be expanded is the last one. */
+static void point_at_macro(const struct orma_sql_script *script, struct orma_error *reterr)
+{
+	size_t count = script->calls.count;
 	orma_sql_point_at(reterr, script->texts[script->depth - 1].sql,
-			  script->begin + (script->has_macros ? 0 : offset));
+			  script->begin + (count > 0 ? script->calls.calls[count - 1].begin : 0));
 }
 
 /* The end of the statement that begins at `begin`: its semicolon, or the end of the text. */
@@ -173,11 +181,10 @@ static int expand(struct orma_sql_script *script, struct orma_str text, struct o
 {
 	struct orma_buf *out = &script->expanded;
 	out->size = 0;
-	script->has_macros = false;
+	script->calls.count = 0;
 	if (orma_sql_perfetto_is_macro(text))
 		return orma_base_buf_append(out, text.data, text.size);
-	int r = orma_sql_macros_expand(&script->sql->macros, text, out, &script->has_macros,
-				       reterr);
+	int r = orma_sql_macros_expand(&script->sql->macros, text, out, &script->calls, reterr);
 	if (r < 0)
 		return r;
 	struct orma_str sql = {(const char *)out->data, out->size};
@@ -256,6 +263,7 @@ static int include_all(struct orma_sql_script *script,
 	size_t depth = script->depth;
 	/* A statement that includes several is run again for each, until all are there. */
 	for (size_t i = 0; i < statement->column_count; i++) {
+		script->sql->fault = statement->columns[i].place;
 		int r = include(script, statement->columns[i].name, reterr);
 		if (r < 0)
 			return r;
@@ -337,6 +345,23 @@ static int start(struct orma_sql_script *script, struct orma_str text, struct or
 	return 1;
 }
 
+/* Where the body of a function is in the text. Macros in it would make places behind them wrong. */
+static void locate_body(const struct orma_sql_script *script,
+			struct orma_perfetto_statement *statement)
+{
+	const struct orma_macro_calls *calls = &script->calls;
+	if (statement->kind != ORMA_PERFETTO_FUNCTION || !statement->body.data)
+		return;
+	size_t offset = (size_t)(statement->body.data - (const char *)script->expanded.data);
+	bool is_in_call;
+	if (calls->count > 0 && calls->calls[calls->count - 1].result_end > offset)
+		return;
+	orma_sql_token_position(script->texts[script->depth - 1].sql,
+				script->begin +
+					orma_sql_macro_calls_find(calls, offset, &is_in_call),
+				&statement->body_line, &statement->body_column);
+}
+
 /* Runs one statement; 1 when it has rows to step through. */
 static int run_statement(struct orma_sql_script *script, size_t end, struct orma_error *reterr)
 {
@@ -347,6 +372,10 @@ static int run_statement(struct orma_sql_script *script, size_t end, struct orma
 	script->sql->fault = NULL;
 	orma_base_arena_clear(&script->arena);
 	int r = expand(script, written, reterr);
+	if (r == -EINVAL) {
+		point_at_macro(script, reterr);
+		script->is_placed = true;
+	}
 	if (r < 0)
 		return r;
 	struct orma_str sql = {(const char *)script->expanded.data, script->expanded.size};
@@ -356,6 +385,7 @@ static int run_statement(struct orma_sql_script *script, size_t end, struct orma
 		return r;
 	}
 	text->offset = end + 1;
+	locate_body(script, &statement);
 	return statement.kind == ORMA_PERFETTO_NONE ? start(script, sql, reterr)
 						    : carry_out(script, &statement, reterr);
 }
@@ -372,13 +402,14 @@ int orma_sql_script_next(struct orma_sql_script *script, struct orma_error *rete
 		}
 		size_t end = SIZE_MAX;
 		script->begin = first.offset;
+		script->is_placed = false;
 		int r = find_end(text->sql, first.offset, &end, reterr);
 		if (r == 0 && end == first.offset)
 			text->offset = end + 1;
 		else if (r == 0)
 			r = run_statement(script, end, reterr);
 		if (r < 0) {
-			if (r == -EINVAL && end != SIZE_MAX)
+			if (r == -EINVAL && end != SIZE_MAX && !script->is_placed)
 				point_at_fault(script, reterr);
 			return fail(script, r, reterr);
 		}

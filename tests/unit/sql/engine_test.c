@@ -193,7 +193,7 @@ ORMA_TEST(functions_return_a_value)
 		"odd: the body uses $y");
 	engine_check_error(
 		"create perfetto function odd2(x int) returns int as select z; select odd2(1)",
-		"odd2: no such column: z");
+		"odd2, line 1, column 60 of its definition: no such column: z");
 	engine_check_error("create perfetto function h(x nothing) returns int as select 1",
 			   "line 1, column 30: expected a type, not `nothing`");
 	engine_close();
@@ -248,8 +248,8 @@ ORMA_TEST(macros_are_expanded_within_each_other)
 			     "__intrinsic_stringify_ignore_table!(select '')"),
 		  "it's,'a',select '';");
 	CHECK_STR(engine_run("select __intrinsic_stringify!(a, b)"),
-		  "error: line 1, column 1: macro __intrinsic_stringify!: takes one argument\n"
-		  "  select __intrinsic_stringify!(a, b)\n  ^");
+		  "error: line 1, column 8: macro __intrinsic_stringify!: takes one argument\n"
+		  "  select __intrinsic_stringify!(a, b)\n         ^");
 	CHECK_STR(
 		engine_run("create perfetto macro twice(x Expr) returns Expr as $x * 2;"
 			   "create perfetto macro eq(x Expr, y Expr) returns Expr as $x = $y;"
@@ -269,7 +269,13 @@ ORMA_TEST(macros_are_expanded_within_each_other)
 		"macro grow!");
 	engine_check_error("create perfetto macro none() returns Expr as 6;", "already exists");
 	engine_check_error("select\n 1 + add!(1, z)",
-			   "line 1, column 1: no such column: z, near `z`");
+			   "line 2, column 6: no such column: z, near `z`");
+	/* A fault behind a macro is found, too. */
+	CHECK_STR(engine_run("select add!(1, 2),\n  add!(3,\n   4), no_such"),
+		  "error: line 3, column 8: no such column: no_such\n     4), no_such\n         ^");
+	CHECK_STR(engine_run("select 1,\n  no_such_macro!(1)"),
+		  "error: line 2, column 3: macro no_such_macro!: no such macro\n    "
+		  "no_such_macro!(1)\n    ^");
 	engine_close();
 }
 
@@ -313,6 +319,76 @@ ORMA_TEST(indexes_are_made_and_dropped)
 	engine_check_error("drop perfetto index i on t", "index 'i' not found");
 	engine_check_error("create perfetto index i on u(x)", "table 'u' does not exist");
 	engine_check_error("create perfetto index i on t(z)", "column 'z' not found in table 't'");
+	/* An index is gone with its table, and with the one that is replaced. */
+	CHECK_STR(engine_run("create perfetto index i on t(y); drop table t; create perfetto "
+			     "table t as select 3 as x; create perfetto index i on t(x);"
+			     "create or replace perfetto table t as select 4 as x;"
+			     "create perfetto index i on t(x); select x from t where x = 4"),
+		  "4;");
+	engine_check_error("create perfetto index i on t(x)", "index 'i' already exists");
+	engine_close();
+}
+
+ORMA_TEST(rows_are_the_same_with_an_index_and_without)
+{
+	static const char *const queries[] = {
+		"select a from t where d = 'n2' and b = 1",
+		"select a from t where d is null",
+		"select a from t where c = 7.5",
+		"select a from t where d in ('n1', 'n3', null) order by a",
+		"select count(*) from t x join t y on x.d = y.d and x.a < y.a",
+		"select d, count(*), sum(c) from t group by d order by d",
+		"select a from t where b = 2 and c is not null order by a desc limit 2",
+		"select a from t where d > 'n2' and b >= 1 order by d, a",
+		"select a from t where b = '1' order by a limit 3",
+		"select a from t where d = 2",
+	};
+	char plain[ORMA_ARRAY_SIZE(queries)][1000];
+	open_engine();
+	engine_run("create perfetto table t as with recursive r(a) as (select 1 union all select "
+		   "a + 1 from r where a < 60) select a, a % 3 as b, case when a % 4 then a * 1.5 "
+		   "end as c, case when a % 7 then 'n' || (a % 5) end as d from r");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++)
+		snprintf(plain[i], sizeof(plain[i]), "%s", engine_run(queries[i]));
+	CHECK_STR(engine_run("create perfetto index i on t(d, b); create perfetto index j on t(c);"
+			     "create perfetto index k on t(b, a)"),
+		  "");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++)
+		CHECK_STR(engine_run(queries[i]), plain[i]);
+	engine_close();
+}
+
+ORMA_TEST(faults_of_definitions_are_told_with_their_places)
+{
+	static const struct {
+		const char *text, *place;
+	} faults[] = {
+		{"create perfetto table p as select 1 as x;\ncreate perfetto index i\n on p(x,\n  "
+		 "z)",
+		 "line 4, column 3: CREATE PERFETTO INDEX: column 'z'"},
+		{"create perfetto index i\n on nowhere(z)",
+		 "line 2, column 5: CREATE PERFETTO INDEX"},
+		{"drop perfetto\n index i on p", "line 2, column 8: DROP PERFETTO INDEX"},
+		{"create perfetto table q(x int,\n y int) as select 1 as x",
+		 "line 2, column 2: q: the column y is declared"},
+		{"create perfetto table q as\n select 1 as x, 2 as x",
+		 "line 2, column 2: q: multiple"},
+		{"create perfetto view q(\n z int) as select 1 as x",
+		 "line 2, column 2: q: the column z"},
+		{"include perfetto module a.one,\n no.such",
+		 "line 2, column 2: INCLUDE: there is no"},
+		{"create perfetto function same() returns int as select 1;\n"
+		 "create perfetto function\n same() returns int as select 1",
+		 "line 3, column 2: function same already exists"},
+		{"create perfetto function wrong() returns int as\n  select\n no;\nselect wrong()",
+		 "line 4, column 1: wrong, line 3, column 2 of its definition: no such column: no"},
+		{"create perfetto function rows_of(y int) returns table(x int) as select no;\n"
+		 "select * from rows_of(1)",
+		 "line 2, column 1: rows_of, line 1, column 72 of its definition"},
+	};
+	open_engine();
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(faults); i++)
+		engine_check_error(faults[i].text, faults[i].place);
 	engine_close();
 }
 
