@@ -285,43 +285,79 @@ static int add_counter(const struct orma_kernel_call *call, const struct marker 
 				 (double)marker->number, set);
 }
 
-static int take_marker(const struct orma_kernel_call *call, struct orma_str text)
+static int take_marker(const struct orma_kernel_call *call, const struct marker *marker)
 {
-	struct marker marker;
-	enum result result = read_marker(text, &marker);
-	if (result != MARKER_WHOLE) {
-		if (result == MARKER_BROKEN)
-			orma_stats_add(&call->system->stats, call->machine_idx,
-				       ORMA_STAT_systrace_parse_failure, 0, 1);
-		return 0;
-	}
-	switch (marker.phase) {
+	switch (marker->phase) {
 	case 'B':
-		return orma_kernel_begin(call, own_track(call, &marker), ORMA_CELL_NULL,
-					 orma_system_text(call->system, marker.name),
+		return orma_kernel_begin(call, own_track(call, marker), ORMA_CELL_NULL,
+					 orma_system_text(call->system, marker->name),
 					 ORMA_CELL_NULL);
 	case 'E':
-		return end_own(call, &marker);
+		return end_own(call, marker);
 	case 'I':
-		return orma_kernel_instant(call, own_track(call, &marker), ORMA_CELL_NULL,
-					   orma_system_text(call->system, marker.name),
+		return orma_kernel_instant(call, own_track(call, marker), ORMA_CELL_NULL,
+					   orma_system_text(call->system, marker->name),
 					   ORMA_CELL_NULL);
 	case 'S':
-		return begin_async(call, &marker);
+		return begin_async(call, marker);
 	case 'F':
-		return end_async(call, &marker);
+		return end_async(call, marker);
 	case 'C':
-		return add_counter(call, &marker);
+		return add_counter(call, marker);
 	case 'H':
-		return end_named(call, &marker);
+		return end_named(call, marker);
 	default:
-		return begin_named(call, &marker);
+		return begin_named(call, marker);
 	}
+}
+
+static int count_broken(const struct orma_kernel_call *call)
+{
+	orma_stats_add(&call->system->stats, call->machine_idx, ORMA_STAT_systrace_parse_failure, 0,
+		       1);
+	return 0;
 }
 
 int orma_ftrace_print(const struct orma_kernel_call *call)
 {
+	struct marker marker;
 	int r = orma_ftrace_cut_write(call);
-	return r < 0 ? r
-		     : take_marker(call, orma_kernel_text(call, ORMA_PB_PRINT_FTRACE_EVENT_BUF));
+	if (r < 0)
+		return r;
+	enum result result =
+		read_marker(orma_kernel_text(call, ORMA_PB_PRINT_FTRACE_EVENT_BUF), &marker);
+	if (result == MARKER_WHOLE)
+		return take_marker(call, &marker);
+	return result == MARKER_BROKEN ? count_broken(call) : 0;
+}
+
+/* Drivers of displays and graphics write such markers with events of their own, which differ in the numbers of their fields. */
+int orma_ftrace_driver_mark(const struct orma_kernel_call *call)
+{
+	static const struct {
+		uint16_t id;
+		uint8_t tgid, name, phase, is_begin, value; /* fields; 0 = none */
+	} events[] = {{80, 1, 2, 0, 3, 0},  {333, 1, 2, 3, 5, 4}, {348, 1, 4, 5, 0, 6},
+		      {349, 1, 4, 5, 0, 6}, {350, 2, 1, 3, 0, 4}, {467, 3, 4, 2, 0, 5},
+		      {484, 1, 2, 4, 0, 5}};
+	enum { DPU = 348 };
+	size_t i = 0;
+	while (events[i].id != call->id)
+		if (++i == sizeof(events) / sizeof(*events))
+			return 0;
+	uint64_t phase = events[i].phase ? orma_kernel_number(call, events[i].phase) : 0;
+	if (phase == 0 && events[i].is_begin && orma_kernel_has(call, events[i].is_begin))
+		phase = orma_kernel_number(call, events[i].is_begin) ? 'B' : 'E';
+	struct marker marker = {.phase = (char)phase,
+				.tgid = (int32_t)orma_kernel_number(call, events[i].tgid),
+				.has_tgid = true,
+				.name = orma_kernel_text(call, events[i].name)};
+	if (events[i].value)
+		marker.number = (int64_t)orma_kernel_number(call, events[i].value);
+	/* This driver names processes that its threads are not of. */
+	if (call->id == DPU && phase != 'C')
+		marker.tgid = 0;
+	if (phase != 'B' && phase != 'E' && phase != 'I' && phase != 'C')
+		return count_broken(call);
+	return take_marker(call, &marker);
 }

@@ -87,6 +87,8 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	if (event->packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_names_apply(&importer->descriptors, event->machine_idx,
 						   event->packet->content);
+	if (event->packet->kind == ORMA_PB_TRACE_PACKET_CONCURRENT_SESSION_EVENT)
+		return orma_importer_concurrent_session(importer, event);
 	if (event->packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR ||
 	    event->packet->kind == ORMA_PB_TRACE_PACKET_PROCESS_DESCRIPTOR)
 		return orma_descriptor_names_packet(

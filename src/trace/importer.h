@@ -76,6 +76,10 @@ void orma_importer_done(struct orma_importer *importer);
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event);
 
+/* Takes a state of another tracing session. 0 or a negative errno value. */
+int orma_importer_concurrent_session(struct orma_importer *importer,
+				     const struct orma_ordered_event *event);
+
 /* Makes statistics of what was counted. */
 void orma_importer_count(struct orma_importer *importer);
 

@@ -78,7 +78,8 @@ int orma_kernel_count(const struct orma_kernel_call *call, const struct orma_tra
 typedef int orma_kernel_fn(const struct orma_kernel_call *call);
 orma_kernel_fn orma_ftrace_sched_switch, orma_ftrace_sched_waking, orma_ftrace_blocked_reason,
 	orma_ftrace_new_task, orma_ftrace_rename, orma_ftrace_process_free;
-orma_kernel_fn orma_ftrace_sys_enter, orma_ftrace_sys_exit, orma_ftrace_print;
+orma_kernel_fn orma_ftrace_sys_enter, orma_ftrace_sys_exit, orma_ftrace_print,
+	orma_ftrace_driver_mark;
 /* The kernel's name of a softirq; NULL when it has none. */
 const char *orma_softirq_name(uint64_t vec);
 orma_kernel_fn orma_ftrace_softirq_entry, orma_ftrace_funcgraph_entry, orma_ftrace_funcgraph_exit,

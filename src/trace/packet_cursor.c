@@ -100,12 +100,12 @@ static int sort_packets(struct orma_packet_cursor *cursor)
 				    &cursor->place_capacity, sizeof(*cursor->places));
 		if (r < 0)
 			return r;
-		cursor->places[cursor->place_count++] =
-			(struct orma_packet_place){.ns = cursor->ns,
-						   .address = cursor->packet.address & ((UINT64_C(1) << 56) - 1),
-						   .rank = cursor->rank,
-						   .size = (uint32_t)cursor->packet.bytes.size,
-						   .header = (uint8_t)cursor->packet.header};
+		cursor->places[cursor->place_count++] = (struct orma_packet_place){
+			.ns = cursor->ns,
+			.address = cursor->packet.address & ((UINT64_C(1) << 56) - 1),
+			.rank = cursor->rank,
+			.size = (uint32_t)cursor->packet.bytes.size,
+			.header = (uint8_t)cursor->packet.header};
 	}
 	if (r == 0 && cursor->place_count > 0)
 		qsort(cursor->places, cursor->place_count, sizeof(*cursor->places), compare_places);

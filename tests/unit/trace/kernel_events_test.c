@@ -68,6 +68,25 @@ ORMA_TEST(markers_are_instants_counters_and_asynchronous_slices)
 	import_done(&fixture);
 }
 
+ORMA_TEST(markers_of_drivers_are_slices_and_counters)
+{
+	/* Events that our schema has no names for: 80 and 333 say begin or end, the others have a letter. */
+	import_text(
+		&fixture,
+		BUNDLE(EVENT(10, 7, "80 { 1: 7 2: 'old' 3: 1 }") EVENT(
+			11, 7, "333 { 1: 7 2: 'inner' 3: 66 }") EVENT(12, 7, "333 { 1: 7 3: 69 }")
+			       EVENT(13, 7, "80 { 1: 7 3: 0 }")
+				       EVENT(14, 7, "349 { 1: 5 4: 'frames' 5: 67 6: 3 }")
+					       EVENT(15, 7, "348 { 1: 5 4: 'dot' 5: 73 }") EVENT(
+						       16, 7, "350 { 1: 'x' 2: 5 3: 90 }")
+						       EVENT(17, 7, "80 { 1: 7 2: 'no' }")));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name depth"),
+		  "10 3 old 0\n11 1 inner 1\n15 0 dot 0\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_COUNTER, "ts value"), "14 3\n");
+	CHECK_INT(import_stat(&fixture, "systrace_parse_failure"), 2);
+	import_done(&fixture);
+}
+
 ORMA_TEST(interrupts_are_slices_of_their_cpu)
 {
 	import_text(

@@ -310,9 +310,9 @@ ORMA_TEST(track_events_have_call_stacks)
 {
 	import_text(&fixture,
 		    BEGIN("") STATE("timestamp: 1 track_event { type: 1 name: 'a' callstack_iid: 1 "
-				    "}") STATE(
-			    "timestamp: 2 track_event { type: 2 callstack_weight: 2.5 callstack { "
-			    "frames { function_name: 'end' } } }")
+				    "}") STATE("timestamp: 2 track_event { type: 2 "
+					       "callstack_weight: 2.5 callstack { "
+					       "frames { function_name: 'end' } } }")
 			    STATE("timestamp: 3 track_event { type: 3 callstack_iid: 4 }"));
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_EVENT_CALLSTACK,
 			      "slice_id track_id callsite_id end_callsite_id weight"),

@@ -242,3 +242,43 @@ ORMA_TEST(times_of_the_service_are_on_the_clock_of_the_boot)
 		     "tracing_started_ns 150\n"));
 	import_done(&fixture);
 }
+
+#define SESSION(ts, content) PACKET("timestamp: " #ts " concurrent_session_event { " content " }")
+
+ORMA_TEST(other_sessions_are_tracks_of_states)
+{
+	import_text(&fixture,
+		    SESSION(10, "state: STATE_CONFIGURED session_name: 'a' session_id: 1 "
+				"consumer_uid: 5 num_data_sources: 2")
+			    SESSION(20, "state: STATE_STARTED session_name: 'a' session_id: 1")
+				    SESSION(25, "state: STATE_CLONED_READ_ONLY session_id: 2")
+					    SESSION(30, "state: STATE_DISABLED session_id: 1")
+						    SESSION(40, "state: 77 session_id: 1"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACK, "type name event_type"),
+		  "concurrent_tracing_sessions a state\n"
+		  "concurrent_tracing_sessions Session 2 (clone) state\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_STATE, "ts dur track_id value"),
+		  "10 10 0 CONFIGURED\n20 10 0 STARTED\n25 -1 1 CLONED_READ_ONLY\n"
+		  "30 0 0 DISABLED\n");
+	int64_t set = orma_store_column_get(
+		orma_tables_column(&fixture.tables, ORMA_TABLE_STATE, ORMA_STATE_ARG_SET_ID), 0);
+	CHECK_STR(import_args(&fixture, set), "consumer_uid=5 num_data_sources=2");
+	CHECK_INT(import_stat(&fixture, "concurrent_session_event_unknown_state"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(a_machine_without_snapshots_has_the_time_of_the_host)
+{
+	import_text(
+		&fixture, PACKET("timestamp: 10 sys_stats { num_forks: 1 }")
+				  PACKET("machine_id: 7 timestamp: 20 sys_stats { num_forks: 2 }")
+		/* Its monotonic clock is something else. */
+		PACKET("machine_id: 7 timestamp: 30 timestamp_clock_id: 3 sys_stats { "
+		       "num_forks: 3 }")
+			PACKET("machine_id: 7 clock_snapshot { clocks { clock_id: 6 timestamp: 5 "
+			       "} clocks { clock_id: 3 timestamp: 5 } }")
+		/* Now the machine has a time of its own. */
+		PACKET("machine_id: 7 timestamp: 40 sys_stats { num_forks: 4 }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_COUNTER, "ts value"), "10 1\n20 2\n");
+	import_done(&fixture);
+}
