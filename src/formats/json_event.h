@@ -5,7 +5,7 @@
 #define ORMA_FORMATS_JSON_EVENT_H
 
 #include "formats/event_output.h"
-#include "formats/json_scan.h"
+#include "trace/json_scan.h"
 
 /* A process, a thread, or an id of an event: a number or a text. */
 struct orma_json_id {

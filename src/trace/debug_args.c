@@ -8,6 +8,7 @@
 
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/interned_data.pb.h"
+#include "trace/annotation_json.h"
 #include "trace/typed_args.h"
 
 /* The fields of one annotation. A dictionary or an array applies first, then a plain value, then one of the old format. */
@@ -219,6 +220,11 @@ static int begin_annotation(struct orma_arg_walk *walk, struct orma_str message,
 		orma_arg_walk_push(
 			walk, annotation.is_dictionary ? ORMA_LEVEL_DICTIONARY : ORMA_LEVEL_ARRAY,
 			message, flat_size, key_size);
+	} else if (annotation.type == ORMA_ARG_JSON) {
+		int r = orma_annotation_json_add(walk, annotation.text);
+		walk->problems += r == -EBADMSG;
+		orma_arg_walk_end_child(walk, flat_size, key_size, r > 0);
+		return r == -ENOMEM ? r : 0;
 	} else if (annotation.type != ORMA_ARG_NULL) {
 		orma_arg_walk_add(walk, annotation.type, annotation.number, annotation.text);
 		orma_arg_walk_end_child(walk, flat_size, key_size, true);

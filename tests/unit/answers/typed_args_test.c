@@ -35,10 +35,11 @@
 
 static void check_args(struct orma_trace_database *database, const char *expected)
 {
-	fixture_check(database,
-		      "select flat_key, key, value_type, coalesce(string_value, int_value, "
-		      "real_value) from slice join args using (arg_set_id) order by slice.id, args.id",
-		      expected);
+	fixture_check(
+		database,
+		"select flat_key, key, value_type, coalesce(string_value, int_value, "
+		"real_value) from slice join args using (arg_set_id) order by slice.id, args.id",
+		expected);
 }
 
 ORMA_TEST(fields_that_a_program_has_added_are_arguments)
@@ -134,4 +135,28 @@ ORMA_TEST(types_that_nest_without_end_are_cut)
 	fixture_check(database, "select count(*) from slice join args using (arg_set_id)", "0\n");
 	fixture_close(database);
 	orma_base_buf_done(&text);
+}
+
+ORMA_TEST(an_annotation_may_be_a_text_in_json)
+{
+	struct orma_trace_database *database = fixture_open(
+		BEGIN
+		"packet { " SEQUENCE "timestamp: 10 track_event { type: 1 name: 'e' "
+		"debug_annotations { name: 'j' legacy_json_value: '{ \"a\": 1, \"b\": [2.5, null, "
+		"[], true], \"c\": {\"d\": \"x\\u00e9\"}, \"e\": 9223372036854775808}' } } } "
+		"packet { " SEQUENCE
+		"timestamp: 20 track_event { type: 2 debug_annotations { name: "
+		"'j' legacy_json_value: '{\"b\": [7]}' } debug_annotations { name: 'k' "
+		"legacy_json_value: '3' } debug_annotations { name: 'bad' legacy_json_value: "
+		"'{\"x\": 1' } debug_annotations { name: 'deep' legacy_json_value: "
+		"'[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1' } } "
+		"} ");
+	check_args(database, "\"debug.j.a\",\"debug.j.a\",\"int\",1\n"
+			     "\"debug.j.b\",\"debug.j.b[0]\",\"real\",2.500000\n"
+			     "\"debug.j.b\",\"debug.j.b[1]\",\"bool\",1\n"
+			     "\"debug.j.c.d\",\"debug.j.c.d\",\"string\",\"x\303\251\"\n"
+			     "\"debug.j.e\",\"debug.j.e\",\"real\",9223372036854775808.000000\n"
+			     "\"debug.j.b\",\"debug.j.b[2]\",\"int\",7\n"
+			     "\"debug.k\",\"debug.k\",\"int\",3\n");
+	fixture_close(database);
 }

@@ -2,7 +2,7 @@
  * json_test.c - Chrome's JSON format: events of each phase, and files that are sloppy, cut or damaged.
  */
 #include "convert_fixture.h"
-#include "formats/json_scan.h"
+#include "trace/json_scan.h"
 
 #define EVENTS(text) "{\"traceEvents\":[" text "]}"
 

@@ -4,7 +4,7 @@
  * Eight bytes are compared with a character at once: of `x = word ^ repeated character`, the bytes that are zero are found by
  * (x - 0x01..) & ~x & 0x80.., whose lowest set bit is exact.
  */
-#include "formats/json_scan.h"
+#include "trace/json_scan.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  *
  * It is lenient where traces are sloppy: a comma may be missing, doubled or last, and any byte may stand in a string.
  */
-#ifndef ORMA_FORMATS_JSON_SCAN_H
-#define ORMA_FORMATS_JSON_SCAN_H
+#ifndef ORMA_TRACE_JSON_SCAN_H
+#define ORMA_TRACE_JSON_SCAN_H
 
 #include <stdbool.h>
 
