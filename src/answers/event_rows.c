@@ -91,8 +91,8 @@ static void read_log(const struct orma_tables *tables, uint64_t row, struct orma
 	ret->arg_set = cell(tables, ORMA_TABLE_LOG, ORMA_LOG_ARG_SET_ID, row);
 }
 
-static void read_row(const struct orma_tables *tables, enum orma_table_id table, uint64_t row,
-		     struct orma_event_row *ret)
+void orma_event_row_read(const struct orma_tables *tables, enum orma_table_id table, uint64_t row,
+			 struct orma_event_row *ret)
 {
 	*ret = (struct orma_event_row){.row = row,
 				       .ts = cell(tables, table, 0, row),
@@ -155,7 +155,7 @@ bool orma_event_walk_next(struct orma_event_walk *walk, struct orma_event_row *r
 			first = i;
 	if (first == ORMA_EVENT_TABLES)
 		return false;
-	read_row(walk->tables, event_tables[first], walk->next[first]++, ret);
+	orma_event_row_read(walk->tables, event_tables[first], walk->next[first]++, ret);
 	load_time(walk, first);
 	return true;
 }

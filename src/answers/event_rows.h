@@ -34,6 +34,10 @@ struct orma_event_row {
 
 enum { ORMA_EVENT_TABLES = 5 };
 
+/* Reads a row of one of the tables of events. */
+void orma_event_row_read(const struct orma_tables *tables, enum orma_table_id table, uint64_t row,
+			 struct orma_event_row *ret);
+
 struct orma_event_walk {
 	const struct orma_tables *tables;
 	uint64_t next[ORMA_EVENT_TABLES], end[ORMA_EVENT_TABLES];

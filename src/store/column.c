@@ -133,6 +133,13 @@ static int pack_oldest(struct orma_column *column, size_t left)
 	while (column->block_count - column->packed > left) {
 		struct orma_block *block = &column->blocks[column->packed];
 		int64_t *cells = (int64_t *)(uintptr_t)block->data;
+		if (column->forgets) {
+			if (cells)
+				free_array(column, cells);
+			*block = uniform_block(ORMA_CELL_NULL);
+			column->packed++;
+			continue;
+		}
 		if (!cells) {
 			*block = uniform_block(block->min);
 			column->packed++;
@@ -259,7 +266,7 @@ int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
 	int r = 0;
 	if (block_idx < column->packed)
-		return add_patch(column, row, cell);
+		return column->forgets ? 0 : add_patch(column, row, cell);
 	if (block_idx == column->block_count) {
 		if (!column->tail && cell == column->tail_cell)
 			return 0;

@@ -39,6 +39,7 @@ struct orma_column {
 	enum orma_column_type type;
 	/* How many full blocks stay raw, so that their cells can be changed: 0 for a column that is only appended to. */
 	uint32_t raw_blocks;
+	bool forgets; /* cells of blocks that are no longer raw become NULL, for tables that nobody asks later */
 };
 
 void orma_store_column_init(struct orma_column *column, enum orma_column_type type,

@@ -57,3 +57,12 @@ int orma_store_table_seal(struct orma_table *table)
 	}
 	return 0;
 }
+
+void orma_store_table_forget(struct orma_table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		struct orma_column *column = &table->columns[i];
+		column->forgets = true;
+		column->raw_blocks = column->raw_blocks > 2 ? column->raw_blocks : 2;
+	}
+}

@@ -40,6 +40,8 @@ static inline uint64_t orma_store_table_rows(const struct orma_table *table)
 
 /* Adds a row of `column_count` cells. 0, -ENOMEM or an error of spilling; then the table is of no use any more. */
 int orma_store_table_append(struct orma_table *table, const int64_t *cells);
+/* Only the newest rows of the table will be there, some thousand at least. */
+void orma_store_table_forget(struct orma_table *table);
 int orma_store_table_seal(struct orma_table *table);
 
 #endif

@@ -42,9 +42,9 @@ static int take_types(struct orma_importer *importer, struct orma_str content)
 				  (struct orma_str){(char *)unpacked.data, unpacked.size});
 }
 
-static int take_in_file_order(void *ctx, struct orma_packet_index *index,
-			      struct orma_sequence *sequence, const struct orma_packet *packet,
-			      int64_t ns)
+int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
+			     struct orma_sequence *sequence, const struct orma_packet *packet,
+			     int64_t ns)
 {
 	struct orma_importer *importer = ctx;
 	(void)index;
@@ -73,7 +73,7 @@ static int take_clocks(void *ctx, const struct orma_clock_reading *readings, siz
 	return orma_clock_rows(&importer->system, readings, count);
 }
 
-static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
+int orma_importer_time_order(void *ctx, const struct orma_ordered_event *event)
 {
 	struct orma_importer *importer = ctx;
 	if (event->kind == ORMA_ORDERED_TRACK_EVENT)
@@ -98,21 +98,26 @@ static int take_in_time_order(void *ctx, const struct orma_ordered_event *event)
 	return r != 0 ? ORMA_MIN(r, 0) : orma_system_packet(&importer->system, event);
 }
 
+int orma_importer_add_machine(struct orma_importer *importer, uint32_t machine_idx)
+{
+	struct orma_system_machine *machine = orma_system_machine(&importer->system, machine_idx);
+	if (!machine)
+		return -ENOMEM;
+	int64_t *cells = machine->cells;
+	cells[ORMA_MACHINE_RAW_ID] = importer->index.machine_ids[machine_idx];
+	int r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
+	if (r == 0)
+		r = orma_processes_add_machine(&importer->processes, machine_idx);
+	return r == 0 && !importer->system.has_no_idle_task
+		       ? orma_processes_set_idle(&importer->processes, machine_idx)
+		       : r;
+}
+
 static int add_machines(struct orma_importer *importer)
 {
 	int r = 0;
-	for (uint32_t i = 0; i < importer->index.machine_count && r == 0; i++) {
-		struct orma_system_machine *machine = orma_system_machine(&importer->system, i);
-		if (!machine)
-			return -ENOMEM;
-		int64_t *cells = machine->cells;
-		cells[ORMA_MACHINE_RAW_ID] = importer->index.machine_ids[i];
-		r = orma_store_table_append(&importer->tables->all[ORMA_TABLE_MACHINE], cells);
-		if (r == 0)
-			r = orma_processes_add_machine(&importer->processes, i);
-		if (r == 0 && !importer->system.has_no_idle_task)
-			r = orma_processes_set_idle(&importer->processes, i);
-	}
+	for (uint32_t i = 0; i < importer->index.machine_count && r == 0; i++)
+		r = orma_importer_add_machine(importer, i);
 	return r;
 }
 
@@ -177,9 +182,8 @@ static void seed_maps(struct orma_importer *importer, uint64_t seed)
 	importer->seed = importer->index.seed = importer->processes.seed = seed;
 }
 
-int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
-		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
-		      struct orma_error *reterr)
+int orma_importer_init(struct orma_importer *importer, struct orma_tables *tables,
+		       struct orma_trace_bytes *input, orma_unpack_fn *unpack)
 {
 	bool has_no_raw_events = importer->system.has_no_raw_events;
 	enum orma_read_threads threads = importer->index.threads;
@@ -223,17 +227,24 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	importer->index.snapshot = take_clocks;
 	importer->index.input = input;
 	importer->index.unpack = unpack;
-	importer->index.file_order = take_in_file_order;
+	importer->index.file_order = orma_importer_file_order;
 	importer->index.ctx = importer;
 	seed_maps(importer, seed);
-	int r = orma_type_pool_add_built_in(&importer->types);
+	return orma_type_pool_add_built_in(&importer->types);
+}
+
+int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
+		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
+		      struct orma_error *reterr)
+{
+	int r = orma_importer_init(importer, tables, input, unpack);
 	if (r == 0)
 		r = orma_packet_index_build(&importer->index, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r == 0 || damage)
 		r = add_machines(importer);
 	if (r == 0)
-		r = orma_ordered_read(&importer->index, take_in_time_order, importer);
+		r = orma_ordered_read(&importer->index, orma_importer_time_order, importer);
 	if (r == 0)
 		r = end_args(importer);
 	if (r == 0)

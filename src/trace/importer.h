@@ -70,6 +70,12 @@ struct orma_importer {
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr);
+/* The parts of it, for live_import.c. All return 0 or a negative errno value. */
+int orma_importer_init(struct orma_importer *importer, struct orma_tables *tables,
+		       struct orma_trace_bytes *input, orma_unpack_fn *unpack);
+orma_file_order_fn orma_importer_file_order;
+orma_ordered_fn orma_importer_time_order;
+int orma_importer_add_machine(struct orma_importer *importer, uint32_t machine_idx);
 void orma_importer_done(struct orma_importer *importer);
 
 /* Takes one track event. 0 or a negative errno value; events that make no sense are counted. */

@@ -198,3 +198,28 @@ int orma_sequence_state_load(struct orma_sequence_state *state)
 	state->is_loaded = true;
 	return 0;
 }
+
+int orma_sequence_state_take(struct orma_sequence_state *state, const struct orma_packet *packet,
+			     bool is_valid)
+{
+	int r = 0;
+	state->since = 0;
+	state->until = UINT64_MAX;
+	if (packet->flags & ORMA_PACKET_IS_CLEARED) {
+		orma_interning_clear(&state->interning);
+		state->generation++;
+		state->defaults.size = 0;
+		state->default_track = 0;
+	}
+	state->is_loaded = true;
+	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS) {
+		r = keep(&state->defaults, packet->defaults);
+		state->default_track = find_default_track(packet->defaults);
+	}
+	if (r == 0 && is_valid && packet->flags & ORMA_PACKET_HAS_INTERNED)
+		r = orma_interning_take(&state->interning, packet->interned);
+	struct orma_str thread = orma_trace_packet_thread(packet);
+	if (r == 0 && is_valid && thread.data)
+		read_thread(thread, &state->thread);
+	return r;
+}

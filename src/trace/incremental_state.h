@@ -41,6 +41,10 @@ static inline int orma_sequence_state_move(struct orma_sequence_state *state, ui
 		return 0;
 	return orma_sequence_state_go(state, address);
 }
+/* Takes a packet at hand, in the order of the file: for a state that has no notes. `is_valid`: nothing was lost before it. 0 or
+ * -ENOMEM. */
+int orma_sequence_state_take(struct orma_sequence_state *state, const struct orma_packet *packet,
+			     bool is_valid);
 /* Reads the interned data of the generation, unless it has been. 0, -ENOMEM or an error of reading. */
 int orma_sequence_state_load(struct orma_sequence_state *state);
 

@@ -360,26 +360,60 @@ static int add_waking(struct orma_kernel_args *args, uint64_t order,
 	return r < 0 ? r : -EIO;
 }
 
-static int add_event(struct orma_kernel_args *args, uint64_t row, uint64_t bundle, uint64_t offset,
-		     struct orma_arg_list *list)
+static int add_message(struct orma_kernel_args *args, uint32_t machine_idx, uint64_t bundle,
+		       uint32_t id, struct orma_str message, struct orma_arg_list *list)
 {
 	const struct orma_generic_event *event;
-	struct orma_str message;
-	uint32_t id;
-	int r = read_event(args, bundle + offset, &id, &message);
-	if (r < 0)
-		return r;
 	if (id == ORMA_PB_FTRACE_EVENT_GENERIC) {
 		add_self_named(message, list);
 		return 0;
 	}
 	if (id < ORMA_TYPED_EVENTS_MAX)
 		return add_typed(args, bundle, id, message, list);
-	event = orma_base_map_get(&args->system->kernel.generic,
-				  (uint64_t)machine_of(args->system, row) << 32 | id);
+	event = orma_base_map_get(&args->system->kernel.generic, (uint64_t)machine_idx << 32 | id);
 	if (event)
 		add_described(event, message, list);
 	return 0;
+}
+
+static int add_event(struct orma_kernel_args *args, uint64_t row, uint64_t bundle, uint64_t offset,
+		     struct orma_arg_list *list)
+{
+	struct orma_str message;
+	uint32_t id;
+	int r = read_event(args, bundle + offset, &id, &message);
+	return r < 0 ? r
+		     : add_message(args, machine_of(args->system, row), bundle, id, message, list);
+}
+
+int orma_kernel_args_add_ordered(struct orma_kernel_args *args,
+				 const struct orma_ordered_event *event, struct orma_arg_list *list)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	int r = 0;
+	if (event->kind == ORMA_ORDERED_SWITCH) {
+		orma_arg_list_add_int(list, "prev_state", event->compact_switch->prev_state);
+		add_text(list, "next_comm", event->compact_switch->next_comm);
+		orma_arg_list_add_int(list, "next_pid", event->compact_switch->next_pid);
+		orma_arg_list_add_int(list, "next_prio", event->compact_switch->next_prio);
+		return list->error;
+	}
+	if (event->kind == ORMA_ORDERED_WAKING) {
+		add_text(list, "comm", event->compact_waking->comm);
+		orma_arg_list_add_int(list, "pid", event->compact_waking->pid);
+		orma_arg_list_add_int(list, "prio", event->compact_waking->prio);
+		orma_arg_list_add_int(list, "target_cpu", event->compact_waking->target_cpu);
+		return list->error;
+	}
+	struct orma_str bytes = event->kernel_event->bytes;
+	orma_proto_reader_init(&reader, bytes.data, bytes.size);
+	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0)
+		if (field.type == ORMA_PROTO_BYTES)
+			r = add_message(args, event->machine_idx, event->address, field.id,
+					field.bytes, list);
+	/* Symbols lie in packets that are gone. */
+	return r < 0 && r != -EIO ? r : list->error;
 }
 
 int orma_kernel_args_add(struct orma_kernel_args *args, uint64_t row, struct orma_arg_list *list)

@@ -17,6 +17,10 @@ struct orma_kernel_args {
 void orma_kernel_args_done(struct orma_kernel_args *args);
 /* Adds the arguments of a row of the table of kernel events. 0, -ENOMEM or an error of reading. */
 int orma_kernel_args_add(struct orma_kernel_args *args, uint64_t row, struct orma_arg_list *list);
+/* The same for an event at hand, when the trace cannot be read again. */
+int orma_kernel_args_add_ordered(struct orma_kernel_args *args,
+				 const struct orma_ordered_event *event,
+				 struct orma_arg_list *list);
 /* Adds those of a slice: `locator` is its begin_packet or end_packet, with ORMA_KERNEL_EVENT_BIT. */
 int orma_kernel_args_add_slice(struct orma_kernel_args *args, int64_t locator,
 			       struct orma_arg_list *list);

@@ -55,8 +55,8 @@ static int find_machine(struct orma_packet_index *index, uint32_t id)
 	return (int)index->machine_count++;
 }
 
-static int find_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
-			 struct orma_sequence **ret)
+int orma_packet_index_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
+			       struct orma_sequence **ret)
 {
 	*ret = index->last_sequence;
 	if (*ret && (*ret)->id == packet->sequence && index->last_machine == packet->machine)
@@ -176,8 +176,8 @@ static int update_state(struct orma_packet_index *index, struct orma_sequence *s
 	return notes ? add_note(sequence, packet, notes) : 0;
 }
 
-static int take_snapshot(struct orma_packet_index *index, struct orma_sequence *sequence,
-			 struct orma_str snapshot)
+int orma_packet_index_snapshot(struct orma_packet_index *index, struct orma_sequence *sequence,
+			       struct orma_str snapshot)
 {
 	struct orma_clock_reading readings[SNAPSHOT_CLOCKS_MAX];
 	uint32_t primary;
@@ -275,7 +275,7 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 	struct orma_sequence *sequence;
 	if (packet->machine == 0 && packet->kind != ORMA_PB_TRACE_PACKET_SYNCHRONIZATION_MARKER)
 		index->is_host_used = true;
-	int r = find_sequence(index, packet, &sequence);
+	int r = orma_packet_index_sequence(index, packet, &sequence);
 	if (r == 0)
 		r = update_state(index, sequence, packet);
 	if (r < 0)
@@ -283,7 +283,7 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 	if (packet->kind == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)
 		return orma_bundle_index_add(index, sequence, packet);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT) {
-		r = take_snapshot(index, sequence, packet->content);
+		r = orma_packet_index_snapshot(index, sequence, packet->content);
 	} else if (!orma_sequence_time_accepts(&sequence->time, packet)) {
 		sequence->skipped++;
 		index->counts[ORMA_COUNT_SKIPPED_WITHOUT_STATE]++;

@@ -166,6 +166,11 @@ static inline uint32_t orma_packet_rank(const struct orma_packet *packet, bool i
  * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a
  * function. */
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr);
+/* Returns the packet's sequence, which is made when it is new, and takes a clock snapshot. 0 or a negative errno value. */
+int orma_packet_index_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
+			       struct orma_sequence **ret);
+int orma_packet_index_snapshot(struct orma_packet_index *index, struct orma_sequence *sequence,
+			       struct orma_str snapshot);
 void orma_packet_index_done(struct orma_packet_index *index);
 
 /* Finds the next packet in entries of a Trace message. 1 (found; *ret_size is the entry's size), 0 (another field),

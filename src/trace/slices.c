@@ -48,6 +48,8 @@ static int find_stack(struct orma_slices *slices, uint32_t track_id, struct orma
 
 static int set_dur(struct orma_slices *slices, const struct orma_open_slice *slice, int64_t dur)
 {
+	if (slices->on_end)
+		slices->on_end(slices->on_end_ctx, slice->row, dur);
 	return orma_store_column_set(
 		orma_tables_column(slices->tables, ORMA_TABLE_SLICE, ORMA_SLICE_DUR),
 		(uint64_t)slice->row, dur);

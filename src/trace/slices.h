@@ -30,6 +30,9 @@ struct orma_slices {
 	struct orma_slice_stack *stacks; /* by track id */
 	uint32_t stack_count;
 	uint64_t counts[ORMA_SLICES_COUNTS];
+	/* Sees when the length of a slice becomes known; may be NULL. */
+	void (*on_end)(void *ctx, int64_t row, int64_t dur);
+	void *on_end_ctx;
 };
 
 /* The cells that are known when a slice begins, as in the table. Unused ones have to be ORMA_CELL_NULL, which is not 0. */

@@ -33,6 +33,7 @@ struct orma_events_options {
 };
 
 int orma_events_run(const struct orma_events_options *options, const char *path);
+int orma_events_follow(const struct orma_events_options *options, const char *path);
 
 enum { ORMA_DIFF_RUNS_MAX = 100 };
 

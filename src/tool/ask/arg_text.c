@@ -52,8 +52,8 @@ static int append_text_value(const struct orma_string_pool *strings, const struc
 	return r ? r : orma_base_buf_append_str(out, quote);
 }
 
-static int append_text(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-		       struct orma_buf *out)
+int orma_args_append_text(const struct orma_string_pool *strings, const struct orma_arg_list *list,
+			  struct orma_buf *out)
 {
 	size_t start = out->size;
 	int r = 0;
@@ -75,8 +75,8 @@ static int append_text(const struct orma_string_pool *strings, const struct orma
 	return r;
 }
 
-static int append_json(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-		       struct orma_buf *json)
+int orma_args_append_json(const struct orma_string_pool *strings, const struct orma_arg_list *list,
+			  struct orma_buf *json)
 {
 	int r = orma_base_buf_append_str(json, "{");
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
@@ -107,7 +107,7 @@ int orma_arg_set_append_text(struct orma_trace_database *database, int64_t set,
 	if (set == ORMA_CELL_NULL)
 		return 0;
 	int r = orma_trace_database_args(database, set, &list);
-	return r < 0 ? r : append_text(&database->tables.strings, list, out);
+	return r < 0 ? r : orma_args_append_text(&database->tables.strings, list, out);
 }
 
 int orma_arg_set_append_json(struct orma_trace_database *database, int64_t set,
@@ -117,7 +117,7 @@ int orma_arg_set_append_json(struct orma_trace_database *database, int64_t set,
 	if (set == ORMA_CELL_NULL)
 		return orma_base_buf_append_str(json, "{}");
 	int r = orma_trace_database_args(database, set, &list);
-	return r < 0 ? r : append_json(&database->tables.strings, list, json);
+	return r < 0 ? r : orma_args_append_json(&database->tables.strings, list, json);
 }
 
 int64_t orma_slice_arg_set(const struct orma_trace_database *database, uint64_t row)

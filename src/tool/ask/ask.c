@@ -53,8 +53,8 @@ struct ask_output {
 	void *ctx;
 };
 
-static int unpack(uint32_t field_id, const void *data_untrusted, size_t size, size_t max_bytes,
-		  struct orma_buf *ret)
+int orma_ask_unpack(uint32_t field_id, const void *data_untrusted, size_t size, size_t max_bytes,
+		    struct orma_buf *ret)
 {
 	bool is_deflate = field_id == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS;
 	if (field_id == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
@@ -72,7 +72,7 @@ static int open_database(struct orma_ask *ask, const char *path,
 	const char *name = orma_trace_input_name(path);
 	struct orma_trace_options trace = {
 		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
-		.unpack = unpack,
+		.unpack = orma_ask_unpack,
 		.has_no_raw_events = options->has_no_raw_events,
 		.progress = orma_load_progress_step,
 		.progress_ctx = &progress,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/macros.h"
 #include "tool/ask/answer.h"
@@ -336,6 +337,7 @@ int orma_diff_run(const struct orma_diff_options *options)
 	struct orma_fact_column kept[ORMA_DIFF_KINDS][COLUMNS];
 	int status = ORMA_EXIT_OK, r = 0;
 	report = (struct report){.options = options};
+	(void)!getrandom(&report.diff.by_key.seed, sizeof(uint64_t), GRND_NONBLOCK);
 	for (size_t side = 0; side < 2; side++)
 		report.diff.run_counts[side] = (size_t)options->counts[side];
 	for (size_t side = 0; side < 2; side++)

@@ -220,7 +220,7 @@ static int append_task(struct orma_event_lines *lines, const struct orma_event_r
 
 /* "category:name", "queue = 7", "phase: loading" */
 static int append_what(struct orma_event_lines *lines, const struct orma_event_row *event,
-		       struct orma_buf *out)
+		       const char *word, struct orma_buf *out)
 {
 	struct orma_str name = text_of(lines, event->name),
 			category = text_of(lines, event->category);
@@ -241,6 +241,12 @@ static int append_what(struct orma_event_lines *lines, const struct orma_event_r
 		r = orma_base_buf_append_str(out, number);
 		return r ? r : orma_tool_append_visible(out, unit);
 	}
+	/* A line about an end tells how long ago the begin was. */
+	if (event->kind == ORMA_KIND_SLICE && word && event->dur >= 0) {
+		orma_units_duration(event->dur, number);
+		r = orma_base_buf_append_str(out, " after ");
+		return r ? r : orma_base_buf_append_str(out, number);
+	}
 	if (event->kind != ORMA_KIND_STATE && event->kind != ORMA_KIND_LOG)
 		return 0;
 	r = orma_base_buf_append(out, ": ", 2);
@@ -256,7 +262,7 @@ static int append_text(struct orma_event_lines *lines, const struct orma_event_r
 	if (r == 0)
 		r = append_task(lines, event, out);
 	if (r == 0)
-		r = append_what(lines, event, out);
+		r = append_what(lines, event, word, out);
 	if (r == 0 && args.size > 0) {
 		r = orma_base_buf_append(out, "  ", 2);
 		r = r ? r : orma_tool_append_visible(out, args);

@@ -12,6 +12,7 @@ enum {
 	OPTION_CLOCK = ORMA_EVENT_OPTION_FIRST_FREE,
 	OPTION_JSON,
 	OPTION_NO_ARGS,
+	OPTION_FOLLOW,
 };
 
 static const struct orma_tool_option option_table[] = {
@@ -23,6 +24,11 @@ static const struct orma_tool_option option_table[] = {
 	 "trace's clock. Default: relative.",
 	 "relative delta wall trace"},
 	{OPTION_NO_ARGS, "no-args", NULL, "Leave out the arguments of events, which is faster.",
+	 NULL},
+	{OPTION_FOLLOW, "follow", NULL,
+	 "Print the events of a trace while it is recorded, until it ends: orma record --stream -o "
+	 "- "
+	 "| orma events --follow -",
 	 NULL},
 	{'j', "json", NULL, "Print an object of JSON for each event, one per line.", NULL},
 	{'m', "memory", "SIZE",
@@ -59,6 +65,9 @@ static int take_option(void *ctx, int id, char *value)
 	case OPTION_NO_ARGS:
 		options->has_no_args = true;
 		return -1;
+	case OPTION_FOLLOW:
+		options->follows = true;
+		return -1;
 	case OPTION_CLOCK:
 		return take_clock(options, value);
 	default:
@@ -75,7 +84,12 @@ static int run(int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return orma_tool_usage_error("name one trace");
-	return orma_events_run(&options, argv[optind]);
+	if (!options.follows)
+		return orma_events_run(&options, argv[optind]);
+	if (options.filter.from.base != ORMA_TIME_NONE || options.filter.to.base != ORMA_TIME_NONE)
+		return orma_tool_usage_error("--follow begins with what comes next, so --from and "
+					     "--to have no meaning");
+	return orma_events_follow(&options, argv[optind]);
 }
 
 const struct orma_tool_command orma_events_command = {

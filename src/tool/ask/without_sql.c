@@ -34,3 +34,10 @@ int orma_assert_run(const struct orma_assert_options *options)
 	(void)options;
 	return refuse();
 }
+
+int orma_events_follow(const struct orma_events_options *options, const char *path)
+{
+	(void)options;
+	(void)path;
+	return refuse();
+}

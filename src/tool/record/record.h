@@ -40,6 +40,7 @@ struct orma_record_wish {
 	uint32_t file_count; /* with output_path and file_limit_kb: keep so many files */
 	bool is_endless;     /* no duration at all */
 	bool is_streaming;   /* write into the file while recording */
+	bool is_live;        /* a program reads the stream, and should not wait */
 	bool compresses;     /* with deflate */
 	bool uses_zstd;      /* compresses with zstd where the service has it */
 	bool is_deferred;

@@ -349,6 +349,7 @@ static int start(struct command_line *line)
 		line->base.wish.is_streaming = true;
 		options->may_serve = false;
 	}
+	line->base.wish.is_live = options->out_path && strcmp(options->out_path, "-") == 0;
 	if (line->prints_config)
 		return print_config(&line->base.wish);
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);
