@@ -75,25 +75,16 @@ void orma_ctf_kernel_done(struct orma_ctf_kernel *kernel)
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-static const struct orma_ctf_value *value_of(const struct orma_ctf_reader *reader,
-					     const struct orma_ctf_step *step)
-{
-	for (uint32_t i = 0; step && i < reader->value_count; i++)
-		if (reader->values[i].step == step)
-			return &reader->values[i];
-	return NULL;
-}
-
 static int64_t number_of(const struct orma_ctf_reader *reader, const struct orma_ctf_step *step)
 {
-	const struct orma_ctf_value *value = value_of(reader, step);
+	const struct orma_ctf_value *value = orma_ctf_reader_value(reader, step);
 	return value ? (int64_t)value->number : 0;
 }
 
 static struct orma_str text_of(const struct orma_ctf_reader *reader,
 			       const struct orma_ctf_step *step)
 {
-	const struct orma_ctf_value *value = value_of(reader, step);
+	const struct orma_ctf_value *value = orma_ctf_reader_value(reader, step);
 	return value ? (struct orma_str){value->text, ORMA_MIN(value->size, (uint32_t)TEXT_MAX)}
 		     : ORMA_STR("");
 }
@@ -398,7 +389,7 @@ static int64_t running_tid(struct orma_ctf_kernel *kernel,
 			   const struct orma_ctf_kernel_class *class,
 			   const struct orma_ctf_reader *reader)
 {
-	const struct orma_ctf_value *value = value_of(reader, class->running);
+	const struct orma_ctf_value *value = orma_ctf_reader_value(reader, class->running);
 	if (value)
 		kernel->tid = (int32_t)value->number;
 	else if (class->action == ORMA_CTF_SWITCH && class->tid)

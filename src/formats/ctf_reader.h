@@ -38,6 +38,15 @@ int orma_ctf_reader_run(struct orma_ctf_reader *reader, const struct orma_ctf_pl
 /* The first value of a name in the values that were read; NULL: there is none. */
 const struct orma_ctf_value *orma_ctf_reader_find(const struct orma_ctf_reader *reader,
 						  const char *name);
+/* The value of a step, or NULL; the first one when there are several. */
+static inline const struct orma_ctf_value *
+orma_ctf_reader_value(const struct orma_ctf_reader *reader, const struct orma_ctf_step *step)
+{
+	for (uint32_t i = 0; step && i < reader->value_count; i++)
+		if (reader->values[i].step == step)
+			return &reader->values[i];
+	return NULL;
+}
 static inline uint64_t orma_ctf_reader_number(const struct orma_ctf_reader *reader,
 					      const char *name, uint64_t otherwise)
 {

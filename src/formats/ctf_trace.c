@@ -105,6 +105,8 @@ static int plan_events(struct orma_ctf_trace *trace, struct orma_ctf_planner *pl
 		r = plan_event(planner, event, stream);
 		if (r == 0)
 			r = orma_base_map_put(&stream->events_by_id, declared->id + 1, event);
+		if (declared->id < ORMA_ARRAY_SIZE(stream->few_events))
+			stream->few_events[declared->id] = event;
 	}
 	return r;
 }

@@ -4,6 +4,7 @@
 #ifndef ORMA_FORMATS_CTF_TRACE_H
 #define ORMA_FORMATS_CTF_TRACE_H
 
+#include "base/macros.h"
 #include "formats/ctf_reader.h"
 
 struct orma_ctf_event {
@@ -17,7 +18,8 @@ struct orma_ctf_event {
 struct orma_ctf_stream_plan {
 	const struct orma_ctf_stream_class *declared;
 	struct orma_ctf_plan packet_context, event_header;
-	struct orma_map events_by_id; /* struct orma_ctf_event by id + 1 */
+	struct orma_map events_by_id;          /* struct orma_ctf_event by id + 1 */
+	struct orma_ctf_event *few_events[64]; /* the same for small numbers */
 	struct orma_ctf_clock clock;
 };
 
@@ -43,7 +45,9 @@ struct orma_ctf_stream_plan *orma_ctf_trace_stream(const struct orma_ctf_trace *
 static inline struct orma_ctf_event *
 orma_ctf_stream_event(const struct orma_ctf_stream_plan *stream, uint64_t id)
 {
-	return orma_base_map_get(&stream->events_by_id, id + 1);
+	return id < ORMA_ARRAY_SIZE(stream->few_events)
+		       ? stream->few_events[id]
+		       : orma_base_map_get(&stream->events_by_id, id + 1);
 }
 
 /* Nanoseconds of a clock's reading, without its offset; and the offset. */

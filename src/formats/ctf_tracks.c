@@ -148,15 +148,6 @@ void orma_ctf_tracks_begin_stream(struct orma_ctf_tracks *tracks, const char *na
 
 /* --- tracks ---------------------------------------------------------------------------------- */
 
-static const struct orma_ctf_value *value_of(const struct orma_ctf_reader *reader,
-					     const struct orma_ctf_step *step)
-{
-	for (uint32_t i = 0; step && i < reader->value_count; i++)
-		if (reader->values[i].step == step)
-			return &reader->values[i];
-	return NULL;
-}
-
 /* Numbers that no other track has. */
 static uint64_t make_uuid(char kind, int64_t a, int64_t b)
 {
@@ -232,8 +223,8 @@ static int thread_track(struct orma_ctf_tracks *tracks, const struct orma_ctf_re
 			const struct orma_ctf_track_class *class, int64_t pid, uint64_t ns,
 			uint64_t *ret)
 {
-	int64_t tid = (int64_t)value_of(reader, class->tid)->number;
-	const struct orma_ctf_value *name = value_of(reader, class->thread_name);
+	int64_t tid = (int64_t)orma_ctf_reader_value(reader, class->tid)->number;
+	const struct orma_ctf_value *name = orma_ctf_reader_value(reader, class->thread_name);
 	struct orma_ctf_thread *thread = find_thread(tracks, (int32_t)pid, (int32_t)tid);
 	if (!thread)
 		return -ENOMEM;
@@ -282,7 +273,7 @@ static int stream_track(struct orma_ctf_tracks *tracks, int64_t pid, uint64_t *r
 static int find_track(struct orma_ctf_tracks *tracks, const struct orma_ctf_reader *reader,
 		      const struct orma_ctf_track_class *class, uint64_t ns, uint64_t *ret)
 {
-	const struct orma_ctf_value *value = value_of(reader, class->pid);
+	const struct orma_ctf_value *value = orma_ctf_reader_value(reader, class->pid);
 	int64_t pid = value && value->step->op <= ORMA_CTF_READ_BITS ? (int32_t)value->number
 								     : tracks->pid;
 	bool has_tid = class->tid && class->tid->op <= ORMA_CTF_READ_BITS;
@@ -325,35 +316,69 @@ static void intern_class(struct orma_ctf_tracks *tracks, const struct orma_ctf_t
 	orma_proto_nested_end(writer, &data);
 }
 
-/* A message of a name and one number or text. Its size is known, which saves the padded length. */
-static void write_leaf(struct orma_proto_writer *writer, uint32_t field, uint32_t name,
-		       uint32_t value_field, uint64_t number)
+/* Begins a message whose size is known, which saves the padding of its length; its name comes first. Returns where the
+ * value goes, for which there is room, or NULL. */
+static uint8_t *begin_leaf(struct orma_proto_writer *writer, uint32_t field, uint32_t name,
+			   size_t value_size)
 {
-	uint8_t bytes[3 * ORMA_PROTO_VARINT_MAX], *at = bytes;
+	size_t name_size = name ? 1 + orma_proto_varint_size(name) : 0;
+	if (!orma_proto_writer_has_room(writer, 4 * ORMA_PROTO_VARINT_MAX + value_size))
+		return NULL;
+	uint8_t *at =
+		orma_proto_put_varint(writer->cursor, orma_proto_tag(field, ORMA_PROTO_BYTES));
+	at = orma_proto_put_varint(at, name_size + value_size);
 	if (name) {
 		*at++ = ORMA_PB_DEBUG_ANNOTATION_NAME_IID << 3;
 		at = orma_proto_put_varint(at, name);
 	}
-	*at++ = (uint8_t)(value_field << 3 | (value_field == ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE
-						      ? ORMA_PROTO_FIXED64
-						      : ORMA_PROTO_VARINT));
-	if (value_field == ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE) {
-		memcpy(at, &number, sizeof(number));
-		at += sizeof(number);
-	} else {
-		at = orma_proto_put_varint(at, number);
+	return at;
+}
+
+static void write_leaf(struct orma_proto_writer *writer, uint32_t field, uint32_t name,
+		       uint32_t value_field, uint64_t number)
+{
+	bool is_double = value_field == ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE;
+	size_t size = 1 + (is_double ? sizeof(number) : orma_proto_varint_size(number));
+	uint8_t *at = begin_leaf(writer, field, name, size);
+	struct orma_proto_nested annotation;
+	if (at) {
+		*at++ = (uint8_t)(value_field << 3 |
+				  (is_double ? ORMA_PROTO_FIXED64 : ORMA_PROTO_VARINT));
+		if (is_double)
+			memcpy(at, &number, sizeof(number));
+		else
+			orma_proto_put_varint(at, number);
+		writer->cursor = at + size - 1;
+		return;
 	}
-	orma_proto_write_bytes(writer, field, bytes, (size_t)(at - bytes));
+	orma_proto_nested_begin(writer, &annotation, field);
+	if (name)
+		orma_proto_write_varint(writer, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, name);
+	if (is_double)
+		orma_proto_write_fixed64(writer, value_field, number);
+	else
+		orma_proto_write_varint(writer, value_field, number);
+	orma_proto_nested_end(writer, &annotation);
 }
 
 static void write_text(struct orma_proto_writer *writer, uint32_t field, uint32_t name,
 		       struct orma_str text)
 {
+	enum { VALUE = ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE };
+	uint8_t *at =
+		begin_leaf(writer, field, name, 1 + orma_proto_varint_size(text.size) + text.size);
 	struct orma_proto_nested annotation;
+	if (at) {
+		*at++ = VALUE << 3 | ORMA_PROTO_BYTES;
+		at = orma_proto_put_varint(at, text.size);
+		memcpy(at, text.data, text.size);
+		writer->cursor = at + text.size;
+		return;
+	}
 	orma_proto_nested_begin(writer, &annotation, field);
 	if (name)
 		orma_proto_write_varint(writer, ORMA_PB_DEBUG_ANNOTATION_NAME_IID, name);
-	orma_proto_write_str(writer, ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE, text);
+	orma_proto_write_str(writer, VALUE, text);
 	orma_proto_nested_end(writer, &annotation);
 }
 
@@ -390,7 +415,8 @@ static uint32_t write_scope(struct orma_proto_writer *writer, const struct orma_
 			    uint32_t i, uint32_t field)
 {
 	struct orma_proto_nested nested[ORMA_CTF_NESTING_MAX];
-	uint32_t fields[ORMA_CTF_NESTING_MAX + 1] = {field}, depth = 0;
+	uint32_t fields[ORMA_CTF_NESTING_MAX + 1], depth = 0;
+	fields[0] = field;
 	for (i++; i < reader->value_count; i++) {
 		const struct orma_ctf_value *value = &reader->values[i];
 		const struct orma_ctf_step *step = value->step;
@@ -437,7 +463,7 @@ static void write_name(struct orma_ctf_tracks *tracks, const struct orma_ctf_rea
 		       const struct orma_ctf_track_class *class)
 {
 	struct orma_proto_writer *writer = &tracks->output->heap.writer;
-	const struct orma_ctf_value *text = value_of(reader, class->text);
+	const struct orma_ctf_value *text = orma_ctf_reader_value(reader, class->text);
 	char address[2 + 16 + 1];
 	if (class->meaning == IS_MESSAGE) {
 		orma_proto_write_bytes(writer, ORMA_PB_TRACK_EVENT_NAME, text->text, text->size);
