@@ -51,6 +51,7 @@ static void write_system(struct orma_ctf_kernel *kernel)
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(fields); i++)
 		if (fields[i].text.size > 0)
 			orma_proto_write_str(writer, fields[i].field, fields[i].text);
+	orma_proto_nested_end(writer, &info);
 }
 
 int orma_ctf_kernel_init(struct orma_ctf_kernel *kernel, struct orma_ctf_output *output,

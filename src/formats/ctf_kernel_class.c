@@ -17,13 +17,14 @@
 static bool has_prefix(struct orma_str text, const char *prefix)
 {
 	size_t size = strlen(prefix);
-	return text.size >= size && memcmp(text.data, prefix, size) == 0;
+	return size > 0 && text.size >= size && memcmp(text.data, prefix, size) == 0;
 }
 
 static struct orma_str without(struct orma_str text, const char *prefix)
 {
-	size_t size = has_prefix(text, prefix) ? strlen(prefix) : 0;
-	return (struct orma_str){text.data + size, text.size - size};
+	size_t size = strlen(prefix);
+	return has_prefix(text, prefix) ? (struct orma_str){text.data + size, text.size - size}
+					: text;
 }
 
 static struct orma_str step_name(const struct orma_ctf_step *step)

@@ -387,20 +387,23 @@ static void write_value(struct orma_proto_writer *writer, uint32_t field,
 {
 	const struct orma_ctf_step *step = value->step;
 	bool is_text = step->op == ORMA_CTF_READ_STRING || step->op == ORMA_CTF_READ_TEXT;
+	bool is_hex = step->op <= ORMA_CTF_READ_BITS && step->type->base == 16;
 	struct orma_str text = {0};
 	uint32_t kind = step->op == ORMA_CTF_READ_FLOAT ? ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE
+			: is_hex                        ? ORMA_PB_DEBUG_ANNOTATION_POINTER_VALUE
 			: step->is_signed               ? ORMA_PB_DEBUG_ANNOTATION_INT_VALUE
-			: step->type->base == 16        ? ORMA_PB_DEBUG_ANNOTATION_POINTER_VALUE
 							: ORMA_PB_DEBUG_ANNOTATION_UINT_VALUE;
 	if (is_text)
 		text = (struct orma_str){value->text, value->size};
 	else if (step->type->kind == ORMA_CTF_ENUM)
 		text = orma_ctf_label_of(step->type, value->number);
-	/* A value of an enumeration that has no label is a number. */
+	/* A value of an enumeration that has no label is a number. In hexadecimal, a number has no sign. */
 	if (is_text || text.size > 0)
 		write_text(writer, field, step->name, text);
 	else
-		write_leaf(writer, field, step->name, kind, value->number);
+		write_leaf(writer, field, step->name, kind,
+			   is_hex ? value->number & UINT64_MAX >> (64 - step->bits)
+				  : value->number);
 }
 
 /* The field of the values inside of one that has begun. */

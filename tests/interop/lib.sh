@@ -8,7 +8,8 @@
 # when the script ends, whatever the reason. A case passes only if every daemon ended well and no process is left.
 #
 # The two sides are called "theirs" and "ours" everywhere: $theirs/perfetto and $ours/perfetto are programs.
-# ORMA_BUILD_DIR is the build folder; CTest sets it.
+# ORMA_BUILD_DIR is the build folder; CTest sets it. A script that does not use Perfetto's programs sets needs_perfetto to
+# nothing before it sources this.
 #
 # Exit status of a script: 0 passed, 1 failed, 77 skipped.
 
@@ -314,7 +315,7 @@ run_one() {
 		ln -s "$orma" "$ours/traced_probes"
 		ln -s "$orma" "$ours/perfetto"
 	fi
-	[[ -x $theirs/traced ]] || skip "Perfetto's programs are not in $theirs; run tests/interop/fetch-perfetto"
+	[[ -z ${needs_perfetto-yes} || -x $theirs/traced ]] || skip "Perfetto's programs are not in $theirs; run tests/interop/fetch-perfetto"
 	"case_$1"
 }
 

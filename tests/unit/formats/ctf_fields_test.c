@@ -72,7 +72,7 @@ static void put_other_order(struct ctf_bytes *bytes)
 	ctf_put(bytes, 32, 8, 0x01020304);
 	ctf_put_float(bytes, 1.5f);
 	bytes->is_big_endian = false;
-	ctf_put(bytes, 16, 8, 0x0506);
+	ctf_put(bytes, 16, 8, 0xfffe); /* -2, which has no sign in hexadecimal */
 	ctf_put_double(bytes, -0.125);
 	bytes->is_big_endian = is_big_endian;
 	ctf_put(bytes, 16, 8, 0x0708);
@@ -83,12 +83,12 @@ ORMA_TEST(fields_may_have_an_order_of_their_own)
 {
 	check_fields(EVENT("integer { size = 32; byte_order = network; } a;"
 			   "floating_point { byte_order = be; exp_dig = 8; mant_dig = 24; } b;"
-			   "integer { size = 16; byte_order = le; base = 16; } c;"
+			   "integer { size = 16; byte_order = le; base = 16; signed = 1; } c;"
 			   "floating_point { byte_order = le; exp_dig = 11; mant_dig = 53; } d;"
 			   "integer { size = 16; } e;"
 			   "floating_point { exp_dig = 8; mant_dig = 24; } f;"),
 		     put_other_order,
-		     "debug.a=16909060 debug.b=1.5 debug.c=1286 debug.d=-0.125 debug.e=1800 "
+		     "debug.a=16909060 debug.b=1.5 debug.c=65534 debug.d=-0.125 debug.e=1800 "
 		     "debug.f=1e+10");
 }
 
