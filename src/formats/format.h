@@ -33,6 +33,7 @@ extern const struct orma_format orma_format_collapsed;
 extern const struct orma_format orma_format_ctf;
 extern const struct orma_format orma_format_json;
 extern const struct orma_format orma_format_ninja;
+extern const struct orma_format orma_format_perf;
 extern const struct orma_format orma_format_perf_text;
 extern const struct orma_format orma_format_pprof;
 extern const struct orma_format orma_format_strace;

@@ -21,6 +21,7 @@ enum { STEPS_MAX = 8, PACKET_TAG = 0x0a };
 /* In the order in which they are asked. */
 static const struct orma_format *const formats[] = {
 	&orma_format_ctf,
+	&orma_format_perf,
 	&orma_format_json,
 	&orma_format_ninja,
 	&orma_format_collapsed,

@@ -48,8 +48,9 @@ static void write_number(struct orma_proto_writer *writer, uint32_t field, uint6
 uint64_t orma_stack_output_mapping(struct orma_stack_output *stacks,
 				   const struct orma_output_mapping *mapping)
 {
-	uint64_t words[] = {ORMA_PB_INTERNED_DATA_MAPPINGS, mapping->start, mapping->end,
-			    mapping->offset, mapping->build_id.size};
+	uint64_t words[] = {
+		ORMA_PB_INTERNED_DATA_MAPPINGS, mapping->start,    mapping->end, mapping->offset,
+		mapping->build_id.size,         mapping->is_shared};
 	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, words, sizeof(words));
 	struct orma_proto_nested entry;
 	bool is_known;
@@ -70,6 +71,8 @@ uint64_t orma_stack_output_mapping(struct orma_stack_output *stacks,
 	write_number(writer, ORMA_PB_MAPPING_START_OFFSET, mapping->offset);
 	write_number(writer, ORMA_PB_MAPPING_PATH_STRING_IDS, name);
 	orma_proto_write_bool(writer, ORMA_MAPPING_HAS_WHOLE_NAME, true);
+	if (mapping->is_shared)
+		orma_proto_write_bool(writer, ORMA_MAPPING_IS_SHARED, true);
 	orma_proto_nested_end(writer, &entry);
 	return number;
 }

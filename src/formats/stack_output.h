@@ -19,6 +19,7 @@ struct orma_stack_output {
 struct orma_output_mapping {
 	struct orma_str name, build_id; /* the build id's bytes */
 	uint64_t start, end, offset;
+	bool is_shared; /* it is the kernel's, and not of one process */
 };
 
 /* A field without data, or a line of 0, is not known. */

@@ -10,8 +10,11 @@ enum { ORMA_PACKET_CONVERSION_REPORT = 16770001 };
 /* A field of TracePacket: of track events of one time, those with a smaller number come first; up to ORMA_EVENT_ORDER_MAX. */
 enum { ORMA_PACKET_EVENT_ORDER = 262001, ORMA_EVENT_ORDER_MAX = 0x7ffffff0 };
 
-/* A field of Mapping: its only path is its name, to which no slash is added. */
-enum { ORMA_MAPPING_HAS_WHOLE_NAME = 1001 };
+/* Fields of Mapping: its only path is its name, to which no slash is added; it is in all address spaces. */
+enum { ORMA_MAPPING_HAS_WHOLE_NAME = 1001, ORMA_MAPPING_IS_SHARED = 31 };
+
+/* Fields of PerfSampleDefaults: the command that recorded; the counters are not of CPUs. */
+enum { ORMA_PERF_DEFAULTS_COMMAND = 30, ORMA_PERF_DEFAULTS_IS_WITHOUT_CPUS = 31 };
 
 /* A field of StackSample.TaskContext: the name of the thread. */
 enum { ORMA_TASK_CONTEXT_COMM = 31 };

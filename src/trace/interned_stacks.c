@@ -101,7 +101,9 @@ static int find_mapping(struct resolution *at, uint64_t iid, int64_t *ret)
 		.load_bias = orma_message_number(&message, ORMA_PB_MAPPING_LOAD_BIAS),
 		.name = find_path(at, entry->bytes),
 	};
-	mapping.upid = mapping.start < mapping.end ? at->upid : ORMA_CELL_NULL;
+	bool is_shared = mapping.start >= mapping.end ||
+			 orma_message_number(&message, ORMA_MAPPING_IS_SHARED);
+	mapping.upid = is_shared ? ORMA_CELL_NULL : at->upid;
 	uint64_t build_iid = orma_message_number(&message, ORMA_PB_MAPPING_BUILD_ID);
 	if (build_iid && !find_text(at, ORMA_PB_INTERNED_DATA_BUILD_IDS, build_iid, &build_id))
 		return 0;

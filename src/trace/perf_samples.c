@@ -11,6 +11,7 @@
 #include "schema/gen/perf_events.pb.h"
 #include "schema/gen/profile_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
+#include "trace/conversion_fields.h"
 #include "trace/cpus.h"
 #include "trace/message_fields.h"
 #include "trace/profiler_samples.h"
@@ -26,6 +27,13 @@ static const struct orma_track_kind perf_counter_kind = {
 	.type = "perf_cpu_counter",
 	.name = "%2",
 	.dimensions = {{"cpu", false}, {"perf_session_id", false}, {"name", true}},
+	.is_counter = true,
+};
+
+static const struct orma_track_kind global_counter_kind = {
+	.type = "perf_global_counter",
+	.name = "%1",
+	.dimensions = {{"perf_session_id", false}, {"name", true}},
 	.is_counter = true,
 };
 
@@ -145,16 +153,18 @@ static int64_t event_name(struct orma_profiler *profiler, const struct orma_mess
 					(struct orma_str){(const char *)text->data, text->size});
 }
 
-/* Returns the track of a counter of the CPU, or a negative errno value. */
-static int64_t counter_track(struct orma_profiler *profiler, uint32_t machine_idx, uint32_t cpu,
+/* Returns the track of a counter of the CPU (-1: of all CPUs together), or a negative errno value. */
+static int64_t counter_track(struct orma_profiler *profiler, uint32_t machine_idx, int64_t cpu,
 			     int64_t session, int64_t name, bool is_timebase)
 {
 	struct orma_system *system = profiler->system;
 	if (name < 0)
 		return name == ORMA_CELL_NULL ? -ENOMEM : name;
 	int64_t next = (int64_t)orma_store_table_rows(&system->tables->all[ORMA_TABLE_TRACK]);
-	int64_t track = orma_system_track(system, machine_idx, &perf_counter_kind,
-					  ORMA_DIMENSIONS(cpu, session, name));
+	int64_t track = cpu < 0 ? orma_system_track(system, machine_idx, &global_counter_kind,
+						    ORMA_DIMENSIONS(session, name))
+				: orma_system_track(system, machine_idx, &perf_counter_kind,
+						    ORMA_DIMENSIONS(cpu, session, name));
 	/* A follower may count what the timebase does. */
 	if (track < next)
 		return track;
@@ -168,7 +178,7 @@ static int64_t counter_track(struct orma_profiler *profiler, uint32_t machine_id
 }
 
 static int add_followers(struct orma_profiler *profiler, struct orma_perf_stream *stream,
-			 uint32_t machine_idx, uint32_t cpu, struct orma_str defaults)
+			 uint32_t machine_idx, int64_t cpu, struct orma_str defaults)
 {
 	struct orma_proto_reader reader;
 	struct orma_str bytes;
@@ -214,8 +224,20 @@ static struct orma_str find_defaults(const struct orma_sequence_state *state)
 	return (struct orma_str){NULL, 0};
 }
 
+static int set_command(struct orma_profiler *profiler, int64_t session,
+		       const struct orma_message *defaults)
+{
+	struct orma_str command = orma_message_bytes(defaults, ORMA_PERF_DEFAULTS_COMMAND);
+	struct orma_tables *tables = profiler->system->tables;
+	return command.size > 0 ? orma_store_column_set(
+					  orma_tables_column(tables, ORMA_TABLE_PROFILER_SESSION,
+							     ORMA_PROFILER_SESSION_CMDLINE),
+					  (uint64_t)session, orma_tables_string(tables, command))
+				: 0;
+}
+
 static int open_stream(struct orma_profiler *profiler, const struct orma_ordered_event *event,
-		       uint32_t cpu, struct orma_perf_stream *stream)
+		       int64_t cpu, struct orma_perf_stream *stream)
 {
 	struct orma_tables *tables = profiler->system->tables;
 	uint32_t machine_idx = event->machine_idx;
@@ -224,6 +246,7 @@ static int open_stream(struct orma_profiler *profiler, const struct orma_ordered
 	/* Tracers of 2020 wrote no defaults, and took the time of the CPU. */
 	int64_t name = orma_tables_string(tables, ORMA_STR("cpu-clock"));
 	const char *unit = "ns";
+	int r = 0;
 	if (bytes.data) {
 		orma_message_read(&defaults, bytes);
 		orma_message_read(
@@ -232,10 +255,14 @@ static int open_stream(struct orma_profiler *profiler, const struct orma_ordered
 		name = event_name(profiler, &timebase, &timebase_fields);
 		unit = timebase_unit(&timebase);
 		note_shards(profiler, machine_idx, stream->session_id, &defaults);
+		r = set_command(profiler, stream->session_id, &defaults);
+		if (orma_message_number(&defaults, ORMA_PERF_DEFAULTS_IS_WITHOUT_CPUS))
+			cpu = -1;
 	}
-	int r = orma_profiler_set_unit(profiler, stream->session_id,
-				       unit ? orma_tables_string(tables, orma_base_str(unit))
-					    : ORMA_CELL_NULL);
+	if (r == 0)
+		r = orma_profiler_set_unit(profiler, stream->session_id,
+					   unit ? orma_tables_string(tables, orma_base_str(unit))
+						: ORMA_CELL_NULL);
 	if (r < 0)
 		return r;
 	stream->tracks[0] =

@@ -27,8 +27,9 @@ static void import(struct orma_trace_bytes *packets)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct orma_format *const formats[] = {
-		&orma_format_collapsed, &orma_format_perf_text, &orma_format_pprof};
+	static const struct orma_format *const formats[] = {&orma_format_collapsed,
+							    &orma_format_perf_text,
+							    &orma_format_pprof, &orma_format_perf};
 	static struct orma_packet_output output;
 	struct orma_trace_bytes input = {.fd = -1, .spool_fd = -1};
 	struct orma_trace_bytes packets = {.fd = -1, .spool_fd = -1};

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_data.c - files of `perf record` become samples of perf: PerfSample packets, a sequence for each event.
+ *
+ * Records of several CPUs are not in the order of time, and a sample needs the mappings of its time. perf marks the end of
+ * each round over its buffers: nothing that comes later is older than the newest record of the round before. So records wait,
+ * with 24 bytes each, until a round has passed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error_message.h"
+#include "base/macros.h"
+#include "formats/format.h"
+#include "formats/perf_file.h"
+#include "formats/perf_output.h"
+#include "store/grow.h"
+
+enum { AHEAD_BYTES = 256 << 10, WAITING_MAX = 16 << 20 };
+
+/* Bits of a record's header. */
+enum { MISC_MMAP_DATA = 1 << 13, MISC_COMM_EXEC = 1 << 13, MISC_MMAP_BUILD_ID = 1 << 14 };
+
+/* A record that waits for its turn. */
+struct waiting {
+	uint64_t time, address;
+	uint32_t size;
+};
+
+struct perf_data {
+	struct orma_perf_file file;
+	struct orma_perf_output output;
+	struct orma_trace_window window, record_window;
+	struct waiting *waiting;
+	uint32_t waiting_count, waiting_capacity;
+	uint64_t newest, newest_before; /* times of this round, and of those before */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void skip_record(struct perf_data *data, uint32_t type)
+{
+	orma_stats_add(&data->output.packets->stats, 0, ORMA_STAT_perf_record_skipped,
+		       (int32_t)type, 1);
+}
+
+static int take_mapping(struct perf_data *data, uint32_t type, uint16_t misc,
+			struct orma_perf_bytes bytes)
+{
+	struct orma_perf_mapping mapping = {.build_id = {NULL, 0}};
+	int32_t pid = (int32_t)orma_perf_read_u32(&bytes);
+	orma_perf_read_u32(&bytes); /* the thread */
+	mapping.start = orma_perf_read_u64(&bytes);
+	uint64_t size = orma_perf_read_u64(&bytes);
+	mapping.offset = orma_perf_read_u64(&bytes);
+	if (type == ORMA_PERF_MMAP2) {
+		struct orma_perf_bytes id = bytes;
+		orma_perf_skip(&bytes,
+			       32); /* the build id, or the file's numbers; what it is used for */
+		if (misc & MISC_MMAP_BUILD_ID && !bytes.is_cut && id.at[0] <= 20)
+			mapping.build_id = (struct orma_str){(const char *)id.at + 4, id.at[0]};
+	}
+	mapping.name = orma_perf_read_text(&bytes);
+	mapping.end = mapping.start + size;
+	if (bytes.is_cut || mapping.end < mapping.start) {
+		skip_record(data, type);
+		return 0;
+	}
+	if (misc & MISC_MMAP_DATA)
+		return 0;
+	if (!mapping.build_id.data)
+		mapping.build_id = orma_perf_file_build_id(&data->file, mapping.name);
+	int r = orma_perf_spaces_add(&data->output.spaces, pid, &mapping);
+	if (r == -ENOSPC)
+		skip_record(data, type);
+	return r == -ENOSPC ? 0 : r;
+}
+
+static int take_comm(struct perf_data *data, uint16_t misc, uint64_t time,
+		     struct orma_perf_bytes bytes)
+{
+	int32_t pid = (int32_t)orma_perf_read_u32(&bytes);
+	int32_t tid = (int32_t)orma_perf_read_u32(&bytes);
+	if (bytes.is_cut) {
+		skip_record(data, ORMA_PERF_COMM);
+		return 0;
+	}
+	/* A program that starts another one has new mappings. */
+	int r = misc & MISC_COMM_EXEC && pid == tid
+			? orma_perf_spaces_begin(&data->output.spaces, pid, -1)
+			: 0;
+	return r < 0 ? r
+		     : orma_perf_output_name(&data->output, time, pid, tid,
+					     orma_perf_read_text(&bytes));
+}
+
+static int take_fork(struct perf_data *data, uint64_t time, struct orma_perf_bytes bytes)
+{
+	int32_t pid = (int32_t)orma_perf_read_u32(&bytes);
+	int32_t parent = (int32_t)orma_perf_read_u32(&bytes);
+	int32_t tid = (int32_t)orma_perf_read_u32(&bytes);
+	int32_t parent_tid = (int32_t)orma_perf_read_u32(&bytes);
+	if (bytes.is_cut) {
+		skip_record(data, ORMA_PERF_FORK);
+		return 0;
+	}
+	int r = pid != parent ? orma_perf_spaces_begin(&data->output.spaces, pid, parent) : 0;
+	if (r == -ENOSPC)
+		skip_record(data, ORMA_PERF_FORK);
+	return r < 0 && r != -ENOSPC
+		       ? r
+		       : orma_perf_output_fork(&data->output, time, pid, parent, tid, parent_tid);
+}
+
+static void take_lost(struct perf_data *data, uint32_t type, struct orma_perf_bytes bytes)
+{
+	if (type == ORMA_PERF_LOST)
+		orma_perf_read_u64(&bytes); /* the event */
+	orma_stats_add(&data->output.packets->stats, 0, ORMA_STAT_perf_cpu_lost_records, 0,
+		       (int64_t)ORMA_MIN(orma_perf_read_u64(&bytes), (uint64_t)INT64_MAX));
+}
+
+static int take_sample(struct perf_data *data, uint16_t misc, struct orma_perf_bytes bytes)
+{
+	struct orma_perf_sample sample;
+	if (orma_perf_sample_read(&data->file, bytes, &sample))
+		return orma_perf_output_sample(&data->output, misc & 7, &sample);
+	skip_record(data, ORMA_PERF_SAMPLE);
+	return 0;
+}
+
+/* Takes a record when it is its turn. */
+static int take_record(struct perf_data *data, const struct waiting *record)
+{
+	const uint8_t *header;
+	uint32_t type, sizes;
+	int r = orma_trace_window_read(&data->record_window, data->file.input, record->address,
+				       record->size, AHEAD_BYTES, &header);
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	memcpy(&type, header, 4);
+	memcpy(&sizes, header + 4, 4);
+	uint16_t misc = (uint16_t)sizes;
+	struct orma_perf_bytes bytes = {header + ORMA_PERF_RECORD_HEADER, header + record->size,
+					false};
+	if (type == ORMA_PERF_SAMPLE)
+		return take_sample(data, misc, bytes);
+	uint64_t time = orma_perf_record_time(&data->file, &bytes);
+	switch (type) {
+	case ORMA_PERF_MMAP:
+	case ORMA_PERF_MMAP2:
+		return take_mapping(data, type, misc, bytes);
+	case ORMA_PERF_COMM:
+		return take_comm(data, misc, time, bytes);
+	case ORMA_PERF_FORK:
+		return take_fork(data, time, bytes);
+	default:
+		take_lost(data, type, bytes);
+		return 0;
+	}
+}
+
+/* Takes all records up to a time. */
+static int flush(struct perf_data *data, uint64_t limit)
+{
+	uint32_t count = 0;
+	int r = 0;
+	if (data->waiting_count > 0)
+		qsort(data->waiting, data->waiting_count, sizeof(*data->waiting), compare);
+	while (count < data->waiting_count && data->waiting[count].time <= limit && r == 0)
+		r = take_record(data, &data->waiting[count++]);
+	data->waiting_count -= count;
+	if (count > 0 && data->waiting_count > 0)
+		memmove(data->waiting, data->waiting + count,
+			data->waiting_count * sizeof(*data->waiting));
+	return r;
+}
+
+static int add_waiting(struct perf_data *data, uint64_t address, uint32_t type, uint32_t size,
+		       struct orma_perf_bytes bytes)
+{
+	/* A file that has no rounds is sorted in parts. */
+	int r = data->waiting_count == WAITING_MAX ? flush(data, data->newest) : 0;
+	if (r == 0)
+		r = orma_store_grow(&data->waiting, (uint64_t)data->waiting_count + 1,
+				    &data->waiting_capacity, sizeof(*data->waiting));
+	if (r < 0)
+		return r;
+	uint64_t time = orma_perf_time_of(&data->file, type, bytes);
+	data->waiting[data->waiting_count++] = (struct waiting){time, address, size};
+	data->newest = ORMA_MAX(data->newest, time);
+	return 0;
+}
+
+static int end_round(struct perf_data *data)
+{
+	int r = flush(data, data->newest_before);
+	data->newest_before = data->newest;
+	return r;
+}
+
+/* Records that add nothing to samples: ends of threads, switches, symbols of the kernel, lists of CPUs. */
+static bool is_needless(uint32_t type)
+{
+	enum {
+		THROTTLE = 5,
+		UNTHROTTLE = 6,
+		READ = 8,
+		SWITCH = 14,
+		CGROUP = 19,
+		ID_INDEX = 69,
+		THREAD_MAP = 73,
+		TIME_CONV = 79,
+		FINISHED_INIT = 82
+	};
+	return type == ORMA_PERF_EXIT || type == THROTTLE || type == UNTHROTTLE || type == READ ||
+	       (type >= SWITCH && type <= CGROUP) || type == ID_INDEX ||
+	       (type >= THREAD_MAP && type <= TIME_CONV) || type == FINISHED_INIT ||
+	       type == ORMA_PERF_TRACING_DATA;
+}
+
+/* Records of perf itself. */
+static int take_own_record(struct perf_data *data, uint32_t type, uint16_t misc,
+			   struct orma_perf_bytes bytes)
+{
+	switch (type) {
+	case ORMA_PERF_FINISHED_ROUND:
+		return end_round(data);
+	case ORMA_PERF_HEADER_ATTR:
+		return orma_perf_file_take_attr(&data->file, bytes);
+	case ORMA_PERF_BUILD_ID:
+		return orma_perf_file_take_build_id(&data->file, misc, bytes);
+	case ORMA_PERF_FEATURE: {
+		uint64_t feature = orma_perf_read_u64(&bytes);
+		return orma_perf_file_take_feature(&data->file, (uint32_t)feature, bytes);
+	}
+	case ORMA_PERF_COMPRESSED:
+	case ORMA_PERF_COMPRESSED2:
+		skip_record(data, type);
+		return 0;
+	default:
+		if (!is_needless(type))
+			orma_stats_add(&data->output.packets->stats, 0,
+				       ORMA_STAT_perf_unknown_record_type, (int32_t)type, 1);
+		return 0;
+	}
+}
+
+/* Some records are followed by data that their size does not count. */
+static uint64_t size_behind(uint32_t type, struct orma_perf_bytes bytes)
+{
+	if (type == ORMA_PERF_TRACING_DATA)
+		return ((uint64_t)orma_perf_read_u32(&bytes) + 7) & ~UINT64_C(7);
+	return type == ORMA_PERF_AUXTRACE ? orma_perf_read_u64(&bytes) : 0;
+}
+
+/* Returns the bytes of the record with those behind it, 0 when it is cut or no record, or a negative errno value. */
+static int64_t next_record(struct perf_data *data, uint64_t address)
+{
+	uint64_t left = data->file.data_end - address;
+	uint32_t type, sizes;
+	const uint8_t *header;
+	int r = left < ORMA_PERF_RECORD_HEADER
+			? 0
+			: orma_trace_window_read(&data->window, data->file.input, address,
+						 ORMA_PERF_RECORD_HEADER, AHEAD_BYTES, &header);
+	if (r <= 0)
+		return r;
+	memcpy(&type, header, 4);
+	memcpy(&sizes, header + 4, 4);
+	uint32_t size = sizes >> 16;
+	if (size < ORMA_PERF_RECORD_HEADER || size > left)
+		return 0;
+	r = orma_trace_window_read(&data->window, data->file.input, address, size, AHEAD_BYTES,
+				   &header);
+	if (r <= 0)
+		return r;
+	struct orma_perf_bytes bytes = {header + ORMA_PERF_RECORD_HEADER, header + size, false};
+	uint64_t behind = size_behind(type, bytes);
+	bool waits = type == ORMA_PERF_SAMPLE || type == ORMA_PERF_MMAP ||
+		     type == ORMA_PERF_MMAP2 || type == ORMA_PERF_COMM || type == ORMA_PERF_FORK ||
+		     type == ORMA_PERF_LOST || type == ORMA_PERF_LOST_SAMPLES;
+	r = waits ? add_waiting(data, address, type, size, bytes)
+		  : take_own_record(data, type, (uint16_t)sizes, bytes);
+	if (r < 0)
+		return r;
+	return behind > left - size ? 0 : (int64_t)(size + behind);
+}
+
+static int read_records(struct perf_data *data, struct orma_error *reterr)
+{
+	uint64_t address = data->file.data_begin;
+	int64_t size = 1;
+	while (address < data->file.data_end && (size = next_record(data, address)) > 0)
+		address += (uint64_t)size;
+	int r = size < 0 ? (int)size : flush(data, UINT64_MAX);
+	return r == 0 && size == 0 ? orma_base_error_set(reterr, -EBADMSG,
+							 "the file of perf is damaged at byte %llu",
+							 (unsigned long long)address)
+				   : r;
+}
+
+static bool detect(int fd, struct orma_str beginning)
+{
+	(void)fd;
+	return orma_perf_file_detect(beginning);
+}
+
+static int convert(struct orma_conversion *conversion, struct orma_error *reterr)
+{
+	struct perf_data *data = orma_base_zalloc(sizeof(*data));
+	if (!data)
+		return -ENOMEM;
+	data->file.input = conversion->input;
+	data->output.file = &data->file;
+	data->output.packets = data->output.stacks.output = conversion->output;
+	int r = orma_perf_file_open(&data->file, reterr);
+	if (r == 0)
+		r = read_records(data, reterr);
+	orma_perf_output_done(&data->output);
+	orma_perf_file_done(&data->file);
+	orma_trace_window_done(&data->window);
+	orma_trace_window_done(&data->record_window);
+	orma_base_free(data->waiting);
+	orma_base_free(data);
+	return r;
+}
+
+const struct orma_format orma_format_perf = {"perf", false, false, detect, convert};
