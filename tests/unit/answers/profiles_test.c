@@ -17,7 +17,7 @@
 	       "} }")
 #define SAMPLE(ts, body)                                                                           \
 	PACKET("sequence_flags: 2 timestamp: " #ts " perf_sample { cpu: 3 pid: 7 tid: 8 " body " " \
-											       "}")
+	       "}")
 
 ORMA_TEST(samples_of_perf_are_a_view_and_a_tree)
 {
@@ -63,5 +63,33 @@ ORMA_TEST(tables_of_profiles_are_empty_in_a_trace_without)
 		snprintf(query, sizeof(query), "select * from %s", tables[i]);
 		fixture_check(database, query, "");
 	}
+	fixture_close(database);
+}
+
+#define DUMP(ts, samples)                                                                          \
+	PACKET("sequence_flags: 2 timestamp: 5 profile_packet { process_dumps { pid: 7 "           \
+	       "timestamp: " #ts " heap_name: 'h' " samples " } }")
+
+ORMA_TEST(heaps_have_intervals_and_a_tree)
+{
+	struct orma_trace_database *database = fixture_open(
+		"packet { clock_snapshot { clocks { clock_id: 6 timestamp: 100 } clocks { "
+		"clock_id: 4 timestamp: 100 } } } " BEGIN DUMP(
+			200, "samples { callstack_id: 1 self_allocated: 50 alloc_count: 2 "
+			     "self_freed: 20 free_count: 1 } samples { callstack_id: 2 "
+			     "self_allocated: 7 alloc_count: 1 }")
+			DUMP(300, "samples { callstack_id: 1 self_allocated: 90 alloc_count: 4 "
+				  "self_freed: 20 free_count: 1 }"));
+	fixture_check(database,
+		      "include perfetto module android.memory.heap_profile.intervals; select "
+		      "heap_name, ts, dur, retained, allocated, delta from "
+		      "_android_heap_profile_intervals order by ts",
+		      "\"h\",200,0,37,57,37\n\"h\",201,99,40,40,40\n");
+	fixture_check(
+		database,
+		"include perfetto module android.memory.heap_profile.summary_tree; select name, "
+		"self_size, cumulative_size, self_alloc_size, cumulative_alloc_size from "
+		"android_heap_profile_summary_tree",
+		"\"main\",7,77,7,97\n\"work\",70,70,90,90\n");
 	fixture_close(database);
 }
