@@ -35,6 +35,7 @@ int orma_ask_take_package(struct orma_ask_options *options, const char *value, b
 #include "sql/result_writer.h"
 #include "tool/ask/load_progress.h"
 #include "tool/ask/sql_package.h"
+#include "tool/ask/sql_zstd.h"
 #include "tool/trace/compression.h"
 #include "tool/trace/trace_input.h"
 
@@ -90,6 +91,8 @@ static int open_database(struct orma_ask *ask, const char *path,
 	if (!ask->database)
 		return orma_tool_fail("%s: %s", name,
 				      error.message[0] ? error.message : strerror(-r));
+	if (orma_sql_zstd_add(ask->database->sql) < 0)
+		return orma_tool_fail("%s", strerror(ENOMEM));
 	if (r < 0)
 		orma_tool_warn("%s: %s; the answers are about what comes before", name,
 			       error.message);

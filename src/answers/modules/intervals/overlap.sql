@@ -2,6 +2,7 @@
 include perfetto module intervals.intersect;
 include perfetto module std.metasql.unparenthesize;
 
+-- How many intervals there are, from each time on when that changes.
 create perfetto macro intervals_overlap_count(segments TableOrSubquery, ts_column ColumnName, dur_column ColumnName)
   returns TableOrSubquery as (
   select ts, sum(change) over (order by ts) as value
@@ -15,6 +16,7 @@ create perfetto macro intervals_overlap_count(segments TableOrSubquery, ts_colum
   )
   order by ts
 );
+-- How many intervals of each group there are, from each time on when that changes.
 create perfetto macro intervals_overlap_count_by_group(segments TableOrSubquery, ts_column ColumnName,
   dur_column ColumnName, group_column ColumnName) returns TableOrSubquery as (
   select ts, sum(change) over (partition by group_name order by ts) as value, group_name
@@ -46,6 +48,7 @@ create perfetto macro interval_merge_overlapping(intervals TableOrSubquery, epsi
   )
   where value > 0 and next_ts is not null
 );
+-- Intervals that overlap made one, within partitions of equal values.
 create perfetto macro interval_merge_overlapping_partitioned(intervals TableOrSubquery, partition_columns ColumnNameList)
   returns TableOrSubquery as (
   with

@@ -17,6 +17,7 @@ create perfetto function sched_state_to_human_readable_string(short_name string)
     when 'N' then 'No Load'
     else $short_name
   end;
+-- A state of a thread in words, with what it waits for.
 create perfetto function sched_state_io_to_human_readable_string(sched_state string, io_wait bool) returns string as
   select coalesce(sched_state_to_human_readable_string($sched_state), '')
     || case $io_wait when 1 then ' (IO)' when 0 then ' (non-IO)' else '' end;

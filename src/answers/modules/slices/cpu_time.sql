@@ -2,6 +2,7 @@
 include perfetto module intervals.intersect;
 include perfetto module linux.cpu.utilization.slice;
 include perfetto module slices.with_context;
+-- The time on a CPU that each slice of a thread took.
 create perfetto table thread_slice_cpu_time(id long, name string, utid long, thread_name string, upid long,
   process_name string, cpu_time long) as
   with __time as (
@@ -13,6 +14,7 @@ create perfetto table thread_slice_cpu_time(id long, name string, utid long, thr
   )
   select id, s.name, s.utid, s.thread_name, s.upid, s.process_name, cpu_time
   from __time join thread_slice s using (id) order by id;
+-- The cycles that each slice of a thread took.
 create perfetto view thread_slice_cpu_cycles(id long, name string, utid long, thread_name string, upid long,
   process_name string, millicycles long, megacycles long) as
   select id, name, utid, thread_name, upid, process_name, millicycles, megacycles from cpu_cycles_per_thread_slice;

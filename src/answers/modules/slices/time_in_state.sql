@@ -1,6 +1,7 @@
 -- How long slices of threads were in each state.
 include perfetto module intervals.intersect;
 include perfetto module slices.with_context;
+-- How long the thread of each slice was in each state meanwhile.
 create perfetto table thread_slice_time_in_state(id long, name string, utid long, thread_name string, upid long,
   process_name string, state string, io_wait bool, blocked_function string, dur duration) as
   with __time as (

@@ -1,5 +1,6 @@
 -- How often and how long cpus were in each of their idle states.
 include perfetto module linux.cpu.idle;
+-- How often and how long each CPU was in each idle state.
 create perfetto table cpu_idle_stats(cpu long, state long, count long, dur duration, avg_dur duration,
   idle_percent double) as
   select cpu, idle + 1 as state, count(*) as count, sum(dur) as dur, sum(dur) / count(*) as avg_dur,

@@ -15,6 +15,7 @@ create perfetto table linux_per_cpu_idle_time_in_state_counters(ts timestamp, ma
   union all
   select ts, machine_id, 'C0', cpu, max(0, (time_slice - sum(residency)) / time_slice * 100),
     max(0, time_slice - sum(residency)), time_slice from __change group by ts, cpu, machine_id;
+-- The part of the time that a CPU spent in each idle state.
 create perfetto table linux_cpu_idle_time_in_state_counters(ts timestamp, machine_id long, state string,
   idle_percentage double, total_residency double, time_slice long) as
   select ts, machine_id, state, min(100, sum(total_residency) / sum(time_slice) * 100) as idle_percentage,

@@ -8,6 +8,7 @@ create perfetto table _memory_rss_high_watermark_per_process_table as
       max(coalesce(file_rss, 0) + coalesce(anon_rss, 0) + coalesce(shmem_rss, 0))
         over (partition by upid order by ts) as value
     from _memory_rss_and_swap_per_process_table));
+-- The most memory that each process had until each time.
 create perfetto view memory_rss_high_watermark_per_process(ts timestamp, dur duration, upid long, pid long,
   process_name string, rss_high_watermark long) as
   select m.ts, m.dur, m.upid, p.pid, p.name as process_name, m.rss_high_watermark

@@ -17,6 +17,7 @@ create perfetto table _memory_rss_and_swap_per_process_table as
   select ts, dur, upid, cast_int!(anon_rss_val) as anon_rss, cast_int!(file_rss_val) as file_rss,
     cast_int!(shmem_rss_val) as shmem_rss, cast_int!(swap_val) as swap
   from _rss_swap_sj;
+-- The memory of each process by kind, from each change to the next.
 create perfetto view memory_rss_and_swap_per_process(ts timestamp, dur duration, upid long, pid long, process_name string,
   anon_rss long, file_rss long, shmem_rss long, rss long, swap long, anon_rss_and_swap long, rss_and_swap long) as
   select m.ts, m.dur, m.upid, p.pid, p.name as process_name, anon_rss, file_rss, shmem_rss,

@@ -10,6 +10,7 @@ create perfetto view linux_perf_sample_with_counters(sample_id long, ts timestam
     left join __intrinsic_profiler_execution_context execution on execution.id = s.execution_context_id
     left join __intrinsic_cpu cpu on cpu.id = execution.ucpu
   where s.source = 'linux.perf';
+-- The value of a counter when a sample was taken.
 create perfetto function linux_perf_counter_for_sample(sample_id long, counter_name string) returns double as
   select c.counter_value from linux_perf_sample_with_counters c join track t on t.id = c.track_id
   where c.sample_id = $sample_id and t.name = $counter_name limit 1;

@@ -13,9 +13,11 @@ create perfetto macro __cycles_per_slice(slices TableOrSubquery) returns TableOr
   select s.id, s.name, s.utid, s.thread_name, s.upid, s.process_name, c.millicycles, c.megacycles
   from $slices s left join __cycles c on c.id = s.id and c.run_dur = s.dur
 );
+-- The cycles that each slice of a thread took, and its frequencies.
 create perfetto table cpu_cycles_per_thread_slice(id long, name string, utid long, thread_name string, upid long,
   process_name string, millicycles long, megacycles long) as
   select * from __cycles_per_slice!(thread_slice);
+-- The cycles that each slice of a thread took within an interval.
 create perfetto function cpu_cycles_per_thread_slice_in_interval(ts timestamp, dur duration) returns table(id long, name string, utid long, thread_name string, upid long,
   process_name string, millicycles long, megacycles long) as
   select * from __cycles_per_slice!((
