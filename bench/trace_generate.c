@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_generate.c - writes large traces for bench/answers: slices of sixteen threads, and switches of eight CPUs.
+ * trace_generate.c - writes large traces for answers_bench.c: slices of sixteen threads, and switches of eight CPUs.
  *
  * Usage: trace_generate slices|args|sched FILE EVENTS
  *

@@ -79,9 +79,9 @@ void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, str
 	struct orma_arg arg = {.type = type, .value = value};
 	int r = list->error;
 	if (r == 0)
-		r = orma_store_pool_add(&list->tables->strings, flat_key, &arg.flat_key);
+		r = orma_tables_add_string(list->tables, flat_key, &arg.flat_key);
 	if (r == 0)
-		r = orma_store_pool_add(&list->tables->strings, key, &arg.key);
+		r = orma_tables_add_string(list->tables, key, &arg.key);
 	list->error = r < 0 ? r : add_arg(list, arg);
 }
 

@@ -20,7 +20,7 @@
 #include "schema/gen/track_event.pb.h"
 #include "trace/conversion_fields.h"
 
-enum { WINDOW_BYTES = 64 << 10 };
+enum { WINDOW_BYTES = 16 << 10, WINDOW_MARGIN_BYTES = 1 << 10 };
 
 void orma_event_args_init(struct orma_event_args *args, struct orma_packet_index *index,
 			  const struct orma_type_pool *types)
@@ -31,42 +31,63 @@ void orma_event_args_init(struct orma_event_args *args, struct orma_packet_index
 		.event_type = orma_type_of_name(ORMA_STR(".perfetto.protos.TrackEvent"))};
 }
 
+static void forget_states(struct orma_event_args *args)
+{
+	struct orma_map_slot *slot;
+	for (size_t position = 0; (slot = orma_base_map_next(&args->states, &position));) {
+		orma_sequence_state_done(slot->value);
+		orma_base_free(slot->value);
+	}
+	orma_base_map_done(&args->states);
+}
+
 void orma_event_args_done(struct orma_event_args *args)
 {
-	for (int i = 0; i < ORMA_EVENT_ARGS_STATES; i++)
-		if (args->states[i]) {
-			orma_sequence_state_done(args->states[i]);
-			orma_base_free(args->states[i]);
-		}
-	orma_trace_window_done(&args->window);
+	forget_states(args);
+	for (int i = 0; i < ORMA_EVENT_ARGS_WINDOWS; i++)
+		orma_trace_window_done(&args->windows[i]);
 	orma_arg_path_done(&args->path);
 	*args = (struct orma_event_args){.index = args->index, .types = args->types};
 }
 
-/* Finds the state of a sequence, in place of the one that was not used for longest. */
+/* Finds the state of a sequence. When there are too many, all are forgotten and made again as they are needed. */
 static struct orma_sequence_state *find_state(struct orma_event_args *args,
 					      const struct orma_sequence *sequence)
 {
-	struct orma_sequence_state *state = NULL;
-	int i = 0;
-	while (i < ORMA_EVENT_ARGS_STATES - 1 && args->states[i] &&
-	       args->states[i]->sequence != sequence)
-		i++;
-	state = args->states[i];
-	if (!state || state->sequence != sequence) {
-		if (state)
-			orma_sequence_state_done(state);
-		else
-			state = orma_base_zalloc(sizeof(*state));
-		if (!state)
-			return NULL;
-		*state = (struct orma_sequence_state){.input = args->index->input,
-						      .sequence = sequence};
+	uint64_t key = (uintptr_t)sequence;
+	struct orma_sequence_state *state = orma_base_map_get(&args->states, key);
+	if (state)
+		return state;
+	if (args->states.count == ORMA_EVENT_ARGS_STATES)
+		forget_states(args);
+	state = orma_base_zalloc(sizeof(*state));
+	if (!state)
+		return NULL;
+	state->input = args->index->input;
+	state->sequence = sequence;
+	if (orma_base_map_put(&args->states, key, state) < 0) {
+		orma_base_free(state);
+		return NULL;
 	}
-	for (; i > 0; i--)
-		args->states[i] = args->states[i - 1];
-	args->states[0] = state;
 	return state;
+}
+
+/* Finds the window of the entry's part of the trace, and fills it if it has another part. 0 or a negative errno value. */
+static int find_window(struct orma_event_args *args, uint64_t entry, struct orma_trace_window **ret)
+{
+	const struct orma_trace_bytes *input = args->index->input;
+	uint64_t part = entry / WINDOW_BYTES, begin = part * WINDOW_BYTES;
+	struct orma_trace_window *window = &args->windows[part % ORMA_EVENT_ARGS_WINDOWS];
+	const uint8_t *data;
+	*ret = window;
+	/* No window has both bytes of the file and of the spool. */
+	if (entry >= input->size)
+		begin = ORMA_MAX(begin, input->size);
+	if (window->size > 0 && window->address == begin)
+		return 0;
+	int r = orma_trace_window_refill(window, input, begin, 0,
+					 WINDOW_BYTES + WINDOW_MARGIN_BYTES, &data);
+	return ORMA_MIN(r, 0);
 }
 
 static int read_packet(struct orma_event_args *args, uint64_t entry, struct orma_packet *ret)
@@ -74,14 +95,18 @@ static int read_packet(struct orma_event_args *args, uint64_t entry, struct orma
 	const uint8_t *data;
 	size_t wanted = (size_t)2 * ORMA_PROTO_VARINT_MAX;
 	uint64_t end = orma_trace_bytes_end(args->index->input), size = 0;
+	struct orma_trace_window *window;
+	int found = find_window(args, entry, &window);
+	if (found < 0)
+		return found;
 	for (;;) {
 		struct orma_str bytes;
 		wanted = (size_t)ORMA_MIN((uint64_t)wanted, end - entry);
-		int r = orma_trace_window_read(&args->window, args->index->input, entry, wanted,
+		int r = orma_trace_window_read(window, args->index->input, entry, wanted,
 					       WINDOW_BYTES, &data);
 		if (r <= 0)
 			return r < 0 ? r : -EIO;
-		size_t have = args->window.size - (size_t)(entry - args->window.address);
+		size_t have = window->size - (size_t)(entry - window->address);
 		r = orma_trace_entry_read(data, have, &bytes, &size);
 		if (r > 0) {
 			int problem = orma_trace_packet_read(bytes.data, bytes.size, ret);

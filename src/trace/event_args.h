@@ -7,15 +7,15 @@
 #include "trace/debug_args.h"
 #include "trace/incremental_state.h"
 
-enum { ORMA_EVENT_ARGS_STATES = 8 };
+enum { ORMA_EVENT_ARGS_STATES = 64, ORMA_EVENT_ARGS_WINDOWS = 256 };
 
 /* It remembers the sequences that were asked about last, so ask in the order of rows. */
 struct orma_event_args {
 	struct orma_packet_index *index;
 	const struct orma_type_pool *types;
-	uint64_t event_type; /* stands for TrackEvent */
-	struct orma_trace_window window;
-	struct orma_sequence_state *states[ORMA_EVENT_ARGS_STATES]; /* the latest first */
+	uint64_t event_type;                                       /* stands for TrackEvent */
+	struct orma_trace_window windows[ORMA_EVENT_ARGS_WINDOWS]; /* by the place in the trace */
+	struct orma_map states; /* struct orma_sequence_state by sequence; not more than so many */
 	struct orma_arg_path path;
 	uint64_t problems;
 };

@@ -324,28 +324,35 @@ static struct orma_recent_string *find_recent(struct orma_tables *tables, const 
 	return &tables->recent[hash >> (64 - ORMA_RECENT_SHIFT)];
 }
 
-int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text)
+int orma_tables_add_string(struct orma_tables *tables, struct orma_str text, uint32_t *ret)
 {
 	struct orma_recent_string *recent = NULL;
 	uint64_t words[2] = {0};
-	uint32_t id;
-	if (!text.data)
-		return ORMA_CELL_NULL;
 	if (text.size > 0 && text.size <= sizeof(words)) {
 		memcpy(words, text.data, text.size);
 		recent = find_recent(tables, words);
 		/* Texts with a NUL may look like shorter ones. */
 		if (recent->size == text.size && recent->words[0] == words[0] &&
-		    recent->words[1] == words[1])
-			return recent->id;
+		    recent->words[1] == words[1]) {
+			*ret = recent->id;
+			return 0;
+		}
 	}
-	int r = orma_store_pool_add(&tables->strings, text, &id);
-	if (r < 0) {
-		tables->error = r;
-		return ORMA_CELL_NULL;
-	}
-	if (recent)
+	int r = orma_store_pool_add(&tables->strings, text, ret);
+	if (r == 0 && recent)
 		*recent = (struct orma_recent_string){
-			.words = {words[0], words[1]}, .size = (uint32_t)text.size, .id = id};
-	return id;
+			.words = {words[0], words[1]}, .size = (uint32_t)text.size, .id = *ret};
+	return r;
+}
+
+int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text)
+{
+	uint32_t id;
+	if (!text.data)
+		return ORMA_CELL_NULL;
+	int r = orma_tables_add_string(tables, text, &id);
+	if (r == 0)
+		return id;
+	tables->error = r;
+	return ORMA_CELL_NULL;
 }

@@ -312,6 +312,8 @@ static inline struct orma_column *orma_tables_column(struct orma_tables *tables,
 	return &tables->all[table].columns[column];
 }
 
+/* Adds a string to the pool, which is quick for short ones that were added lately. Errors as of orma_store_pool_add(). */
+int orma_tables_add_string(struct orma_tables *tables, struct orma_str text, uint32_t *ret);
 /* Returns a string's cell, or ORMA_CELL_NULL for a string without data. When memory is short, the string is lost and
  * `tables->error` is set. */
 int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text);
