@@ -133,10 +133,13 @@ static int step(struct json_walk *walk)
 int orma_annotation_json_add(struct orma_arg_walk *args, struct orma_str text)
 {
 	struct json_walk walk = {.args = args};
-	struct orma_json_scan scan = {text.data, text.data + text.size, true};
+	struct orma_json_scan scan = {text.data, text.data, true};
 	struct orma_json_value value;
 	size_t flat_size = args->path->flat_key.size, key_size = args->path->key.size;
-	if (text.size == 0 || orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER)
+	if (text.size == 0)
+		return -EBADMSG;
+	scan.end += text.size;
+	if (orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER)
 		return -EBADMSG;
 	orma_json_skip_blanks(&scan);
 	int r = scan.at < scan.end ? -EBADMSG : take_value(&walk, &value, flat_size, key_size);

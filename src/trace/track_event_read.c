@@ -302,7 +302,9 @@ void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret
 void orma_repeated_init(struct orma_repeated *numbers, struct orma_str message, uint32_t field)
 {
 	const uint8_t *at = (const uint8_t *)message.data;
-	*numbers = (struct orma_repeated){.at = at, .end = at + message.size, .field = field};
+	/* An empty message may have no address, which nothing may be added to. */
+	*numbers = (struct orma_repeated){
+		.at = at, .end = message.size > 0 ? at + message.size : at, .field = field};
 }
 
 bool orma_repeated_next(struct orma_repeated *numbers, uint64_t *ret)

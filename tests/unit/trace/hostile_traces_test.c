@@ -12,6 +12,7 @@
 #include "schema/gen/track_descriptor.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "trace/importer.h"
+#include "trace/track_event_read.h"
 
 #define HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
 
@@ -342,4 +343,13 @@ ORMA_TEST(clocks_that_go_back_are_refused)
 	CHECK_INT(stat_of(&imported, "invalid_clock_snapshots"), 999);
 	CHECK_INT(rows(&imported, ORMA_TABLE_CLOCK_SNAPSHOT), 2);
 	done(&imported);
+}
+
+ORMA_TEST(a_message_of_no_bytes_has_no_numbers)
+{
+	struct orma_repeated numbers;
+	uint64_t number;
+	/* The undefined-behavior sanitizer sees an address that is counted on from NULL. */
+	orma_repeated_init(&numbers, (struct orma_str){NULL, 0}, 1);
+	CHECK(!orma_repeated_next(&numbers, &number));
 }
