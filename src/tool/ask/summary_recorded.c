@@ -116,9 +116,11 @@ static int find_losses(struct orma_summary *summary)
 	return 0;
 }
 
-/* Without statistics of the service, its losses are not known. */
+/* Without statistics of the service, its losses are not known. Traces of LTTng count their own. */
 static bool has_service_stats(const struct orma_trace_database *database)
 {
+	if (orma_base_str_is(metadata_text(database, "trace_type"), "ctf"))
+		return true;
 	const struct orma_table *table = &database->tables.all[ORMA_TABLE_STATS];
 	uint32_t id =
 		orma_store_pool_find(&database->tables.strings, ORMA_STR("traced_total_buffers"));

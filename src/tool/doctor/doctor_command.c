@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool/doctor/doctor.h"
@@ -78,6 +79,7 @@ static bool is_config(int fd)
 static void examine_file(struct command_line *line, const char *path)
 {
 	struct orma_findings findings = {0};
+	struct stat info;
 	int fd = orma_trace_input_open(path);
 
 	if (fd < 0) {
@@ -88,6 +90,15 @@ static void examine_file(struct command_line *line, const char *path)
 	if (fd != STDIN_FILENO && is_config(fd)) {
 		orma_trace_input_close(fd);
 		examine_config(line, path);
+		return;
+	}
+	/* A folder with traces has to be converted; what other files are is a finding. */
+	if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+		orma_trace_input_close(fd);
+		fd = orma_trace_input_open_packets(path);
+	}
+	if (fd < 0) {
+		line->has_failed = true;
 		return;
 	}
 	orma_doctor_examine_trace(fd, &findings);

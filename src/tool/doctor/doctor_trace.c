@@ -19,6 +19,7 @@
 
 #include "base/clock_ns.h"
 #include "proto/reader.h"
+#include "schema/gen/conversion_report.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/doctor/buffer_losses.h"
@@ -26,6 +27,7 @@
 #include "tool/doctor/doctor.h"
 #include "tool/doctor/ftrace_losses.h"
 #include "tool/record/trace_counter.h"
+#include "trace/conversion_fields.h"
 
 #define LISTED_MAX 10
 
@@ -34,7 +36,8 @@ struct examination {
 	struct orma_decodability decodability;
 	struct orma_ftrace_losses ftrace;
 	struct orma_arena arena;
-	struct orma_pb_trace_config *config; /* NULL = the trace has none */
+	struct orma_pb_trace_config *config;          /* NULL = the trace has none */
+	struct orma_pb_conversion_report *conversion; /* NULL = the trace was recorded as it is */
 	bool is_damaged;
 };
 
@@ -47,6 +50,13 @@ static int take_config(struct examination *examination, struct orma_str bytes)
 	return copy ? orma_proto_decode(&orma_pb_trace_config_desc, copy, bytes.size,
 					&examination->arena, &examination->config)
 		    : -ENOMEM;
+}
+
+static int take_conversion(struct examination *examination, struct orma_str bytes)
+{
+	int r = orma_proto_decode_copy(&orma_pb_conversion_report_desc, bytes.data, bytes.size,
+				       &examination->arena, &examination->conversion);
+	return r == -EBADMSG ? 0 : r;
 }
 
 static int take_packet(void *ctx, const void *data, size_t size)
@@ -69,6 +79,8 @@ static int take_packet(void *ctx, const void *data, size_t size)
 			r = orma_ftrace_losses_add_stats(&examination->ftrace, field.bytes);
 		else if (field.id == ORMA_PB_TRACE_PACKET_TRACE_CONFIG)
 			r = take_config(examination, field.bytes);
+		else if (field.id == ORMA_PACKET_CONVERSION_REPORT)
+			r = take_conversion(examination, field.bytes);
 	}
 	return r;
 }
@@ -80,7 +92,7 @@ static void report_statistics(const struct examination *examination, struct orma
 	const struct orma_decodability *times = &examination->decodability;
 	const struct orma_tool_summary *summary = &examination->counter.summary;
 
-	if (!summary->has_stats && summary->packets > 0)
+	if (!summary->has_stats && summary->packets > 0 && !examination->conversion)
 		orma_findings_add_note(findings, "no_statistics",
 				       "The trace has no statistics of its service, so not every "
 				       "loss is known.");
@@ -102,6 +114,43 @@ static void report_statistics(const struct examination *examination, struct orma
 			orma_base_noun(summary->late_flushes, "flush was", "flushes were"));
 		orma_findings_advise(findings, "A stopped or overloaded program answers late; a "
 					       "longer flush_timeout_ms waits for it.");
+	}
+}
+
+/* Returns the value of a number of the conversion. */
+static int64_t converted(const struct orma_pb_conversion_report *report, const char *name)
+{
+	for (size_t i = 0; i < report->stats.count; i++)
+		if (orma_base_str_is(report->stats.items[i]->name, name))
+			return report->stats.items[i]->value;
+	return 0;
+}
+
+/* Reports the losses of a tracer whose trace was converted. */
+static void report_conversion(const struct examination *examination, struct orma_findings *findings)
+{
+	static const struct {
+		const char *name, *before, *one, *many, *behind, *advice;
+	} losses[] = {
+		{"ctf_events_discarded", "The tracer discarded", "event", "events",
+		 ", because its buffers were full",
+		 "Larger or more buffers help: --subbuf-size and --num-subbuf of `lttng "
+		 "enable-channel`."},
+		{"ctf_packets_lost", "The recording lacks", "packet", "packets", " of its streams",
+		 NULL},
+		{"ctf_packets_damaged", "Damage hides some or all of", "packet", "packets",
+		 " of the recording", NULL},
+	};
+	for (size_t i = 0; examination->conversion && i < ORMA_ARRAY_SIZE(losses); i++) {
+		int64_t count = converted(examination->conversion, losses[i].name);
+		if (count <= 0)
+			continue;
+		orma_findings_add(findings, losses[i].name, "%s %" PRId64 " %s%s.",
+				  losses[i].before, count,
+				  orma_base_noun((uint64_t)count, losses[i].one, losses[i].many),
+				  losses[i].behind);
+		if (losses[i].advice)
+			orma_findings_advise(findings, "%s", losses[i].advice);
 	}
 }
 
@@ -383,6 +432,7 @@ static void report_all(struct examination *examination, struct orma_findings *fi
 {
 	report_content(examination, findings);
 	report_statistics(examination, findings);
+	report_conversion(examination, findings);
 	orma_ftrace_losses_report(&examination->ftrace, findings);
 	report_sequences(examination, findings);
 	report_slices(examination, findings);
