@@ -37,14 +37,10 @@ void orma_ctf_folder_done(struct orma_ctf_folder *folder)
 
 static const char *join(struct orma_arena *arena, const char *path, const char *name)
 {
-	size_t path_size = strlen(path), name_size = strlen(name);
-	char *joined = orma_base_arena_alloc(arena, path_size + name_size + 2);
-	if (!joined)
-		return NULL;
-	memcpy(joined, path, path_size);
-	if (path_size > 0)
-		joined[path_size++] = '/';
-	memcpy(joined + path_size, name, name_size);
+	size_t size = strlen(path) + strlen(name) + 2;
+	char *joined = orma_base_arena_alloc(arena, size);
+	if (joined)
+		snprintf(joined, size, "%s%s%s", path, *path ? "/" : "", name);
 	return joined;
 }
 

@@ -108,19 +108,17 @@ static struct orma_str rwbs_letters(uint64_t bits, char ret[10])
 {
 	enum { WRITE = 1, DISCARD = 2, READ = 4, AHEAD = 8, SYNC = 32, META = 64 };
 	enum { SECURE = 128, FLUSH = 256, FUA = 512, PREFLUSH = 1024 };
-	const struct {
-		uint64_t bits;
+	static const uint32_t operations[] = {SECURE, DISCARD, WRITE, FLUSH, READ};
+	static const struct {
+		uint32_t bits;
 		char letter;
 	} flags[] = {{FUA, 'F'}, {AHEAD, 'A'}, {SYNC, 'S'}, {META, 'M'}};
-	size_t size = 0;
+	size_t size = 0, operation = 0;
 	if (bits & PREFLUSH)
 		ret[size++] = 'F';
-	ret[size++] = bits & SECURE    ? 'E'
-		      : bits & DISCARD ? 'D'
-		      : bits & WRITE   ? 'W'
-		      : bits & FLUSH   ? 'F'
-		      : bits & READ    ? 'R'
-				       : 'N';
+	while (operation < ORMA_ARRAY_SIZE(operations) && !(bits & operations[operation]))
+		operation++;
+	ret[size++] = "EDWFRN"[operation];
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(flags); i++)
 		if (bits & flags[i].bits)
 			ret[size++] = flags[i].letter;

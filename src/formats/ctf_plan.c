@@ -51,8 +51,9 @@ uint32_t orma_ctf_name_add(struct orma_ctf_names *names, struct orma_str name)
 
 static int fail(struct walk *walk, const char *problem, struct orma_str name)
 {
-	return orma_base_error_set(walk->planner->reterr, -EBADMSG, "%s: %.*s", problem,
-				   (int)ORMA_MIN(name.size, (size_t)80), name.data);
+	(void)orma_base_error_set(walk->planner->reterr, -EBADMSG, "%s: %.*s", problem,
+				  (int)ORMA_MIN(name.size, (size_t)80), name.data);
+	return -EBADMSG;
 }
 
 static int add_step(struct walk *walk, enum orma_ctf_op op, const struct orma_ctf_type *type,
@@ -124,7 +125,7 @@ static int set_source(struct walk *walk, struct orma_ctf_step *step, struct orma
 
 static int set_length(struct walk *walk, struct orma_ctf_step *step)
 {
-	const struct orma_ctf_type *source;
+	const struct orma_ctf_type *source = NULL;
 	step->has_length = step->type->kind == ORMA_CTF_ARRAY;
 	step->length = step->type->length;
 	return step->has_length ? 0 : set_source(walk, step, step->type->reference, &source);
@@ -148,9 +149,9 @@ static int add_leaf(struct walk *walk, struct orma_str name, const struct orma_c
 		: type->bits % 8 == 0 && align % 8 == 0 && (type->bits & (type->bits - 1)) == 0
 			? ORMA_CTF_READ_BYTES
 			: ORMA_CTF_READ_BITS;
-	struct orma_ctf_step *step;
+	struct orma_ctf_step *step = NULL;
 	int r = add_step(walk, op, type, &step);
-	if (r < 0)
+	if (r < 0 || !step)
 		return r;
 	step->bits = type->bits;
 	step->is_signed = type->is_signed;
@@ -204,12 +205,12 @@ static int open_type(struct walk *walk, struct orma_str name, const struct orma_
 	enum orma_ctf_op op = type->kind == ORMA_CTF_STRUCT    ? ORMA_CTF_BEGIN_STRUCT
 			      : type->kind == ORMA_CTF_VARIANT ? ORMA_CTF_BEGIN_VARIANT
 							       : ORMA_CTF_BEGIN_ARRAY;
-	const struct orma_ctf_type *tag;
+	const struct orma_ctf_type *tag = NULL;
 	if (walk->depth == ORMA_CTF_NESTING_MAX)
 		return fail(walk, "the types are nested too deeply", name);
-	struct orma_ctf_step *step;
+	struct orma_ctf_step *step = NULL;
 	int r = add_step(walk, op, type, &step);
-	if (r < 0)
+	if (r < 0 || !step)
 		return r;
 	uint32_t idx = walk->plan->count - 1;
 	r = set_name(walk, step, name);
@@ -218,7 +219,7 @@ static int open_type(struct walk *walk, struct orma_str name, const struct orma_
 	if (r == 0 && op == ORMA_CTF_BEGIN_VARIANT)
 		r = type->reference.size > 0 ? set_source(walk, step, type->reference, &tag)
 					     : fail(walk, "a variant has no tag", name);
-	if (r == 0 && op == ORMA_CTF_BEGIN_VARIANT)
+	if (r == 0 && tag)
 		r = add_choices(walk, step, tag);
 	walk->open_steps[walk->depth] = idx;
 	walk->open[walk->depth++] =
@@ -238,9 +239,9 @@ static int add_type(struct walk *walk, struct orma_str name, const struct orma_c
 /* Adds the jump behind an alternative; its target is the jump before it, until the variant ends. */
 static int add_jump(struct walk *walk, struct open_type *top)
 {
-	struct orma_ctf_step *jump;
+	struct orma_ctf_step *jump = NULL;
 	int r = add_step(walk, ORMA_CTF_JUMP, NULL, &jump);
-	if (r < 0)
+	if (r < 0 || !jump)
 		return r;
 	jump->jump = top->last_jump;
 	top->last_jump = walk->plan->count - 1;
@@ -264,7 +265,7 @@ static void end_variant(struct walk *walk, const struct open_type *top, uint32_t
 	uint32_t first = walk->target_count - top->type->field_count;
 	/* The choices are the plan's, and this is where they are made. */
 	struct orma_ctf_choice *choices = (struct orma_ctf_choice *)(uintptr_t)begin->choices;
-	for (uint32_t i = 0; i < begin->choice_count; i++)
+	for (uint32_t i = 0; walk->targets && i < begin->choice_count; i++)
 		choices[i].target = walk->targets[first + choices[i].target];
 	walk->target_count = first;
 	for (uint32_t i = top->last_jump, before; i > 0; i = before) {
@@ -277,9 +278,9 @@ static int close_type(struct walk *walk)
 {
 	struct open_type top = walk->open[walk->depth - 1];
 	bool is_array = top.type->kind >= ORMA_CTF_ARRAY;
-	struct orma_ctf_step *end;
+	struct orma_ctf_step *end = NULL;
 	int r = add_step(walk, is_array ? ORMA_CTF_END_ARRAY : ORMA_CTF_END, top.type, &end);
-	if (r < 0)
+	if (r < 0 || !end)
 		return r;
 	uint32_t idx = walk->plan->count - 1;
 	struct orma_ctf_step *begin = &walk->plan->steps[top.step];

@@ -10,14 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/macros.h"
 #include "store/grow.h"
-
-/* A loop over the elements of an array. */
-struct loop {
-	uint64_t left;
-	uint64_t begin; /* the bit where the last element began */
-};
 
 static inline int align_to(struct orma_ctf_reader *reader, uint32_t mask)
 {
@@ -28,6 +23,7 @@ static inline int align_to(struct orma_ctf_reader *reader, uint32_t mask)
 static inline uint64_t load(const uint8_t *at, unsigned bytes, bool is_big_endian)
 {
 	uint64_t value = 0;
+	ORMA_ASSERT(bytes > 0 && bytes <= 8);
 	memcpy(&value, at, 8);
 	if (is_big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 		value = __builtin_bswap64(value);
@@ -172,7 +168,7 @@ static int choose(const struct orma_ctf_reader *reader, const struct orma_ctf_st
 
 /* Begins the next element of an array; false: there is none. Elements without bits, of which there may be any number, are
  * read once. */
-static bool next_element(struct orma_ctf_reader *reader, struct loop *loop)
+static bool next_element(struct orma_ctf_reader *reader, struct orma_ctf_loop *loop)
 {
 	if (loop->left == 0 || loop->begin == reader->at)
 		return false;
@@ -210,7 +206,7 @@ static int read_value(struct orma_ctf_reader *reader, const struct orma_ctf_step
 int orma_ctf_reader_run(struct orma_ctf_reader *reader, const struct orma_ctf_plan *plan)
 {
 	const struct orma_ctf_step *steps = plan->steps;
-	struct loop loops[ORMA_CTF_NESTING_MAX + 1];
+	struct orma_ctf_loop *loops = reader->loops;
 	uint32_t depth = 0, i = 0;
 	int r = 0;
 	while (i < plan->count && r == 0) {
@@ -238,7 +234,8 @@ int orma_ctf_reader_run(struct orma_ctf_reader *reader, const struct orma_ctf_pl
 		else
 			r = read_value(reader, step, value);
 		if (step->op == ORMA_CTF_BEGIN_ARRAY) {
-			loops[depth++] = (struct loop){length_of(reader, step), UINT64_MAX};
+			loops[depth++] =
+				(struct orma_ctf_loop){length_of(reader, step), UINT64_MAX};
 			i = step->jump - 1; /* the end of the array begins its elements */
 		} else if (step->op == ORMA_CTF_BEGIN_VARIANT) {
 			r = choose(reader, step, &i);

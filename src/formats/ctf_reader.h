@@ -17,6 +17,12 @@ struct orma_ctf_value {
 	uint32_t size; /* a text's */
 };
 
+/* A loop over the elements of an array. */
+struct orma_ctf_loop {
+	uint64_t left;
+	uint64_t begin; /* the bit where the last element began */
+};
+
 /* {0} reads nothing. */
 struct orma_ctf_reader {
 	const uint8_t *
@@ -25,6 +31,7 @@ struct orma_ctf_reader {
 	uint64_t clock;   /* the last reading of the stream's clock, in cycles */
 	uint64_t id;      /* the event's, from its header */
 	uint64_t slots[2 * ORMA_CTF_SLOTS_MAX];
+	struct orma_ctf_loop loops[ORMA_CTF_NESTING_MAX + 1];
 	struct orma_ctf_value *values;
 	uint32_t value_count, value_capacity;
 };

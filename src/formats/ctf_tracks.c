@@ -322,7 +322,7 @@ static uint8_t *begin_leaf(struct orma_proto_writer *writer, uint32_t field, uin
 			   size_t value_size)
 {
 	size_t name_size = name ? 1 + orma_proto_varint_size(name) : 0;
-	if (!orma_proto_writer_has_room(writer, 4 * ORMA_PROTO_VARINT_MAX + value_size))
+	if (!orma_proto_writer_has_room(writer, (size_t)4 * ORMA_PROTO_VARINT_MAX + value_size))
 		return NULL;
 	uint8_t *at =
 		orma_proto_put_varint(writer->cursor, orma_proto_tag(field, ORMA_PROTO_BYTES));
