@@ -67,8 +67,11 @@ static uint32_t find_place(const struct orma_perf_space *space, uint64_t address
 static int insert(struct orma_perf_spaces *spaces, struct orma_perf_space *space, uint32_t place,
 		  const struct orma_perf_mapping *mapping)
 {
-	if (spaces->mapping_count == ORMA_PERF_MAPPINGS_MAX)
+	uint32_t moves = space->count - place + 1;
+	if (spaces->mapping_count == ORMA_PERF_MAPPINGS_MAX ||
+	    moves > (uint32_t)ORMA_PERF_MOVES_MAX - spaces->moves)
 		return -ENOSPC;
+	spaces->moves += moves;
 	int r = orma_store_grow(&space->mappings, (uint64_t)space->count + 1, &space->capacity,
 				sizeof(*space->mappings));
 	if (r < 0)

@@ -8,7 +8,12 @@
 #include "base/map.h"
 #include "base/str.h"
 
-enum { ORMA_PERF_MAPPINGS_MAX = 4 << 20, ORMA_PERF_KERNEL_PID = -1 };
+enum {
+	ORMA_PERF_MAPPINGS_MAX = 4 << 20,
+	ORMA_PERF_MOVES_MAX =
+		1 << 30, /* mappings that are copied or moved to make room: some seconds of work */
+	ORMA_PERF_KERNEL_PID = -1
+};
 
 struct orma_perf_mapping {
 	uint64_t start, end, offset;
@@ -27,6 +32,7 @@ struct orma_perf_spaces {
 	struct orma_map texts;  /* struct orma_str by hash */
 	struct orma_arena arena;
 	uint32_t mapping_count; /* in all spaces */
+	uint32_t moves;
 };
 
 void orma_perf_spaces_done(struct orma_perf_spaces *spaces);

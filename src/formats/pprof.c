@@ -48,7 +48,13 @@ enum {
 	FUNCTION_FILE = 4,
 };
 
-enum { SEQUENCE = 1, VALUES_MAX = 32, FILE_MAX_BYTES = 1 << 30, BUILD_ID_MAX = 64 };
+enum {
+	SEQUENCE = 1,
+	VALUES_MAX = 32,
+	INLINED_MAX = 256,
+	FILE_MAX_BYTES = 1 << 30,
+	BUILD_ID_MAX = 64
+};
 
 struct pprof {
 	struct orma_stack_output stacks;
@@ -222,7 +228,8 @@ static size_t write_location(struct pprof *pprof, uint64_t id, size_t end)
 	uint64_t address = orma_message_number(&location, LOCATION_ADDRESS);
 	frame.rel_pc = address ? address + bias : 0;
 	orma_proto_reader_init(&reader, location.bytes.data, location.bytes.size);
-	while (count < end && orma_message_next(&reader, LOCATION_LINE, &bytes)) {
+	while (count < end && count < INLINED_MAX &&
+	       orma_message_next(&reader, LOCATION_LINE, &bytes)) {
 		orma_message_read(&line, bytes);
 		frame.line = (uint32_t)orma_message_number(&line, LINE_NUMBER);
 		frame.name = frame.source_file = (struct orma_str){NULL, 0};

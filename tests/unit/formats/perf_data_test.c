@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_data_test.c - files of `perf record`, as a file and through a pipe.
  */
+#include <errno.h>
+
 #include "convert_fixture.h"
+#include "formats/perf_spaces.h"
 
 static struct import_fixture fixture;
 
@@ -322,4 +325,33 @@ ORMA_TEST(of_a_file_that_is_cut_the_rest_is_shown)
 	CHECK_INT(convert_bytes(&fixture, bytes.data, 80, &error), -EBADMSG);
 	CHECK_STR(error.message, "the header of the file of perf is damaged");
 	import_done(&fixture);
+}
+
+ORMA_TEST(a_mapping_cuts_what_it_covers)
+{
+	struct orma_perf_spaces spaces = {0};
+	struct orma_perf_mapping whole = {.start = 100, .end = 200, .name = ORMA_STR("a")};
+	struct orma_perf_mapping middle = {.start = 140, .end = 160, .name = ORMA_STR("b")};
+	CHECK_INT(orma_perf_spaces_add(&spaces, 7, &whole), 0);
+	CHECK_INT(orma_perf_spaces_add(&spaces, 7, &middle), 0);
+	CHECK_INT(orma_perf_spaces_begin(&spaces, 8, 7), 0);
+	CHECK_INT(orma_perf_spaces_find(&spaces, 8, 139)->end, 140);
+	CHECK_STR(orma_perf_spaces_find(&spaces, 8, 140)->name.data, "b");
+	CHECK_INT(orma_perf_spaces_find(&spaces, 8, 160)->offset, 60);
+	CHECK(!orma_perf_spaces_find(&spaces, 8, 200));
+	CHECK_INT(orma_perf_spaces_begin(&spaces, 8, -1), 0);
+	CHECK(!orma_perf_spaces_find(&spaces, 8, 140));
+	orma_perf_spaces_done(&spaces);
+}
+
+ORMA_TEST(mappings_take_a_limited_amount_of_work)
+{
+	struct orma_perf_spaces spaces = {.moves = ORMA_PERF_MOVES_MAX - 2};
+	struct orma_perf_mapping later = {.start = 200, .end = 300, .name = ORMA_STR("a")};
+	struct orma_perf_mapping before = {.start = 100, .end = 150, .name = ORMA_STR("b")};
+	CHECK_INT(orma_perf_spaces_add(&spaces, 7, &later), 0);
+	CHECK_INT(orma_perf_spaces_add(&spaces, 7, &before), -ENOSPC);
+	CHECK_INT(orma_perf_spaces_begin(&spaces, 8, 7), 0);
+	CHECK_INT(orma_perf_spaces_begin(&spaces, 9, 7), -ENOSPC);
+	orma_perf_spaces_done(&spaces);
 }
