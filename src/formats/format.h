@@ -11,6 +11,8 @@
 /* As much of a file's beginning is shown to each format; a shorter file is shown whole. */
 enum { ORMA_FORMAT_BEGINNING_BYTES = 4096 };
 
+struct orma_archive;
+
 struct orma_conversion {
 	int fd; /* the file, or the folder; borrowed */
 	struct orma_trace_bytes
@@ -18,6 +20,7 @@ struct orma_conversion {
 	struct orma_packet_output *output; /* for a format of traces */
 	uint64_t folder_bytes;            /* a format of folders sets it to the size of the files */
 	struct orma_trace_bytes *content; /* for a wrapper: the spool takes what it wraps */
+	struct orma_archive *archive;     /* for an archive */
 };
 
 struct orma_format {
@@ -29,13 +32,20 @@ struct orma_format {
 	int (*convert)(struct orma_conversion *conversion, struct orma_error *reterr);
 };
 
+/* Archives hold files of any formats, which `convert` adds to the archive. */
+extern const struct orma_format orma_format_tar;
+extern const struct orma_format orma_format_zip;
+
 extern const struct orma_format orma_format_collapsed;
 extern const struct orma_format orma_format_ctf;
+extern const struct orma_format orma_format_gzip;
 extern const struct orma_format orma_format_json;
 extern const struct orma_format orma_format_ninja;
 extern const struct orma_format orma_format_perf;
 extern const struct orma_format orma_format_perf_text;
 extern const struct orma_format orma_format_pprof;
 extern const struct orma_format orma_format_strace;
+extern const struct orma_format orma_format_systrace;
+extern const struct orma_format orma_format_zstd;
 
 #endif

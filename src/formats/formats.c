@@ -9,26 +9,37 @@
 #include "formats/formats.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "formats/format.h"
+#include "formats/archive.h"
+#include "formats/packet_join.h"
+#include "store/grow.h"
 
 /* A wrapper in a wrapper, and so on. */
 enum { STEPS_MAX = 8, PACKET_TAG = 0x0a };
 
 /* In the order in which they are asked. */
+/* clang-format off */
 static const struct orma_format *const formats[] = {
 	&orma_format_ctf,
+	&orma_format_tar,
 	&orma_format_perf,
+	&orma_format_zip,
+	&orma_format_gzip,
+	&orma_format_zstd,
 	&orma_format_json,
 	&orma_format_ninja,
 	&orma_format_collapsed,
 	&orma_format_perf_text,
 	&orma_format_strace,
+	&orma_format_systrace,
 	&orma_format_pprof,
 };
+/* clang-format on */
 
 static bool is_folder(int fd)
 {
@@ -73,13 +84,20 @@ static int detect(int fd, const struct orma_trace_bytes *input, const struct orm
 	return r;
 }
 
+static bool is_archive(const struct orma_format *format)
+{
+	return format == &orma_format_tar || format == &orma_format_zip;
+}
+
 static int convert(const struct orma_format *format, int fd, struct orma_trace_bytes *input,
-		   struct orma_trace_bytes *ret, struct orma_error *reterr)
+		   struct orma_archive *archive, struct orma_trace_bytes *ret,
+		   struct orma_error *reterr)
 {
 	struct orma_packet_output output;
-	struct orma_conversion conversion = {.fd = fd, .input = input, .content = ret};
+	struct orma_conversion conversion = {
+		.fd = fd, .input = input, .content = ret, .archive = archive};
 	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = input->folder};
-	if (format->is_wrapper)
+	if (format->is_wrapper || is_archive(format))
 		return format->convert(&conversion, reterr);
 	orma_packet_output_init(&output, ret);
 	conversion.output = &output;
@@ -90,41 +108,176 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	return finished < 0 ? finished : r;
 }
 
-int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
-		      struct orma_error *reterr)
+/* Tells what has become of a file on its way to packets. */
+struct way {
+	bool is_converted; /* it is not what it was at the beginning */
+	bool is_archive;   /* its files are in the archive */
+	int damage;
+};
+
+/* Converts a file until packets are left, or until its files are in the archive. 0 or a negative errno value. */
+static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *archive,
+		  struct way *way, struct orma_error *reterr)
 {
-	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = folder};
-	int r = is_folder(fd) ? 0 : orma_trace_bytes_open(ret, fd, folder);
-	bool is_converted = ret->size == 0;
-	int damage = 0;
+	int r = 0;
 	for (int step = 0; r == 0; step++) {
 		const struct orma_format *format;
 		struct orma_trace_bytes next;
-		r = detect(fd, ret, &format);
+		r = detect(fd, bytes, &format);
 		if (r == -EPROTONOSUPPORT)
 			return orma_base_error_set(reterr, r,
 						   "Unknown trace type provided (ERR:fmt)");
 		if (r < 0 || !format)
-			break;
+			return ORMA_MIN(r, 0);
 		if (step == STEPS_MAX)
 			return orma_base_error_set(reterr, -EPROTONOSUPPORT,
 						   "more than %d wrappers are one in the other",
 						   STEPS_MAX);
-		r = convert(format, fd, ret, &next, reterr);
-		orma_trace_bytes_done(ret);
-		*ret = next;
+		r = convert(format, fd, bytes, archive, &next, reterr);
+		orma_trace_bytes_done(bytes);
+		*bytes = next;
 		fd = -1;
-		is_converted = true;
+		way->is_converted = true;
+		way->is_archive = is_archive(format);
 		/* The first damage is the cause of any later. */
 		if (r == -EBADMSG) {
-			damage = r;
+			way->damage = r;
 			reterr = NULL;
 			r = 0;
 		}
-		if (r < 0 || !format->is_wrapper)
+		if (!format->is_wrapper)
 			break;
 	}
+	return r;
+}
+
+/* --- archives --------------------------------------------------------------------------------- */
+
+/* A file of an archive. Traces of packets come first, because their snapshots relate the clocks of the others. */
+struct file {
+	struct orma_trace_bytes bytes;
+	char *name;
+	unsigned kind, depth;
+};
+
+struct orma_archive {
+	struct file *files; /* waiting from `next` on */
+	uint32_t count, capacity, next;
+	unsigned depth; /* the depth of the archive that adds files */
+};
+
+enum { ARCHIVE_FILES_MAX = 512, ARCHIVE_DEPTH_MAX = 4, KIND_PACKETS = 0, KIND_WRAPPER, KIND_OTHER };
+
+static unsigned kind_of(const struct orma_trace_bytes *bytes)
+{
+	const struct orma_format *format;
+	if (detect(-1, bytes, &format) < 0)
+		return KIND_OTHER;
+	if (!format)
+		return KIND_PACKETS;
+	return format->is_wrapper || is_archive(format) ? KIND_WRAPPER : KIND_OTHER;
+}
+
+int orma_archive_add(struct orma_archive *archive, struct orma_str name,
+		     struct orma_trace_bytes *content)
+{
+	if (archive->count == ARCHIVE_FILES_MAX)
+		return -EMSGSIZE;
+	int r = orma_store_grow(&archive->files, (uint64_t)archive->count + 1, &archive->capacity,
+				sizeof(*archive->files));
+	char *copy = r == 0 ? orma_base_str_dup(name) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	archive->files[archive->count++] =
+		(struct file){*content, copy, kind_of(content), archive->depth};
+	*content = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
+	return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void archive_done(struct orma_archive *archive)
+{
+	for (uint32_t i = 0; i < archive->count; i++) {
+		orma_trace_bytes_done(&archive->files[i].bytes);
+		orma_base_free(archive->files[i].name);
+	}
+	orma_base_free(archive->files);
+}
+
+/* Sorts the files that the last archive has added, and adds the traces among them to the join. Files of no known format are
+ * left out. Returns how many traces there were, or a negative errno value. */
+static int join_files(struct orma_archive *archive, struct orma_packet_join *join, struct way *way,
+		      struct orma_error *reterr)
+{
+	uint32_t sorted = 0;
+	int traces = 0;
+	while (archive->next < archive->count) {
+		if (sorted < archive->count)
+			qsort(archive->files + archive->next, archive->count - archive->next,
+			      sizeof(*archive->files), compare_files);
+		sorted = archive->count;
+		uint32_t idx = archive->next++;
+		struct orma_trace_bytes bytes = archive->files[idx].bytes;
+		struct way own = {0};
+		archive->files[idx].bytes = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
+		archive->depth = archive->files[idx].depth + 1;
+		int r = archive->depth > ARCHIVE_DEPTH_MAX
+				? -EPROTONOSUPPORT
+				: follow(-1, &bytes, archive, &own, reterr);
+		way->damage = way->damage ? way->damage : own.damage;
+		if (r == 0 && !own.is_archive) {
+			r = orma_packet_join_add(join, &bytes);
+			traces++;
+		}
+		orma_trace_bytes_done(&bytes);
+		if (r == -EBADMSG)
+			way->damage = r;
+		if (r < 0 && r != -EBADMSG && r != -EPROTONOSUPPORT)
+			return r;
+	}
+	return traces;
+}
+
+/* Makes one trace of the files of an archive. */
+static int join_archive(struct orma_archive *archive, const char *name, uint64_t size_bytes,
+			struct way *way, struct orma_trace_bytes *ret, struct orma_error *reterr)
+{
+	struct orma_packet_output output;
+	struct orma_packet_join join = {.output = ret};
+	int r = join_files(archive, &join, way, reterr);
+	orma_packet_join_done(&join);
+	if (r == 0)
+		return orma_base_error_set(reterr, -EPROTONOSUPPORT,
+					   "there is no trace in the archive");
 	if (r < 0)
 		return r;
-	return damage ? damage : is_converted;
+	orma_packet_output_init(&output, ret);
+	return orma_packet_output_finish(&output, name, size_bytes);
+}
+
+int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
+		      struct orma_error *reterr)
+{
+	struct orma_archive archive = {0};
+	struct way way = {0};
+	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = folder};
+	int r = is_folder(fd) ? 0 : orma_trace_bytes_open(ret, fd, folder);
+	uint64_t size_bytes = orma_trace_bytes_end(ret);
+	way.is_converted = ret->size == 0;
+	if (r == 0)
+		r = follow(fd, ret, &archive, &way, reterr);
+	if (r == 0 && way.is_archive)
+		r = join_archive(&archive, "zip", size_bytes, &way, ret,
+				 way.damage ? NULL : reterr);
+	archive_done(&archive);
+	if (r < 0)
+		return r;
+	return way.damage ? way.damage : way.is_converted;
 }

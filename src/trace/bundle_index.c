@@ -117,6 +117,8 @@ uint64_t orma_bundle_clock_key(const struct orma_sequence *sequence, uint32_t ft
 	uint32_t clock = ORMA_CLOCK_BOOTTIME;
 	if (ftrace_clock == FTRACE_CLOCK_GLOBAL || ftrace_clock == FTRACE_CLOCK_LOCAL)
 		clock = ORMA_CLOCK_SEQUENCE_FIRST;
+	else if (ftrace_clock == ORMA_FTRACE_CLOCK_MONOTONIC)
+		clock = ORMA_CLOCK_MONOTONIC;
 	else if (ftrace_clock == FTRACE_CLOCK_MONO_RAW)
 		clock = CLOCK_MONOTONIC_RAW_ID;
 	return orma_trace_clock_key(sequence->machine_idx, sequence->id, clock);

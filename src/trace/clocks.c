@@ -77,6 +77,11 @@ void orma_trace_clocks_done(struct orma_clocks *clocks)
 	*clocks = (struct orma_clocks){0};
 }
 
+bool orma_trace_clocks_has(const struct orma_clocks *clocks, uint64_t key)
+{
+	return orma_base_map_get(&clocks->domains, key) != NULL;
+}
+
 int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key)
 {
 	const struct orma_clock_domain *domain = orma_base_map_get(&clocks->domains, key);

@@ -71,6 +71,8 @@ void orma_trace_clocks_done(struct orma_clocks *clocks);
 /* Takes a snapshot, in the order of the file. 1, 0 (rejected, and counted), -ENOMEM. */
 int orma_trace_clocks_add(struct orma_clocks *clocks, const struct orma_clock_reading *readings,
 			  size_t count);
+/* True when a snapshot has the clock. */
+bool orma_trace_clocks_has(const struct orma_clocks *clocks, uint64_t key);
 /* Returns the unit of a clock in nanoseconds, 1 for an unknown one. */
 int64_t orma_trace_clock_unit(const struct orma_clocks *clocks, uint64_t key);
 

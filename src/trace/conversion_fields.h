@@ -19,6 +19,9 @@ enum { ORMA_PERF_DEFAULTS_COMMAND = 30, ORMA_PERF_DEFAULTS_IS_WITHOUT_CPUS = 31 
 /* A field of StackSample.TaskContext: the name of the thread. */
 enum { ORMA_TASK_CONTEXT_COMM = 31 };
 
+/* A value of FtraceEventBundle.ftrace_clock. */
+enum { ORMA_FTRACE_CLOCK_MONOTONIC = 103 };
+
 /* Fields of LegacyEvent. */
 enum {
 	ORMA_LEGACY_EVENT_DURATION_NS = 1001, /* instead of duration_us */

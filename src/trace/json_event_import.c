@@ -14,9 +14,12 @@ enum { LANES_MAX = 256 };
 int orma_json_event_find_thread(struct orma_event_import *import)
 {
 	const struct orma_legacy_event *legacy = import->legacy;
-	int64_t utid = orma_processes_thread_of(
-		&import->importer->processes, import->ordered->machine_idx,
-		(uint32_t)legacy->tid_override, (uint32_t)legacy->pid_override);
+	struct orma_processes *processes = &import->importer->processes;
+	uint32_t machine_idx = import->ordered->machine_idx, tid = (uint32_t)legacy->tid_override;
+	int64_t utid = legacy->has_pid_override
+			       ? orma_processes_thread_of(processes, machine_idx, tid,
+							  (uint32_t)legacy->pid_override)
+			       : orma_processes_thread(processes, machine_idx, tid);
 	if (utid < 0)
 		return (int)utid;
 	import->is_of_thread = true;

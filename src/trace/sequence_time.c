@@ -284,6 +284,11 @@ enum orma_clock_failure orma_sequence_time_convert(struct orma_sequence_time *ti
 		*ret = ns;
 		return ns < 0 ? ORMA_CLOCK_NEGATIVE : ORMA_CLOCK_CONVERTED;
 	}
+	/* A file without other clocks begins when the trace does. */
+	if (clock == ORMA_CLOCK_TRACE_FILE && !orma_trace_clocks_has(clocks, key)) {
+		*ret = ns;
+		return ORMA_CLOCK_CONVERTED;
+	}
 	struct orma_sequence_clock *found =
 		is_sequence_clock(clock) ? find_clock(time, clock) : NULL;
 	if (found) {
