@@ -46,6 +46,11 @@ struct orma_relation *orma_sql_find_relation(const struct orma_sql *sql, const c
 	return i < sql->relation_count ? sql->relations[i] : NULL;
 }
 
+const struct orma_relation *orma_sql_relation_at(const struct orma_sql *sql, size_t idx)
+{
+	return idx < sql->relation_count ? sql->relations[idx] : NULL;
+}
+
 int orma_sql_keep_relation(struct orma_sql *sql, struct orma_relation *relation)
 {
 	int r = orma_sql_grow((void **)&sql->relations, sizeof(struct orma_relation *),

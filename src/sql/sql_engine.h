@@ -46,6 +46,8 @@ sqlite3 *orma_sql_db(struct orma_sql *sql);
 int orma_sql_add_relation(struct orma_sql *sql, struct orma_relation *relation);
 /* NULL = there is none of this name. Borrowed while it is not dropped or replaced. */
 struct orma_relation *orma_sql_find_relation(const struct orma_sql *sql, const char *name);
+/* The relations in no order; NULL behind the last. */
+const struct orma_relation *orma_sql_relation_at(const struct orma_sql *sql, size_t idx);
 
 /*
  * Prepares one statement of SQLite, with macros already expanded; makes what `define` knows. 0, -ENOMEM, -ECANCELED, or

@@ -17,15 +17,25 @@
 
 /* `orma --help` lists them in this order. */
 static const struct orma_tool_command *const commands[] = {
-	&orma_record_command,   &orma_status_command,
-	&orma_summary_command,  &orma_events_command,
-	&orma_diff_command,     &orma_assert_command,
-	&orma_sql_command,      &orma_dump_command,
-	&orma_cat_command,      &orma_doctor_command,
-	&orma_trigger_command,  &orma_protogen_command,
-	&orma_traced_command,   &orma_probes_command,
-	&orma_perfetto_command, &orma_trigger_perfetto_command,
+	&orma_record_command,
+	&orma_status_command,
+	&orma_summary_command,
+	&orma_events_command,
+	&orma_diff_command,
+	&orma_assert_command,
+	&orma_sql_command,
+	&orma_export_command,
+	&orma_dump_command,
+	&orma_cat_command,
+	&orma_doctor_command,
+	&orma_trigger_command,
+	&orma_protogen_command,
+	&orma_traced_command,
+	&orma_probes_command,
+	&orma_perfetto_command,
+	&orma_trigger_perfetto_command,
 	&orma_tracebox_command,
+	&orma_trace_processor_command,
 };
 
 /* Earlier names, and those of Perfetto's programs that take the same options. */
@@ -54,9 +64,9 @@ static void print_help(FILE *out)
 	      "\n"
 	      "`orma COMMAND --help` and `orma help COMMAND` say more. Called through a link "
 	      "named\n"
-	      "traced, traced_probes, perfetto, trigger_perfetto or tracebox, it takes those "
-	      "programs'\n"
-	      "options.\n\n"
+	      "traced, traced_probes, perfetto, trigger_perfetto, tracebox or "
+	      "trace_processor_shell,\n"
+	      "it takes those programs' options.\n\n"
 	      "Try:  orma record -t 2s -o trace.pftrace\n",
 	      out);
 }

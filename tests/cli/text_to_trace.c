@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "schema/gen/trace.pb.h"
 
-enum { TEXT_MAX_BYTES = 1 << 20 };
+enum { TEXT_MAX_BYTES = 64 << 20 };
 
 int main(void)
 {

@@ -244,6 +244,9 @@ ORMA_TEST(commands_of_the_shell)
 	char command[300];
 	snprintf(command, sizeof(command), ".read %s\r", in_folder("q.sql"));
 	ask(&terminal, command, "6600\r\n\r\n\"n\"\r\n6601\r\n");
+	snprintf(command, sizeof(command), ".dump %s\r", in_folder("dump.db"));
+	ask(&terminal, command, "2004l");
+	CHECK_INT(access(in_folder("dump.db"), F_OK), 0);
 	snprintf(command, sizeof(command), ".output %s\r", in_folder("out.csv"));
 	ask(&terminal, command, "2004l");
 	ask(&terminal, "select 8800 as into_file;\r", "2004l");

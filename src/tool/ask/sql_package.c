@@ -34,7 +34,7 @@ static int add_file(struct walk *walk, const char *path, const char *below)
 	int r = orma_base_file_read(AT_FDCWD, path, MODULE_MAX_BYTES, &text);
 	if (r < 0)
 		return orma_tool_fail("cannot read %s: %s", path, strerror(-r));
-	r = orma_base_buf_printf(&name, "%s.%.*s", walk->package,
+	r = orma_base_buf_printf(&name, "%s%s%.*s", walk->package, *walk->package ? "." : "",
 				 (int)(strlen(below) - strlen(".sql")), below);
 	for (size_t i = strlen(walk->package); r == 0 && i < name.size; i++)
 		if (name.data[i] == '/')

@@ -20,6 +20,7 @@
 #include "tool/ask/pager.h"
 #include "tool/ask/query_run.h"
 #include "tool/ask/sql_complete.h"
+#include "tool/export/export.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 
@@ -184,11 +185,18 @@ static void set_output(struct shell *shell, const char *argument)
 	}
 }
 
+static void dump(struct shell *shell, const char *argument)
+{
+	struct orma_export_options options = {.kind = ORMA_EXPORT_SQLITE, .path = argument};
+	(void)orma_export_loaded(shell->ask, &options);
+}
+
 static const struct command {
 	const char *name, *argument, *help;
 	bool needs_argument;
 	void (*run)(struct shell *shell, const char *argument);
 } commands[] = {
+	{".dump", "FILE", "write all tables and views into a file of SQLite", true, dump},
 	{".functions", "[PREFIX]", "list the functions", false, print_functions},
 	{".help", "", "print this", false, print_help},
 	{".mode", "MODE", "print rows as table, csv, json or markdown", true, set_format},
@@ -232,11 +240,11 @@ static const struct command *find_command(struct orma_str name)
 
 static void run_command(struct shell *shell, char *line)
 {
-	size_t size = strcspn(line, " \t"), end = strlen(line);
+	size_t size = strcspn(line, " \t\n;"), end = strlen(line);
 	const struct command *command = find_command((struct orma_str){line, size});
 	while (end > size && strchr(" \t;\n", line[end - 1]))
 		line[--end] = '\0';
-	const char *argument = line + size + strspn(line + size, " \t");
+	const char *argument = line + size + strspn(line + size, " \t\n;");
 	if (!command)
 		orma_tool_warn("there is no command %.*s; .help lists them", (int)size, line);
 	else if (command->needs_argument && !*argument)
@@ -362,20 +370,23 @@ static int run_editor(struct shell *shell)
 	return 0;
 }
 
-/* Reads from a terminal without an editor. Returns 0 or -ENOMEM. */
+/* Reads from a terminal without an editor, or from a pipe, where a line is a query. Returns 0 or -ENOMEM. */
 static int run_lines(struct shell *shell)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	char line[4096];
+	bool is_terminal = isatty(STDIN_FILENO);
 	while (!shell->is_over) {
-		orma_tool_print(stdout, "%s", text.size > 0 ? next_prompt : prompt);
+		if (is_terminal)
+			orma_tool_print(stdout, "%s", text.size > 0 ? next_prompt : prompt);
 		fflush(stdout);
 		if (!fgets(line, sizeof(line), stdin))
 			break;
 		int r = orma_base_buf_append_str(&text, line);
 		if (r < 0)
 			return r;
-		if (is_complete(shell, (struct orma_str){(const char *)text.data, text.size}))
+		if (!is_terminal ||
+		    is_complete(shell, (struct orma_str){(const char *)text.data, text.size}))
 			run_typed(shell, &text);
 	}
 	return 0;
@@ -392,7 +403,7 @@ int orma_sql_shell_run(struct orma_ask *ask, enum orma_ask_format format)
 	if (can_edit)
 		puts(".help lists the commands of the shell.");
 	int r = can_edit ? run_editor(&shell) : run_lines(&shell);
-	if (!can_edit && !shell.is_over)
+	if (!can_edit && !shell.is_over && isatty(STDIN_FILENO))
 		puts("");
 	set_output(&shell, "");
 	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;

@@ -2,6 +2,8 @@
  * without_sql.c - the commands that ask traces, in a binary that cannot.
  */
 #include "tool/ask/answer.h"
+#include "tool/ask/trace_processor.h"
+#include "tool/export/export.h"
 #include "tool/tool.h"
 
 static int refuse(void)
@@ -39,5 +41,18 @@ int orma_events_follow(const struct orma_events_options *options, const char *pa
 {
 	(void)options;
 	(void)path;
+	return refuse();
+}
+
+int orma_export_run(const struct orma_export_options *options, const char *trace)
+{
+	(void)options;
+	(void)trace;
+	return refuse();
+}
+
+int orma_trace_processor_run(const struct orma_trace_processor_options *options)
+{
+	(void)options;
 	return refuse();
 }
