@@ -17,7 +17,7 @@
 static void add_block(const struct orma_column *times, const struct orma_column *durations,
 		      size_t block, int64_t *start, int64_t *end)
 {
-	static int64_t begins[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
+	int64_t begins[ORMA_BLOCK_ROWS], lengths[ORMA_BLOCK_ROWS];
 	int64_t min, max, least, longest = 0, last;
 	if (orma_store_column_range(times, block, &min, &max) &&
 	    (!durations || orma_store_column_range(durations, block, &least, &longest)) &&

@@ -40,7 +40,9 @@ struct orma_sql_script {
 	bool is_placed;                /* the error tells its place */
 	struct orma_arena arena;
 	sqlite3_stmt *statement;
-	char *groups; /* the table that a native aggregate made for the statement */
+	unsigned fault_line,
+		fault_column; /* in the script's own text; 0 = the last error has no place there */
+	char *groups;         /* the table that a native aggregate made for the statement */
 };
 
 int orma_sql_script_new(struct orma_sql *sql, struct orma_str text, struct orma_sql_script **ret)
@@ -103,6 +105,13 @@ void orma_sql_script_free(struct orma_sql_script *script)
 	orma_base_free(script);
 }
 
+void orma_sql_script_fault(const struct orma_sql_script *script, uint32_t *retline,
+			   uint32_t *retcolumn)
+{
+	*retline = script->fault_line;
+	*retcolumn = script->fault_column;
+}
+
 sqlite3_stmt *orma_sql_script_statement(struct orma_sql_script *script)
 {
 	return script->statement;
@@ -120,44 +129,53 @@ static int fail(struct orma_sql_script *script, int r, struct orma_error *reterr
 	return r;
 }
 
+/* Says where in the current text the fault is. */
+static void point_at(struct orma_sql_script *script, size_t offset, struct orma_error *reterr)
+{
+	struct orma_str text = script->texts[script->depth - 1].sql;
+	if (script->depth == 1)
+		orma_sql_token_position(text, offset, &script->fault_line, &script->fault_column);
+	orma_sql_point_at(reterr, text, offset);
+}
+
 /* Says where the fault is, and shows the text that a macro became if the fault is in it. */
-static void point_at_fault(const struct orma_sql_script *script, struct orma_error *reterr)
+static void point_at_fault(struct orma_sql_script *script, struct orma_error *reterr)
 {
 	const char *expanded = (const char *)script->expanded.data, *fault = script->sql->fault;
 	size_t size = script->expanded.size;
 	uintptr_t offset = (uintptr_t)fault - (uintptr_t)expanded;
 	bool is_in_call = false;
-	if (!reterr)
-		return;
 	if (!fault || offset > size)
 		offset = 0;
 	size_t place = fault ? orma_sql_macro_calls_find(&script->calls, offset, &is_in_call) : 0;
-	if (is_in_call) {
+	if (reterr && is_in_call) {
 		struct orma_error plain = *reterr;
 		orma_base_error_set(reterr, plain.code, "%.300s, near `%.*s`", plain.message,
 				    (int)ORMA_MIN(size - offset, (size_t)40), expanded + offset);
 	}
-	orma_sql_point_at(reterr, script->texts[script->depth - 1].sql, script->begin + place);
+	point_at(script, script->begin + place, reterr);
 }
 
 /* The macro that cannot be expanded is the last one. */
-static void point_at_macro(const struct orma_sql_script *script, struct orma_error *reterr)
+static void point_at_macro(struct orma_sql_script *script, struct orma_error *reterr)
 {
 	size_t count = script->calls.count;
-	orma_sql_point_at(reterr, script->texts[script->depth - 1].sql,
-			  script->begin + (count > 0 ? script->calls.calls[count - 1].begin : 0));
+	point_at(script, script->begin + (count > 0 ? script->calls.calls[count - 1].begin : 0),
+		 reterr);
 }
 
 /* The end of the statement that begins at `begin`: its semicolon, or the end of the text. */
-static int find_end(struct orma_str sql, size_t begin, size_t *ret, struct orma_error *reterr)
+static int find_end(struct orma_sql_script *script, size_t begin, size_t *ret,
+		    struct orma_error *reterr)
 {
+	struct orma_str sql = script->texts[script->depth - 1].sql;
 	size_t offset = begin, words = 0;
 	bool creates = false, is_trigger = false, was_end = false;
 	for (;;) {
 		struct orma_token next = orma_sql_token_next(sql, offset);
 		if (next.kind == ORMA_TOKEN_UNFINISHED) {
 			orma_base_error_set(reterr, -EINVAL, "this has no end");
-			orma_sql_point_at(reterr, sql, next.offset);
+			point_at(script, next.offset, reterr);
 			return -EINVAL;
 		}
 		/* The statements in a trigger have semicolons of their own; it ends with `end;`. */
@@ -392,6 +410,7 @@ static int run_statement(struct orma_sql_script *script, size_t end, struct orma
 
 int orma_sql_script_next(struct orma_sql_script *script, struct orma_error *reterr)
 {
+	script->fault_line = script->fault_column = 0;
 	end_statement(script);
 	while (script->depth > 0) {
 		struct script_text *text = &script->texts[script->depth - 1];
@@ -403,7 +422,7 @@ int orma_sql_script_next(struct orma_sql_script *script, struct orma_error *rete
 		size_t end = SIZE_MAX;
 		script->begin = first.offset;
 		script->is_placed = false;
-		int r = find_end(text->sql, first.offset, &end, reterr);
+		int r = find_end(script, first.offset, &end, reterr);
 		if (r == 0 && end == first.offset)
 			text->offset = end + 1;
 		else if (r == 0)

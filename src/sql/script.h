@@ -6,6 +6,7 @@
 
 #include <orma/error.h>
 #include <sqlite3.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -22,6 +23,9 @@ void orma_sql_script_free(struct orma_sql_script *script);
 int orma_sql_script_next(struct orma_sql_script *script, struct orma_error *reterr);
 /* Goes to the next row of the current statement. 1, 0 behind the last, or errors as above. */
 int orma_sql_script_step(struct orma_sql_script *script, struct orma_error *reterr);
+/* The place of the last error in the script's text, counting from 1; 0 when it has none there. */
+void orma_sql_script_fault(const struct orma_sql_script *script, uint32_t *retline,
+			   uint32_t *retcolumn);
 /* The current statement, for its columns; the script's. */
 sqlite3_stmt *orma_sql_script_statement(struct orma_sql_script *script);
 

@@ -303,8 +303,9 @@ typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *
  */
 static demangle_fn find_demangler(void)
 {
-	static demangle_fn found;
-	static bool was_sought;
+	/* Traces may be asked by several threads at once. */
+	static _Thread_local demangle_fn found;
+	static _Thread_local bool was_sought;
 	if (!was_sought) {
 		was_sought = true;
 		void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);

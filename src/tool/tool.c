@@ -23,7 +23,7 @@
 #include "schema/gen/other_data_source_config.pb.h"
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/print.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 #include "trace/importer.h"
 #include "trace/kernel_args.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/macros.h"
 #include "proto/writer.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 #include "tool/trace/trace_unpack.h"
 
 #define LIMIT_BYTES ((size_t)1 << 20)

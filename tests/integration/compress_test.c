@@ -12,7 +12,7 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 #include "tool/trace/trace_file.h"
 
 #define PACKETS 3000

@@ -31,12 +31,11 @@ int orma_ask_take_package(struct orma_ask_options *options, const char *value, b
 
 #include "answers/trace_database.h"
 #include "base/alloc.h"
-#include "schema/gen/trace_packet.pb.h"
+#include "codec/unpack.h"
 #include "sql/result_writer.h"
 #include "tool/ask/load_progress.h"
 #include "tool/ask/sql_package.h"
 #include "tool/ask/sql_zstd.h"
-#include "tool/trace/compression.h"
 #include "tool/trace/trace_input.h"
 
 /* So much text waits before it is passed on. */
@@ -54,16 +53,6 @@ struct ask_output {
 	void *ctx;
 };
 
-int orma_ask_unpack(uint32_t field_id, const void *data_untrusted, size_t size, size_t max_bytes,
-		    struct orma_buf *ret)
-{
-	bool is_deflate = field_id == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS;
-	if (field_id == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
-		return orma_tool_gunzip(data_untrusted, size, max_bytes, ret);
-	return orma_tool_decompress(is_deflate ? ORMA_CODEC_DEFLATE : ORMA_CODEC_ZSTD,
-				    data_untrusted, size, max_bytes, ret);
-}
-
 /* Returns 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
 static int open_database(struct orma_ask *ask, const char *path,
 			 const struct orma_ask_options *options, struct orma_module_list *modules)
@@ -73,7 +62,7 @@ static int open_database(struct orma_ask *ask, const char *path,
 	const char *name = orma_trace_input_name(path);
 	struct orma_trace_options trace = {
 		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
-		.unpack = orma_ask_unpack,
+		.unpack = orma_codec_unpack,
 		.has_no_raw_events = options->has_no_raw_events,
 		.progress = orma_load_progress_step,
 		.progress_ctx = &progress,

@@ -41,9 +41,6 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 void orma_ask_free(struct orma_ask *ask);
 /* The trace, for commands that do more than queries. There is none in a binary without SQL. */
 struct orma_trace_database *orma_ask_database(struct orma_ask *ask);
-/* Unpacks a field of compressed packets; an orma_unpack_fn. */
-int orma_ask_unpack(uint32_t field_id, const void *data_untrusted, size_t size, size_t max_bytes,
-		    struct orma_buf *ret);
 
 /* Runs queries, and passes the text of their rows on as it grows. 0, the function's error, -ECANCELED, -ENOMEM, or -EINVAL
  * with the place in reterr. */

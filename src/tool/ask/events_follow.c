@@ -21,6 +21,7 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "codec/unpack.h"
 #include "tool/ask/arg_text.h"
 #include "tool/ask/event_line.h"
 #include "tool/print.h"
@@ -332,7 +333,7 @@ int orma_events_follow(const struct orma_events_options *options, const char *pa
 				 .live = {.on_row = on_row,
 					  .on_end = on_end,
 					  .ctx = &follow,
-					  .unpack = orma_ask_unpack,
+					  .unpack = orma_codec_unpack,
 					  .seed = seed},
 				 .lines = {.options = options,
 					   .tables = &follow.live.tables,

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+#include "codec/compression.h"
 #include "sql/sql_engine.h"
-#include "tool/trace/compression.h"
 
 enum { LEVEL = 9 };
 

@@ -18,28 +18,13 @@ enum {
 	OPTION_OVERRIDE_PACKAGE,
 	OPTION_OVERRIDE_STDLIB,
 	OPTION_DEV,
-	OPTION_HELP_CLASSIC,
 	OPTION_IGNORED,
 	/* From here on, all are refused. */
 	OPTION_REFUSED,
-	OPTION_HTTP_PORT = OPTION_REFUSED,
-	OPTION_HTTP_ADDRESS,
-	OPTION_HTTP_ORIGINS,
-	OPTION_STDIOD,
-	OPTION_REMOTE,
+	OPTION_STDIOD = OPTION_REFUSED,
 	OPTION_SUMMARY,
-	OPTION_SUMMARY_METRICS,
-	OPTION_SUMMARY_METADATA,
-	OPTION_SUMMARY_SPEC,
-	OPTION_SUMMARY_FORMAT,
-	OPTION_STRUCTURED_SPEC,
 	OPTION_STRUCTURED_ID,
-	OPTION_METATRACE_CAPACITY,
-	OPTION_METATRACE_CATEGORIES,
 	OPTION_RUN_METRICS,
-	OPTION_PRE_METRICS,
-	OPTION_METRICS_OUTPUT,
-	OPTION_METRIC_EXTENSION,
 };
 
 #define REFUSED "Not a part of orma."
@@ -69,7 +54,6 @@ static const struct orma_tool_option option_table[] = {
 	 "With --dev: the folder's modules replace those of the same names.", ORMA_COMPLETE_FOLDER},
 	{OPTION_DEV, "dev", NULL, "Allow --override-stdlib.", NULL},
 	{'v', "version", NULL, "Print the version.", NULL},
-	{OPTION_HELP_CLASSIC, "help-classic", NULL, "The same as --help.", NULL},
 	{'W', "wide", NULL, IGNORED, NULL},
 	{'d', "debug", NULL, IGNORED, NULL},
 	{OPTION_IGNORED, "full-sort", NULL, IGNORED, NULL},
@@ -80,25 +64,11 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_IGNORED, "register-files-dir", "FOLDER", IGNORED, ORMA_COMPLETE_FOLDER},
 	{OPTION_IGNORED, "allow-sql-file-access", NULL, IGNORED, NULL},
 	{'D', "httpd", NULL, REFUSED, NULL},
-	{OPTION_HTTP_PORT, "http-port", "PORT", REFUSED, NULL},
-	{OPTION_HTTP_ADDRESS, "http-ip-address", "ADDRESS", REFUSED, NULL},
-	{OPTION_HTTP_ORIGINS, "http-additional-cors-origins", "ORIGINS", REFUSED, NULL},
 	{OPTION_STDIOD, "stdiod", NULL, REFUSED, NULL},
-	{OPTION_REMOTE, "remote", "ADDRESS", REFUSED, NULL},
 	{OPTION_SUMMARY, "summary", NULL, REFUSED, NULL},
-	{OPTION_SUMMARY_METRICS, "summary-metrics-v2", "IDS", REFUSED, NULL},
-	{OPTION_SUMMARY_METADATA, "summary-metadata-query", "ID", REFUSED, NULL},
-	{OPTION_SUMMARY_SPEC, "summary-spec", "FILE", REFUSED, NULL},
-	{OPTION_SUMMARY_FORMAT, "summary-format", "FORMAT", REFUSED, NULL},
-	{OPTION_STRUCTURED_SPEC, "structured-query-spec", "FILE", REFUSED, NULL},
 	{OPTION_STRUCTURED_ID, "structured-query-id", "ID", REFUSED, NULL},
 	{'m', "metatrace", "FILE", REFUSED, NULL},
-	{OPTION_METATRACE_CAPACITY, "metatrace-buffer-capacity", "N", REFUSED, NULL},
-	{OPTION_METATRACE_CATEGORIES, "metatrace-categories", "CATEGORIES", REFUSED, NULL},
 	{OPTION_RUN_METRICS, "run-metrics", "NAMES", REFUSED, NULL},
-	{OPTION_PRE_METRICS, "pre-metrics", "FILE", REFUSED, NULL},
-	{OPTION_METRICS_OUTPUT, "metrics-output", "FORMAT", REFUSED, NULL},
-	{OPTION_METRIC_EXTENSION, "metric-extension", "FOLDER@PATH", REFUSED, NULL},
 	{0},
 };
 
@@ -141,9 +111,6 @@ static int take_option(void *ctx, int id, char *value)
 		return -1;
 	case 'v':
 		return print_version();
-	case OPTION_HELP_CLASSIC:
-		orma_tool_print_help(&orma_trace_processor_command);
-		return ORMA_EXIT_OK;
 	case OPTION_NO_FTRACE_RAW:
 		options->ask.has_no_raw_events = true;
 		return -1;

@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/list.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 /* Larger blocks are freed instead of being reused. */
 #define SPARE_BYTES_MAX ((size_t)1 << 20)

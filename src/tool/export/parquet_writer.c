@@ -17,7 +17,7 @@
 #include "store/string_pool.h"
 #include "tool/export/thrift_writer.h"
 #include "tool/tool.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 enum {
 	GROUP_ROWS = 1 << 17,

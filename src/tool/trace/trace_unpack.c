@@ -19,7 +19,7 @@
 #include "proto/reader.h"
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 /* Larger buffers are freed instead of being kept for the next packet. */
 #define KEPT_BYTES_MAX ((size_t)4 << 20)

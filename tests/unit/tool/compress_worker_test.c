@@ -9,7 +9,7 @@
 #include "base/loop.h"
 #include "harness.h"
 #include "tool/daemon/compress_worker.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 struct scene {
 	struct orma_loop *loop;

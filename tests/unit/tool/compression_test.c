@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "harness.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 static const enum orma_codec codecs[] = {ORMA_CODEC_DEFLATE, ORMA_CODEC_ZSTD};
 

@@ -20,7 +20,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/file_rotate.h"
 #include "tool/daemon/seccomp.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 struct scene {
 	char path[256];

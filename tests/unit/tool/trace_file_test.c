@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "harness.h"
 #include "proto/writer.h"
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 #include "tool/trace/trace_file.h"
 
 struct seen {

@@ -9,7 +9,7 @@
  * times slower for the same bytes), and streaming decompression (libdeflate has none, and the data
  * was compressed in blocks).
  */
-#include "tool/trace/compression.h"
+#include "codec/compression.h"
 
 #include <errno.h>
 

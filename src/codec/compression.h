@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compression.h - zlib streams and zstd frames over whole blocks.
  */
-#ifndef ORMA_TOOL_COMPRESSION_H
-#define ORMA_TOOL_COMPRESSION_H
+#ifndef ORMA_CODEC_COMPRESSION_H
+#define ORMA_CODEC_COMPRESSION_H
 
 #include <orma/service.h>
 
