@@ -125,7 +125,7 @@ static int read_string(struct orma_ctf_reader *reader, struct orma_ctf_value *va
 		return -ENODATA;
 	const char *text = (const char *)reader->data + reader->at / 8;
 	const char *end = memchr(text, 0, (size_t)((reader->end - reader->at) / 8));
-	if (!end || end - text > UINT32_MAX)
+	if (!end || (uint64_t)(end - text) > UINT32_MAX)
 		return -ENODATA;
 	value->text = text;
 	value->size = (uint32_t)(end - text);
