@@ -204,7 +204,8 @@ static bool read_sort_index(const struct orma_json_value *value, int64_t *ret)
 
 static struct orma_json_scan scan_of(struct orma_str object)
 {
-	return (struct orma_json_scan){object.data, object.data + object.size, true};
+	const char *at = object.data ? object.data : "";
+	return (struct orma_json_scan){at, at + object.size, true};
 }
 
 /* The last field of the wanted name counts. */

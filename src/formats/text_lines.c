@@ -69,7 +69,7 @@ struct orma_str orma_text_trim(struct orma_str text)
 bool orma_text_starts_with(struct orma_str text, const char *prefix)
 {
 	size_t size = strlen(prefix);
-	return text.size >= size && memcmp(text.data, prefix, size) == 0;
+	return text.size >= size && (size == 0 || memcmp(text.data, prefix, size) == 0);
 }
 
 static unsigned digit_value(char c)
