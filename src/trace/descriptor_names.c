@@ -122,11 +122,12 @@ int orma_descriptor_names_apply(struct orma_descriptor_tracks *tracks, uint32_t 
 	if (!orma_base_map_get(&tracks->by_uuid, uuid))
 		return 0;
 	int r = orma_descriptor_tracks_owner(tracks, machine_idx, uuid, &owner);
+	bool is_known = r > 0;
 	if (r > 0 && thread.data)
 		r = apply_thread(tracks, machine_idx, thread);
 	else if (r > 0 && process.data)
 		r = apply_process(tracks, machine_idx, process);
-	if (r >= 0 && !thread.data && process.data && chrome.data && owner.upid >= 0)
+	if (r == 0 && is_known && !thread.data && process.data && chrome.data && owner.upid >= 0)
 		r = apply_chrome_process(tracks, owner.upid, chrome);
 	return ORMA_MIN(r, 0);
 }

@@ -278,6 +278,23 @@ ORMA_TEST(ranks_order_processes_and_threads)
 	fixture_close(database);
 }
 
+ORMA_TEST(chrome_describes_its_processes)
+{
+	struct orma_trace_database *database = fixture_open("packet { " SEQUENCE(
+		1) "sequence_flags: 1 timestamp: 1 track_descriptor { uuid: 5 "
+		   "process { pid: 7 } chrome_process { host_app_package_name: "
+		   "'app' crash_trace_id: 9 } } } "
+		   /* A process without a track, because its parent is missing. */
+		   "packet { " SEQUENCE(
+			   1) "timestamp: 1 track_descriptor { uuid: 6 parent_uuid: 77 process "
+			      "{ pid: 8 } chrome_process { host_app_package_name: 'lost' } } } ");
+	fixture_check(database,
+		      "select pid, extract_arg(arg_set_id, 'chrome.host_app_package_name'), "
+		      "extract_arg(arg_set_id, 'chrome.crash_trace_id') from process where pid > 0",
+		      "7,\"app\",9\n");
+	fixture_close(database);
+}
+
 ORMA_TEST(the_first_machine_of_a_trace_without_a_host_stands_for_it)
 {
 	struct orma_trace_database *database =
