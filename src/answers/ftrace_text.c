@@ -189,7 +189,7 @@ static void write_field(struct line *line, struct orma_str place)
 	if (equals)
 		append(line, " %.*s=", (int)(name.size ? name.size : field.size),
 		       name.size ? name.data : field.data);
-	write_value(line, arg, comma ? comma[1] : '\0');
+	write_value(line, arg, (char)(comma ? comma[1] : '\0'));
 }
 
 static void write_layout(struct line *line, const char *layout)

@@ -6,6 +6,7 @@
 #include "answers/graph.h"
 #include "answers/operators.h"
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "base/map.h"
@@ -55,6 +56,7 @@ static int enter(struct orma_row_call *call, struct partition *all)
 				       : orma_base_map_put(&all->above, (uint64_t)group,
 							   (void *)(uintptr_t)top->outer);
 	}
+	ORMA_ASSERT(all->tree.ids);
 	top->is_entered = true;
 	top->outer = (uint32_t)(uintptr_t)orma_base_map_get(&all->above, (uint64_t)group);
 	int r = orma_row_set_add_ints(

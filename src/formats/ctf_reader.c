@@ -52,6 +52,7 @@ static uint64_t load_bits(const uint8_t *data, uint64_t at, unsigned bits, bool 
 
 static inline uint64_t extend(uint64_t value, unsigned bits)
 {
+	ORMA_ASSERT(bits >= 1 && bits <= 64);
 	unsigned unused = 64 - bits;
 	return (uint64_t)((int64_t)(value << unused) >> unused);
 }

@@ -418,6 +418,7 @@ static int write_event(struct event *event, struct orma_buf *events, bool is_gen
 	else
 		is_known = write_typed(event);
 	orma_proto_nested_end(&heap.writer, &nested);
+	event->writer = NULL;
 	int r = orma_proto_heap_writer_finish(&heap);
 	if (r == 0 && !is_known)
 		events->size = before;

@@ -107,8 +107,8 @@ static int damaged(int error, uint64_t address, struct orma_error *reterr)
 
 static int read_member(struct bytes *bytes, uint64_t max_bytes, struct orma_trace_bytes *output)
 {
-	uint32_t crc, expected_crc, expected_size;
-	uint64_t size;
+	uint32_t crc = 0, expected_crc = 0, expected_size = 0;
+	uint64_t size = 0;
 	int r = orma_inflate(bytes->input, &bytes->address, orma_trace_bytes_end(bytes->input),
 			     max_bytes, output, &crc, &size);
 	if (r == 0)

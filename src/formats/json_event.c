@@ -70,8 +70,8 @@ static char take_scope(const struct orma_json_value *value)
 {
 	if (value->kind != ORMA_JSON_STRING)
 		return 0;
-	return value->text.size == 1 && strchr("gpt", value->text.data[0]) ? value->text.data[0]
-									   : '?';
+	bool is_known = value->text.size == 1 && strchr("gpt", value->text.data[0]);
+	return (char)(is_known ? value->text.data[0] : '?');
 }
 
 enum field {
@@ -165,9 +165,9 @@ static void take_field(enum field field, const struct orma_json_value *value,
 		event->name = take_text(value, arena);
 		break;
 	case FIELD_PH:
-		event->phase = value->kind == ORMA_JSON_STRING && value->text.size > 0
-				       ? value->text.data[0]
-				       : 0;
+		event->phase = 0;
+		if (value->kind == ORMA_JSON_STRING && value->text.size > 0)
+			event->phase = value->text.data[0];
 		break;
 	case FIELD_PID:
 		take_task(value, arena, &event->pid);

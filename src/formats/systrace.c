@@ -41,7 +41,7 @@ static bool contains(struct orma_str text, const char *wanted)
 static bool starts_with_any_case(struct orma_str text, const char *prefix)
 {
 	for (size_t i = 0; prefix[i]; i++) {
-		char c = i < text.size ? text.data[i] : '\0';
+		char c = (char)(i < text.size ? text.data[i] : '\0');
 		if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != prefix[i])
 			return false;
 	}

@@ -17,9 +17,10 @@ struct orma_proto_reader {
 struct orma_proto_field {
 	uint32_t id; /* 1..ORMA_PROTO_FIELD_ID_MAX */
 	enum orma_proto_wire_type type;
-	uint64_t value;        /* varint, fixed32, fixed64 */
-	struct orma_str bytes; /* ORMA_PROTO_BYTES: points into the message; empty for other types */
-	const uint8_t *begin;  /* the field's tag; the field ends at reader.at */
+	uint64_t value; /* varint, fixed32, fixed64 */
+	struct orma_str
+		bytes;        /* ORMA_PROTO_BYTES: points into the message; empty for other types */
+	const uint8_t *begin; /* the field's tag; the field ends at reader.at */
 };
 
 void orma_proto_reader_init(struct orma_proto_reader *reader, const void *data, size_t size);

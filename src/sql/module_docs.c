@@ -73,7 +73,8 @@ static struct orma_str read_type(struct reader *reader)
 	reader->offset = orma_sql_token_end(&first);
 	for (size_t i = 0; i < first.text.size && reader->error == 0; i++) {
 		char c = first.text.data[i];
-		c = reader->is_macro ? c : (char)toupper((unsigned char)c);
+		if (!reader->is_macro)
+			c = (char)toupper((unsigned char)c);
 		reader->error = orma_base_buf_append(&text, &c, 1);
 	}
 	size_t begin = reader->offset;

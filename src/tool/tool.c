@@ -19,11 +19,11 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "codec/compression.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/other_data_source_config.pb.h"
 #include "tool/daemon/regex_pcre2.h"
 #include "tool/print.h"
-#include "codec/compression.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 

@@ -40,7 +40,7 @@ static struct orma_batched_event *add(struct orma_event_batch *batch, enum orma_
 	event->data = (uint32_t)buf->size;
 	event->size = (uint32_t)bytes.size;
 	event->has_data = bytes.data != NULL;
-	if (bytes.size > 0)
+	if (bytes.data && bytes.size > 0)
 		memcpy(buf->data + buf->size, bytes.data, bytes.size);
 	buf->size += bytes.size;
 	return event;
@@ -194,7 +194,10 @@ static int take_packet(struct orma_batch_reader *reader, const struct orma_event
 	packet.header = batched->packet.header;
 	event->packet = &packet;
 	int r = orma_sequence_state_move(event->state, batched->address);
-	return r < 0 ? r : reader->fn(reader->ctx, event);
+	if (r == 0)
+		r = reader->fn(reader->ctx, event);
+	event->packet = NULL;
+	return r;
 }
 
 static int take_kernel_event(struct orma_batch_reader *reader, const struct orma_event_batch *batch,

@@ -313,7 +313,7 @@ struct orma_str orma_json_unescape(const struct orma_json_value *value, struct o
 		if (c == 'u')
 			at = unescape_unit(at, end, &to);
 		else
-			*to++ = name ? characters[name - names] : c;
+			*to++ = (char)(name ? characters[name - names] : c);
 	}
 	return (struct orma_str){copy, (size_t)(to - copy)};
 }

@@ -102,8 +102,8 @@ static int append_base64(struct orma_buf *buf, struct orma_str bytes)
 		if (left > 2)
 			bits |= (uint8_t)bytes.data[at + 2];
 		const char group[] = {digits[bits >> 18], digits[bits >> 12 & 63],
-				      left > 1 ? digits[bits >> 6 & 63] : '=',
-				      left > 2 ? digits[bits & 63] : '='};
+				      (char)(left > 1 ? digits[bits >> 6 & 63] : '='),
+				      (char)(left > 2 ? digits[bits & 63] : '=')};
 		r = orma_base_buf_append(buf, group, sizeof(group));
 	}
 	return r;

@@ -44,8 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned steps = 0;
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	if (fd < 0 || orma_base_fd_write_all(fd, trace, sizeof(trace)) < 0 ||
-	    lseek(fd, 0, SEEK_SET) < 0 ||
-	    orma_trace_database_open(fd, NULL, &database, &error) < 0)
+	    lseek(fd, 0, SEEK_SET) < 0 || orma_trace_database_open(fd, NULL, &database, &error) < 0)
 		abort();
 	if (orma_store_table_rows(&database->tables.all[ORMA_TABLE_SLICE]) != 2)
 		abort();

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "schema/gen/trace_packet.pb.h"
 #include "codec/compression.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "trace/importer.h"
 #include "trace/kernel_args.h"
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "base/macros.h"
-#include "proto/writer.h"
 #include "codec/compression.h"
+#include "proto/writer.h"
 #include "tool/trace/trace_unpack.h"
 
 #define LIMIT_BYTES ((size_t)1 << 20)

@@ -10,9 +10,9 @@
 
 #include "base/fd.h"
 #include "bystander.h"
+#include "codec/compression.h"
 #include "harness.h"
 #include "raw_session.h"
-#include "codec/compression.h"
 #include "tool/trace/trace_file.h"
 
 #define PACKETS 3000

@@ -104,7 +104,7 @@ static int append_seconds(struct orma_buf *out, int64_t ns, char sign)
 	*--at = '.';
 	at = put_digits(at, size / NS_PER_S, 1);
 	if (ns < 0 || sign)
-		*--at = ns < 0 ? '-' : sign;
+		*--at = (char)(ns < 0 ? '-' : sign);
 	while (end - at < TIME_WIDTH)
 		*--at = ' ';
 	return orma_base_buf_append(out, at, (size_t)(end - at));

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/macros.h"
 #include "base/utf8.h"
 #include "tool/ask/units.h"
@@ -162,9 +163,9 @@ static const char *draw(const struct orma_page *page, struct orma_arena *arena,
 			text[size++] = ascii[level];
 		} else {
 			/* U+2581 to U+2588 */
-			memcpy(text + size, "\xe2\x96\x81", 3);
-			text[size + 2] = (char)(0x81 + level);
-			size += 3;
+			text[size++] = '\xe2';
+			text[size++] = '\x96';
+			text[size++] = (char)(0x81 + level);
 		}
 	}
 	return orma_base_arena_strdup(arena, (struct orma_str){text, size});
@@ -249,6 +250,7 @@ static int measure(struct layout *layout)
 		layout->widths[i] =
 			table->columns[i].title ? orma_page_width_of(table->columns[i].title) : 0;
 	for (size_t i = 0; i < count; i++) {
+		ORMA_ASSERT(table->column_count > 0);
 		const struct orma_fact_column *column = &table->columns[i % table->column_count];
 		layout->texts[i] = column->title ? render(layout->page, &layout->arena,
 							  column->kind, &table->cells[i])

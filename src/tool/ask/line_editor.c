@@ -190,7 +190,7 @@ static int paste(struct edit *edit)
 {
 	int r = 0;
 	for (int byte; r == 0 && (byte = orma_line_keys_paste(edit->keys)) >= 0;) {
-		char c = byte == '\r' ? '\n' : (char)byte;
+		char c = (char)(byte == '\r' ? '\n' : byte);
 		r = insert(edit, &c, 1);
 	}
 	return r;

@@ -71,7 +71,7 @@ static size_t unescape(char *line, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		bool is_escape = line[i] == '\\' && i + 1 < size;
 		i += is_escape;
-		line[out++] = is_escape && line[i] == 'n' ? '\n' : line[i];
+		line[out++] = (char)(is_escape && line[i] == 'n' ? '\n' : line[i]);
 	}
 	return out;
 }
@@ -121,7 +121,7 @@ void orma_line_history_open(struct orma_line_history *history, const char *name)
 		if (size > 0 && size <= ENTRY_MAX_BYTES && !memchr(line, '\0', size))
 			(void)keep(history, (struct orma_str){line, size});
 	}
-	if (lines > 2 * ORMA_LINE_HISTORY_MAX)
+	if (lines > (size_t)2 * ORMA_LINE_HISTORY_MAX)
 		rewrite(history);
 }
 

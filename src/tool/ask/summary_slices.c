@@ -52,7 +52,8 @@ static size_t find_top(struct orma_summary *summary,
 		struct orma_slice_group *group = &summary->slices.items[i];
 		int64_t size = size_of(group);
 		size_t place = count;
-		if (size <= 0 || (count == summary->top && size <= size_of(ret[count - 1])))
+		if (size <= 0 ||
+		    (count > 0 && count == summary->top && size <= size_of(ret[count - 1])))
 			continue;
 		place -= count == summary->top;
 		count += count < summary->top;

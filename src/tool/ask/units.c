@@ -89,7 +89,7 @@ const char *orma_units_date(int64_t unix_ns, int offset_minutes, int digits,
 	char date[24], fraction[16];
 	struct tm parts;
 	ns += ns < 0 ? NS_PER_S : 0;
-	time_t seconds = (time_t)((unix_ns - ns) / NS_PER_S) + offset_minutes * 60;
+	time_t seconds = (time_t)((unix_ns - ns) / NS_PER_S) + (time_t)offset_minutes * 60;
 	buffer[0] = 0;
 	if (!gmtime_r(&seconds, &parts) ||
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &parts) == 0)

@@ -36,7 +36,7 @@ enum { DEPTH_MAX = 512 };
 /* A semicolon separates frames, and a line feed stacks. */
 static char plain(char c)
 {
-	return c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c;
+	return (char)(c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c);
 }
 
 /* Returns the child of that name, which is made when it is new; NULL is the root as a parent, and no memory as a child. */

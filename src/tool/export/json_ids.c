@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/map.h"
 #include "tool/export/export_tables.h"
 #include "tool/tool.h"
@@ -70,6 +71,7 @@ static int read_ids(struct orma_trace_database *database, struct reader *reader,
 	for (size_t i = 0; rows && taken >= 0 && (more = orma_export_step(rows)) > 0; i++) {
 		int64_t id = sqlite3_column_int64(rows, 2);
 		if (is_process && i < ids->process_count) {
+			ORMA_ASSERT(ids->pids);
 			taken = take(reader, id, -1, true);
 			ids->pids[i] = taken;
 		} else if (!is_process && i < ids->thread_count) {

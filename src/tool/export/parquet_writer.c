@@ -14,10 +14,10 @@
 
 #include "base/alloc.h"
 #include "base/macros.h"
+#include "codec/compression.h"
 #include "store/string_pool.h"
 #include "tool/export/thrift_writer.h"
 #include "tool/tool.h"
-#include "codec/compression.h"
 
 enum {
 	GROUP_ROWS = 1 << 17,

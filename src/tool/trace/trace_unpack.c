@@ -16,10 +16,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "codec/compression.h"
 #include "proto/reader.h"
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "codec/compression.h"
 
 /* Larger buffers are freed instead of being kept for the next packet. */
 #define KEPT_BYTES_MAX ((size_t)4 << 20)

@@ -4,8 +4,8 @@
 #ifndef ORMA_TESTS_UNIT_FORMATS_CTF_FIXTURE_H
 #define ORMA_TESTS_UNIT_FORMATS_CTF_FIXTURE_H
 
-#include "formats/ctf_folder.h"
 #include "../trace/import_fixture.h"
+#include "formats/ctf_folder.h"
 
 /* The bytes of a stream. {0} is empty; memory is reused and never freed. */
 struct ctf_bytes {

@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/loop.h"
+#include "codec/compression.h"
 #include "harness.h"
 #include "tool/daemon/compress_worker.h"
-#include "codec/compression.h"
 
 struct scene {
 	struct orma_loop *loop;

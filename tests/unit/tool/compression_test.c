@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "harness.h"
 #include "codec/compression.h"
+#include "harness.h"
 
 static const enum orma_codec codecs[] = {ORMA_CODEC_DEFLATE, ORMA_CODEC_ZSTD};
 

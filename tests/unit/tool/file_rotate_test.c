@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "codec/compression.h"
 #include "harness.h"
 #include "proto/codec.h"
 #include "schema/gen/trace.pb.h"
@@ -20,7 +21,6 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/file_rotate.h"
 #include "tool/daemon/seccomp.h"
-#include "codec/compression.h"
 
 struct scene {
 	char path[256];

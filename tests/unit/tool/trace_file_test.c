@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "codec/compression.h"
 #include "harness.h"
 #include "proto/writer.h"
-#include "codec/compression.h"
 #include "tool/trace/trace_file.h"
 
 struct seen {
