@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/macros.h"
 #include "tool/ask/arg_text.h"
 #include "tool/ask/summary_facts.h"
@@ -47,16 +48,17 @@ static size_t find_top(struct orma_summary *summary,
 		       int64_t size_of(const struct orma_slice_group *),
 		       struct orma_slice_group **ret)
 {
+	const size_t top = summary->top;
 	size_t count = 0;
+	ORMA_ASSERT(top > 0);
 	for (uint32_t i = 0; i < summary->slices.count; i++) {
 		struct orma_slice_group *group = &summary->slices.items[i];
 		int64_t size = size_of(group);
 		size_t place = count;
-		if (size <= 0 ||
-		    (count > 0 && count == summary->top && size <= size_of(ret[count - 1])))
+		if (size <= 0 || (count == top && size <= size_of(ret[count - 1])))
 			continue;
-		place -= count == summary->top;
-		count += count < summary->top;
+		place -= count == top;
+		count += count < top;
 		for (; place > 0 && size_of(ret[place - 1]) < size; place--)
 			ret[place] = ret[place - 1];
 		ret[place] = group;
