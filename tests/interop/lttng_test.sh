@@ -126,9 +126,10 @@ case_files_of_one_stream_are_joined() {
 	[[ $(ask "select sum(value) from stats where name glob 'ctf_*'") == 0 ]] || fail "there is a loss"
 }
 
-case_discarded_events_are_counted() {
-	local discarded
-	start_lttng
+# record_discarding - records with buffers that are too small, into an empty folder.
+record_discarding() {
+	rm -rf "$dir/trace"
+	mkdir -m 777 "$dir/trace"
 	user_lttng create s --output="$dir/trace"
 	user_lttng enable-channel --userspace --subbuf-size 4K --num-subbuf 2 c
 	user_lttng enable-event --userspace --channel c 'orma_test:*'
@@ -136,7 +137,19 @@ case_discarded_events_are_counted() {
 	run_program 100000
 	user_lttng stop
 	user_lttng destroy
-	compare_events 10
+}
+
+# LTTng's counter sometimes says that more than 2^63 events were discarded, which orma leaves out and babeltrace2 prints.
+is_count_nonsense() { grep -qE 'discarded [0-9]{16,} event' "$dir/babeltrace.err"; }
+
+case_discarded_events_are_counted() {
+	local discarded
+	start_lttng
+	for _ in 1 2 3 4 5; do
+		record_discarding
+		compare_events 10
+		is_count_nonsense || break
+	done
 	discarded=$(sed -n 's/.*[Tt]racer discarded \([0-9]*\) event.*/\1/p' "$dir/babeltrace.err" | awk '{ sum += $1 } END { print sum + 0 }')
 	[[ $discarded -gt 0 ]] || fail "nothing was discarded"
 	[[ $(ask "select value from stats where name = 'ctf_events_discarded'") == "$discarded" ]] ||
