@@ -180,27 +180,40 @@ static void write_reading(struct orma_proto_writer *writer, uint32_t clock, uint
 	orma_proto_nested_end(writer, &reading);
 }
 
+/* When the first of all streams begins. Times before a snapshot of clocks have no time of day of their own, and any stream
+ * may be the first: each CPU's is as old as what its buffer kept. */
+static uint64_t find_begin(const struct conversion *conversion)
+{
+	uint64_t begin = UINT64_MAX;
+	for (uint32_t i = 0; i < conversion->part_count; i++) {
+		const struct part *part = &conversion->parts[i];
+		for (uint32_t k = 0; k < part->file_count; k++) {
+			const struct orma_ctf_file *file = &part->files[k];
+			uint64_t ns = orma_ctf_output_time(&conversion->output, &file->plan->clock,
+							   file->first.begin);
+			begin = ORMA_MIN(begin, ns);
+		}
+	}
+	return begin;
+}
+
 /* Chooses the clock of all times, and says how it relates to the others. */
 static int write_clocks(struct conversion *conversion)
 {
 	struct orma_ctf_output *output = &conversion->output;
 	struct orma_proto_writer *writer = &output->heap.writer;
 	const struct orma_ctf_clock *clock = NULL;
-	const struct orma_ctf_packet *packet = NULL;
 	struct orma_proto_nested snapshot;
 	bool has_kernel = false;
 	for (uint32_t i = 0; i < conversion->part_count; i++) {
 		has_kernel |= conversion->parts[i].is_kernel;
-		if (clock || !clock_of(&conversion->parts[i]))
-			continue;
-		clock = clock_of(&conversion->parts[i]);
-		packet = &conversion->parts[i].files[0].first;
+		clock = clock ? clock : clock_of(&conversion->parts[i]);
 	}
 	output->has_realtime_only = !is_monotonic(conversion);
 	output->clock = output->has_realtime_only ? REALTIME : MONOTONIC;
 	if (!clock)
 		return 0;
-	uint64_t ns = orma_ctf_output_time(output, clock, packet->begin);
+	uint64_t ns = find_begin(conversion);
 	orma_ctf_packet_begin(output, ++output->last_sequence);
 	orma_proto_nested_begin(writer, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
 	write_reading(writer, output->clock, ns);

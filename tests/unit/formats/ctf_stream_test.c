@@ -124,6 +124,31 @@ ORMA_TEST(the_counter_of_a_stream_that_has_no_beginning_is_not_a_loss)
 	import_done(&fixture);
 }
 
+ORMA_TEST(a_counter_that_makes_no_sense_is_no_number_of_events)
+{
+	const uint64_t counters[] = {3, (UINT64_C(1) << 63) + 4, 5, 1, 2};
+	for (unsigned i = 0; i < 5; i++) {
+		ctf_packet_begin(&bytes, 1000 * (i + 1), 0, i, counters[i]);
+		add_event(1000 * (i + 1) + 1);
+		ctf_packet_end(&bytes, 1000 * (i + 1) + 999);
+	}
+	import();
+	/* 3, then 2 behind the nonsense, then 1 after the counter has begun anew. */
+	CHECK_INT(report.counts.discarded_events, 6);
+	import_done(&fixture);
+}
+
+ORMA_TEST(a_first_counter_that_makes_no_sense_is_left_out)
+{
+	ctf_packet_begin(&bytes, 1000, 0, 0, UINT64_C(9223372036855041503));
+	ctf_packet_end(&bytes, 1999);
+	ctf_packet_begin(&bytes, 2000, 0, 1, 4);
+	ctf_packet_end(&bytes, 2999);
+	import();
+	CHECK_INT(report.counts.discarded_events, 4);
+	import_done(&fixture);
+}
+
 ORMA_TEST(a_packet_that_is_cut_keeps_its_whole_events)
 {
 	ctf_packet_begin(&bytes, 1000, 0, 0, 0);
@@ -386,5 +411,17 @@ ORMA_TEST(the_time_of_day_and_the_environment_are_known)
 		  "1000 MONOTONIC 1000\n1000 REALTIME 1600000000000001000\n");
 	CHECK(strstr(import_rows(&fixture, ORMA_TABLE_METADATA, "name str_value"),
 		     "trace_attribute.ctf.hostname host\n"));
+	import_done(&fixture);
+}
+
+ORMA_TEST(the_clocks_are_related_from_the_first_event_of_any_stream)
+{
+	ctf_write_metadata(orma_test_tmpdir(), "le", "ust", ONE_EVENT);
+	write_file("channel_0", 5000, 0, 0, 0);
+	write_file("channel_1", 2000, 1, 0, 0);
+	write_file("channel_2", 3000, 2, 0, 0);
+	ctf_import(orma_test_tmpdir(), &fixture, &report);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_CLOCK_SNAPSHOT, "ts clock_name clock_value"),
+		  "2000 MONOTONIC 2000\n2000 REALTIME 1600000000000002000\n");
 	import_done(&fixture);
 }
