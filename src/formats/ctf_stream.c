@@ -15,7 +15,7 @@
 #include "base/macros.h"
 
 #define STREAM_MAGIC UINT32_C(0xc1fc1fc1)
-/* More events than a tracer can discard from one packet to the next. LTTng's counter is sometimes off by 2^63. */
+/* More events than a tracer can discard from one packet to the next. */
 #define DISCARDED_MAX (UINT64_C(1) << 48)
 enum { HEAD_BYTES = 4096 };
 
@@ -160,15 +160,16 @@ static int open_next_file(struct orma_ctf_stream *stream)
 	return 1;
 }
 
-/* Counts what is missing between two packets. The counter of a stream that is whole begins at 0. A counter that makes no
- * sense is left out, so that the next one is compared with the last that made some. */
+/* Counts what is missing between two packets. The counter of a stream that is whole begins at 0. LTTng sometimes writes 0 into one
+ * packet after larger numbers; what makes no sense is left out, and the next is compared with the last that made some. */
 static void count_losses(struct orma_ctf_stream *stream)
 {
 	struct orma_ctf_packet *packet = &stream->packet;
 	const struct orma_ctf_packet *before = &stream->before;
 	bool has_beginning = stream->has_before || (packet->has_number && packet->number == 0);
 	uint64_t base = stream->has_before ? before->discarded : 0;
-	if (has_beginning && packet->discarded > base && packet->discarded - base > DISCARDED_MAX)
+	/* A counter that goes back is less than its base by more than the limit, too: the difference has no sign. */
+	if (has_beginning && packet->discarded - base > DISCARDED_MAX)
 		packet->discarded = base;
 	if (packet->has_discarded && has_beginning && packet->discarded > base) {
 		stream->counts.discarded_events += packet->discarded - base;
