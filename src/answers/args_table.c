@@ -114,7 +114,8 @@ static int load_set(struct args_cursor *cursor, int64_t set)
 		orma_base_realloc_array(cursor->list.args, list->count + 1, sizeof(*args));
 	if (!args)
 		return SQLITE_NOMEM;
-	memcpy(args, list->args, list->count * sizeof(*args));
+	if (list->count > 0)
+		memcpy(args, list->args, list->count * sizeof(*args));
 	cursor->list.args = args;
 	cursor->list.count = list->count;
 	cursor->set = set;

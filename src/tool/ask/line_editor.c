@@ -67,7 +67,7 @@ static struct orma_str text_of(const struct edit *edit)
 
 static int insert(struct edit *edit, const char *bytes, size_t size)
 {
-	if (edit->text->size + size > TEXT_MAX_BYTES)
+	if (size == 0 || edit->text->size + size > TEXT_MAX_BYTES)
 		return 0;
 	int r = orma_base_buf_reserve(edit->text, size);
 	if (r < 0)

@@ -353,7 +353,7 @@ static void find_bounds(const struct column *column, struct chunk *chunk)
 		max = is_less(column, max, column->values[i]) ? column->values[i] : max;
 	}
 	/* The two zeros are equal: the format wants the lower one below, and the upper one above. */
-	if (is_double && min << 1 == 0)
+	if (is_double && (min == 0 || min == INT64_MIN))
 		min = INT64_MIN;
 	if (is_double && max == INT64_MIN)
 		max = 0;

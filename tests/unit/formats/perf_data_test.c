@@ -17,7 +17,8 @@ struct bytes {
 static void put(struct bytes *bytes, const void *data, size_t size)
 {
 	CHECK(size <= sizeof(bytes->data) - bytes->size);
-	memcpy(bytes->data + bytes->size, data, size);
+	if (size > 0)
+		memcpy(bytes->data + bytes->size, data, size);
 	bytes->size += size;
 }
 

@@ -34,7 +34,8 @@ static void put_bytes(struct message *message, uint32_t field, const void *data,
 	uint8_t *at = message->bytes + message->size;
 	at = orma_proto_put_varint(at, orma_proto_tag(field, ORMA_PROTO_BYTES));
 	at = orma_proto_put_varint(at, size);
-	memcpy(at, data, size);
+	if (size > 0)
+		memcpy(at, data, size);
 	message->size = (size_t)(at - message->bytes) + size;
 }
 
