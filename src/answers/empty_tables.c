@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * empty_tables.c - tables of Perfetto's SQL that are made when a query uses them: views that few queries need, and tables for
- * which traces of Linux have no data, so that queries which look into them, too, run unchanged.
+ * empty_tables.c - tables of Perfetto's SQL that are made when a query first uses them.
+ *
+ * Some are views that few queries need. Others stay empty, because a trace of Linux has no data for them; they exist so that
+ * a query that also reads them runs unchanged.
  */
 #include <errno.h>
 #include <strings.h>

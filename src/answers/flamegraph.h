@@ -93,7 +93,7 @@ struct orma_flamegraph {
 	uint32_t down_count; /* nodes of callees */
 	struct orma_flame_metric metrics[ORMA_FLAME_ITEMS_MAX];
 	size_t groupings[ORMA_FLAME_ITEMS_MAX]; /* columns */
-	/* Which row's values each frame has, and which frames each node: for aggregates only. */
+	/* Only aggregates need these. They say which rows of the source a node adds up. */
 	uint32_t *retained;  /* by row: the frame that is shown for it; UINT32_MAX = none */
 	uint8_t *is_used;    /* by row: its stack is shown */
 	uint32_t *down_node; /* by row; UINT32_MAX = none */

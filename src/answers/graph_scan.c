@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_scan.c - values that go along the edges of a graph, changed by a query at each node.
  *
- * A row is the id of a node and values. Each row that the query returns is passed along all edges of its node, and is part
- * of the `$table` of the next run. A plain scan runs the query once for all nodes that are one edge further on. An
- * aggregating scan runs it for a node only when all nodes before it have passed on their rows. It therefore goes from level
- * to level; the level of a node is the length of the longest path that leads to it.
+ * A row holds the id of a node and some values. When the query returns a row, the scan copies it along every edge that
+ * leaves its node, and the copies are in the table `$table` when the query runs again. A plain scan goes one edge further
+ * with each run. An aggregating scan waits at each node until all nodes before it have passed on their rows, so it goes
+ * from level to level. The level of a node is the length of the longest path that leads to it.
  */
 #include <errno.h>
 

@@ -4,10 +4,11 @@
  * Each stream becomes a sequence, and the reader of the packets brings them into the order of time. Only the streams of one
  * CPU of a kernel are merged here, because each event of a CPU has to say which thread ran.
  *
- * LTTng's clock is CLOCK_MONOTONIC, which all programs of a machine share; its offset leads to the time of day. If all
- * traces have it, times are those of that clock, and one snapshot says what time of day it was. Otherwise all times are
- * those of the day, which is what any two traces have in common. Perfetto's kernel events are always on CLOCK_BOOTTIME; how
- * long the machine had slept is not in the trace, so the snapshot says that the two clocks are equal.
+ * LTTng's clock is CLOCK_MONOTONIC, which all programs of a machine share, and its offset gives the time of day. If all
+ * traces use it, their times are written unchanged, and one snapshot relates that clock to the time of day. Otherwise all
+ * times are converted to the time of day, because every trace has that. Perfetto's kernel events are always on
+ * CLOCK_BOOTTIME. It differs from CLOCK_MONOTONIC by the time that the machine has slept, which is not in the trace, so
+ * the snapshot says that the two are equal.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ctf_kernel_class.c - finds the Perfetto event for each of LTTng's.
  *
- * Most events have the kernel's own name, or the name of their subsystem before it, and so have their fields; so the tables
- * of Perfetto's messages are searched by name. LTTng calls the number of a thread tid, which the kernel calls pid. An event
- * that has no message, or one without all its fields, becomes a generic event, which keeps everything; only subsystems that
- * have a meaning in Perfetto are always messages.
+ * LTTng names most events and their fields as the kernel does, or puts the name of the subsystem before that. Therefore
+ * Perfetto's messages are searched by name. The number of a thread is `tid` in LTTng's fields and `pid` in Perfetto's. An
+ * event becomes a generic event, which keeps everything, if no message has its name or the message lacks some of its
+ * fields. Events of subsystems that Perfetto's analysis knows become messages all the same.
  */
 #include "formats/ctf_kernel.h"
 

@@ -17,9 +17,11 @@ static inline uint64_t orma_unpacked_limit(uint64_t packed_bytes)
 }
 
 /*
- * Unpacks what begins at *address of the input into the spool of `output`, and moves *address behind it. *ret_crc is the CRC-32
- * of what came out, and *ret_bytes its size. 0, -EBADMSG (damaged or cut; what came before is in the spool), -EMSGSIZE (more
- * than max_bytes), -ENOMEM, or an error of a file.
+ * Unpacks one deflate stream. It begins at *address of the input and ends before `end`; *address becomes the place behind it.
+ * The unpacked bytes are appended to the spool of `output`. *ret_crc is their CRC-32, and *ret_bytes is their number.
+ *
+ * Returns 0, -EBADMSG if the stream is damaged or cut, -EMSGSIZE if there are more than max_bytes, -ENOMEM, or the error
+ * of reading or writing a file. After an error, the spool has the bytes that were unpacked before it.
  */
 int orma_inflate(const struct orma_trace_bytes *input, uint64_t *address, uint64_t end,
 		 uint64_t max_bytes, struct orma_trace_bytes *output, uint32_t *ret_crc,

@@ -163,8 +163,8 @@ void orma_cgroup_tree_done(struct orma_cgroup_instance *instance);
 /* ---- tracks (cgroup_write.c) ---- */
 
 void orma_cgroup_write_begin(struct orma_cgroup_instance *instance);
-/* Writes the counters that have changed, and before them their tracks. Returns false when the time
- * of this turn is up and counters are left to write; call it again in the next turn. */
+/* Writes the counters that have changed; a counter's track is written before its first value. Returns false when the time
+ * of this turn of the loop was over before all were written. The caller then calls it again in the next turn. */
 bool orma_cgroup_write(struct orma_cgroup_instance *instance);
 /* Forgets what was written, because the reader of the trace has forgotten it too. */
 void orma_cgroup_forget(struct orma_cgroup_instance *instance);
