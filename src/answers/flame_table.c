@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "sql/engine_state.h"
 #include "sql/functions.h"
+#include "sql/row_cursor.h"
 #include "sql/sqlite_error.h"
 
 enum { SUPER_ROOT_CONSTRAINT = SQLITE_INDEX_CONSTRAINT_FUNCTION + 1, SUPER_ROOT_PLAN = 1 };
@@ -39,20 +40,9 @@ struct flame_vtab {
 	struct flame_table *table;
 };
 
-struct flame_cursor {
-	sqlite3_vtab_cursor base;
-	struct orma_row_set rows;
-	size_t row;
-};
-
 static struct flame_vtab *vtab_of(sqlite3_vtab *vtab)
 {
 	return (struct flame_vtab *)(void *)vtab;
-}
-
-static struct flame_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
-{
-	return (struct flame_cursor *)(void *)cursor;
 }
 
 static void free_table(struct flame_table *table)
@@ -125,8 +115,7 @@ static int read_source(struct flame_module *module, struct orma_flame_source *so
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	sqlite3_stmt *statement = NULL;
-	source->rows.pool = module->sql->options.pool;
-	source->rows.interrupt = &module->sql->interrupt;
+	orma_row_set_init(&source->rows, module->sql, 0);
 	int r = orma_base_buf_printf(&text, "select * from %s", select);
 	if (r == 0)
 		r = orma_sql_prepare(module->sql, (struct orma_str){(char *)text.data, text.size},
@@ -205,17 +194,14 @@ static int create(sqlite3 *db, void *ctx, int argc, const char *const *argv, sql
 						   "flamegraph: takes one select in parentheses");
 	if (r == 0)
 		r = write_schema(table);
-	int code = r == 0 ? attach(db, module, table, ret) : SQLITE_ERROR;
-	if (code == SQLITE_OK) {
-		table->next = module->tables;
-		module->tables = table;
-		return SQLITE_OK;
+	int code = r == 0 ? attach(db, module, table, ret) : orma_sql_refuse(reterr, r, &error);
+	if (code != SQLITE_OK) {
+		free_table(table);
+		return code;
 	}
-	free_table(table);
-	if (r < 0)
-		*reterr = sqlite3_mprintf("%s", error.message[0] ? error.message
-								 : "flamegraph: no memory");
-	return code;
+	table->next = module->tables;
+	module->tables = table;
+	return SQLITE_OK;
 }
 
 static int connect(sqlite3 *db, void *ctx, int argc, const char *const *argv, sqlite3_vtab **ret,
@@ -271,34 +257,21 @@ static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
 {
-	struct flame_cursor *cursor = orma_base_zalloc(sizeof(*cursor));
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->rows.column_count = vtab_of(vtab)->table->column_count;
-	cursor->rows.pool = vtab_of(vtab)->module->sql->options.pool;
-	cursor->rows.interrupt = &vtab_of(vtab)->module->sql->interrupt;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *cursor)
-{
-	orma_row_set_done(&cursor_of(cursor)->rows);
-	orma_base_free(cursor);
-	return SQLITE_OK;
+	return orma_row_cursor_open(vtab_of(vtab)->module->sql, sizeof(struct orma_row_cursor),
+				    vtab_of(vtab)->table->column_count, ret);
 }
 
 /* A row that stands for all roots together. */
-static int add_super_root(struct flame_cursor *cursor, const struct orma_flame_source *source)
+static int add_super_root(struct orma_row_set *rows, const struct orma_flame_source *source)
 {
 	double sum = 0;
-	int r = orma_row_set_add(&cursor->rows);
+	int r = orma_row_set_add(rows);
 	for (size_t row = 0; row < source->rows.row_count; row++)
 		sum += orma_row_set_double(&source->rows, row, ORMA_FLAME_VALUE);
 	if (r == 0) {
-		orma_row_set_put_int(&cursor->rows, ORMA_FLAME_OUT_ID, 0);
-		orma_row_set_put_int(&cursor->rows, ORMA_FLAME_OUT_DEPTH, 0);
-		orma_row_set_put_double(&cursor->rows, ORMA_FLAME_OUT_TOTAL, sum);
+		orma_row_set_put_int(rows, ORMA_FLAME_OUT_ID, 0);
+		orma_row_set_put_int(rows, ORMA_FLAME_OUT_DEPTH, 0);
+		orma_row_set_put_double(rows, ORMA_FLAME_OUT_TOTAL, sum);
 	}
 	return r;
 }
@@ -306,7 +279,7 @@ static int add_super_root(struct flame_cursor *cursor, const struct orma_flame_s
 static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
 		  sqlite3_value **argv)
 {
-	struct flame_cursor *cursor = cursor_of(base);
+	struct orma_row_cursor *cursor = orma_row_cursor_of(base);
 	const struct orma_flame_source *source = &vtab_of(base->pVtab)->table->source;
 	struct orma_error error = {0};
 	struct orma_flamegraph graph = {0};
@@ -321,7 +294,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 	} else if (number & SUPER_ROOT_PLAN) {
 		struct orma_str what = orma_sql_text_of(argv[1]);
 		r = what.data && strcmp(what.data, "SUPER_ROOT") == 0
-			    ? add_super_root(cursor, source)
+			    ? add_super_root(&cursor->rows, source)
 			    : orma_base_error_set(&error, -EINVAL,
 						  "flamegraph: there is only SUPER_ROOT to find");
 	} else {
@@ -331,31 +304,6 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 	}
 	orma_flamegraph_done(&graph);
 	return r == 0 ? SQLITE_OK : orma_sql_vtab_refuse(base->pVtab, r, &error);
-}
-
-static int next(sqlite3_vtab_cursor *cursor)
-{
-	cursor_of(cursor)->row++;
-	return SQLITE_OK;
-}
-
-static int eof(sqlite3_vtab_cursor *cursor)
-{
-	return cursor_of(cursor)->row >= cursor_of(cursor)->rows.row_count;
-}
-
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column_idx)
-{
-	const struct flame_cursor *cursor = cursor_of(base);
-	if ((size_t)column_idx < cursor->rows.column_count)
-		orma_row_set_result(&cursor->rows, cursor->row, (size_t)column_idx, context);
-	return SQLITE_OK;
-}
-
-static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
-{
-	*ret = (sqlite3_int64)cursor_of(cursor)->row;
-	return SQLITE_OK;
 }
 
 static void refuse_find(sqlite3_context *context, int argc, sqlite3_value **argv)
@@ -383,12 +331,12 @@ static const sqlite3_module methods = {
 	.xDisconnect = disconnect,
 	.xDestroy = destroy,
 	.xOpen = open_cursor,
-	.xClose = close_cursor,
+	.xClose = orma_row_cursor_close,
 	.xFilter = filter,
-	.xNext = next,
-	.xEof = eof,
-	.xColumn = column,
-	.xRowid = rowid,
+	.xNext = orma_row_cursor_next,
+	.xEof = orma_row_cursor_eof,
+	.xColumn = orma_row_cursor_column,
+	.xRowid = orma_row_cursor_rowid,
 	.xFindFunction = find_function,
 };
 

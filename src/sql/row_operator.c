@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "sql/argument_columns.h"
 #include "sql/engine_state.h"
+#include "sql/row_cursor.h"
 #include "sql/sqlite_error.h"
 
 struct operator_module {
@@ -29,9 +30,7 @@ struct operator_table {
 };
 
 struct operator_cursor {
-	sqlite3_vtab_cursor base;
-	struct orma_row_set rows;
-	size_t row;
+	struct orma_row_cursor rows;
 	/* The row sets that the rows were made of; 0 = another argument, and nothing is known. */
 	uint64_t serials[ORMA_OPERATOR_ARGS_MAX];
 	bool is_kept;
@@ -40,11 +39,6 @@ struct operator_cursor {
 static const struct operator_module *module_of(const sqlite3_vtab *table)
 {
 	return ((const struct operator_table *)(const void *)table)->module;
-}
-
-static struct operator_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
-{
-	return (struct operator_cursor *)(void *)cursor;
 }
 
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
@@ -81,22 +75,8 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 {
 	const struct operator_module *module = module_of(table);
-	struct operator_cursor *cursor = orma_base_zalloc(sizeof(*cursor));
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->rows.column_count = module->operator->column_count;
-	cursor->rows.pool = module->sql->options.pool;
-	cursor->rows.budget = module->sql->options.budget;
-	cursor->rows.interrupt = &module->sql->interrupt;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *base)
-{
-	orma_row_set_done(&cursor_of(base)->rows);
-	orma_base_free(base);
-	return SQLITE_OK;
+	return orma_row_cursor_open(module->sql, sizeof(struct operator_cursor),
+				    module->operator->column_count, ret);
 }
 
 /* Tells whether the rows are there already, and remembers what they are made of. */
@@ -115,12 +95,12 @@ static bool is_same(struct operator_cursor *cursor, sqlite3_value **args, size_t
 static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
 		  sqlite3_value **argv)
 {
-	struct operator_cursor *cursor = cursor_of(base);
+	struct operator_cursor *cursor = (struct operator_cursor *)(void *)base;
 	const struct operator_module *module = module_of(base->pVtab);
 	sqlite3_value *args[ORMA_OPERATOR_ARGS_MAX] = {NULL};
 	struct orma_error error = {0};
 	struct orma_row_call call = {
-		.ctx = module->ctx, .argv = args, .ret = &cursor->rows, .reterr = &error};
+		.ctx = module->ctx, .argv = args, .ret = &cursor->rows.rows, .reterr = &error};
 	int given = 0;
 	(void)plan, (void)argc;
 	for (size_t arg = 0; arg < module->operator->arg_count; arg++)
@@ -128,38 +108,13 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
 			args[arg] = argv[given++];
 			call.argc = arg + 1;
 		}
-	cursor->row = 0;
+	cursor->rows.row = 0;
 	if (is_same(cursor, args, call.argc))
 		return SQLITE_OK;
-	cursor->rows.row_count = 0;
+	cursor->rows.rows.row_count = 0;
 	int r = module->operator->run(&call);
 	cursor->is_kept = r == 0;
 	return r == 0 ? SQLITE_OK : orma_sql_vtab_refuse(base->pVtab, r, &error);
-}
-
-static int next(sqlite3_vtab_cursor *base)
-{
-	cursor_of(base)->row++;
-	return SQLITE_OK;
-}
-
-static int eof(sqlite3_vtab_cursor *base)
-{
-	return cursor_of(base)->row >= cursor_of(base)->rows.row_count;
-}
-
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column_idx)
-{
-	const struct operator_cursor *cursor = cursor_of(base);
-	if ((size_t)column_idx < cursor->rows.column_count)
-		orma_row_set_result(&cursor->rows, cursor->row, (size_t)column_idx, context);
-	return SQLITE_OK;
-}
-
-static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
-{
-	*ret = (sqlite3_int64)cursor_of(base)->row;
-	return SQLITE_OK;
 }
 
 /* Without xCreate the table exists under the module's name only. */
@@ -169,12 +124,12 @@ static const sqlite3_module methods = {
 	.xBestIndex = best_index,
 	.xDisconnect = disconnect,
 	.xOpen = open_cursor,
-	.xClose = close_cursor,
+	.xClose = orma_row_cursor_close,
 	.xFilter = filter,
-	.xNext = next,
-	.xEof = eof,
-	.xColumn = column,
-	.xRowid = rowid,
+	.xNext = orma_row_cursor_next,
+	.xEof = orma_row_cursor_eof,
+	.xColumn = orma_row_cursor_column,
+	.xRowid = orma_row_cursor_rowid,
 };
 
 int orma_sql_add_operator(struct orma_sql *sql, const struct orma_row_operator *operator,

@@ -18,6 +18,14 @@
 
 enum { ROWS_BETWEEN_CHECKS = 1024 };
 
+void orma_row_set_init(struct orma_row_set *rows, struct orma_sql *sql, size_t column_count)
+{
+	*rows = (struct orma_row_set){.column_count = column_count,
+				      .pool = sql->options.pool,
+				      .interrupt = &sql->interrupt,
+				      .budget = sql->options.budget};
+}
+
 void orma_row_set_done(struct orma_row_set *rows)
 {
 	orma_store_big_array_done(&rows->cell_array);
@@ -190,17 +198,16 @@ static void rows_step(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct orma_sql *sql = sqlite3_user_data(context);
 	struct orma_row_set **slot = sqlite3_aggregate_context(context, sizeof(*slot));
-	if (slot && !*slot)
+	if (slot && !*slot) {
 		*slot = orma_base_zalloc(sizeof(**slot));
+		if (*slot)
+			orma_row_set_init(*slot, sql, (size_t)argc);
+	}
 	if (!slot || !*slot) {
 		sqlite3_result_error_nomem(context);
 		return;
 	}
 	struct orma_row_set *rows = *slot;
-	rows->column_count = (size_t)argc;
-	rows->pool = sql->options.pool;
-	rows->interrupt = &sql->interrupt;
-	rows->budget = sql->options.budget;
 	int r = orma_row_set_add(rows);
 	for (int i = 0; i < argc && r == 0; i++)
 		r = orma_row_set_put_value(rows, (size_t)i, argv[i]);

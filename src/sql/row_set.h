@@ -17,6 +17,7 @@
 #include "store/pack.h"
 
 struct orma_interrupt;
+struct orma_sql;
 struct orma_string_pool;
 
 /* {.column_count, .pool, .interrupt, .budget} is empty. */
@@ -31,6 +32,8 @@ struct orma_row_set {
 	uint64_t serial; /* a number that no other row set of SQL has */
 };
 
+/* Makes an empty set, within the memory budget of `sql`, whose queries stop together with those of `sql`. */
+void orma_row_set_init(struct orma_row_set *rows, struct orma_sql *sql, size_t column_count);
 void orma_row_set_done(struct orma_row_set *rows);
 /* Adds a row of NULLs. 0, -ENOMEM, -ECANCELED when the query is to stop, or an error of the file that the rows go to. */
 int orma_row_set_add(struct orma_row_set *rows);

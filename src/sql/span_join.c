@@ -163,8 +163,7 @@ static int vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *arg
 	}
 	if (r < 0) {
 		vtab_disconnect(&vtab->base);
-		*reterr = r == -ENOMEM ? NULL : sqlite3_mprintf("%s", error.message);
-		return r == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+		return orma_sql_refuse(reterr, r, &error);
 	}
 	*ret = &vtab->base;
 	return SQLITE_OK;

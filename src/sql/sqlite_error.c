@@ -12,15 +12,20 @@ static const char *words_of(int code, const struct orma_error *error)
 	return error && error->message[0] ? error->message : orma_base_error_words(code);
 }
 
-int orma_sql_vtab_refuse(sqlite3_vtab *vtab, int code, const struct orma_error *error)
+int orma_sql_refuse(char **message, int code, const struct orma_error *error)
 {
 	if (code == -ENOMEM)
 		return SQLITE_NOMEM;
 	if (code == -ECANCELED)
 		return SQLITE_INTERRUPT;
-	sqlite3_free(vtab->zErrMsg);
-	vtab->zErrMsg = sqlite3_mprintf("%s", words_of(code, error));
+	sqlite3_free(*message);
+	*message = sqlite3_mprintf("%s", words_of(code, error));
 	return SQLITE_ERROR;
+}
+
+int orma_sql_vtab_refuse(sqlite3_vtab *vtab, int code, const struct orma_error *error)
+{
+	return orma_sql_refuse(&vtab->zErrMsg, code, error);
 }
 
 void orma_sql_result_refuse(sqlite3_context *context, int code, const struct orma_error *error)

@@ -7,7 +7,10 @@
 #include <orma/error.h>
 #include <sqlite3.h>
 
-/* Returns SQLite's code for a negative errno value; sets the table's message where SQLite has none of its own. */
+/* Returns SQLite's code for a negative errno value. Where SQLite has no message of its own for that code, *message becomes
+ * the error's; it is freed by SQLite. */
+int orma_sql_refuse(char **message, int code, const struct orma_error *error);
+/* The same; the message is that of the table. */
 int orma_sql_vtab_refuse(sqlite3_vtab *vtab, int code, const struct orma_error *error);
 /* The same for a function. `error` may be NULL. */
 void orma_sql_result_refuse(sqlite3_context *context, int code, const struct orma_error *error);

@@ -12,8 +12,9 @@
 #include "proto/kind.h"
 #include "proto/reader.h"
 #include "schema/gen/ftrace_event.pb.h"
+#include "trace/type_pool.h"
 
-enum { HEAD_BYTES = 2 * ORMA_PROTO_VARINT_MAX, AHEAD_BYTES = 64 << 10, TYPES = 19 };
+enum { HEAD_BYTES = 2 * ORMA_PROTO_VARINT_MAX, AHEAD_BYTES = 64 << 10 };
 
 void orma_kernel_args_done(struct orma_kernel_args *args)
 {
@@ -51,19 +52,6 @@ static int read_event(struct orma_kernel_args *args, uint64_t address, uint32_t 
 	*ret = (struct orma_str){(const char *)data + skipped, (size_t)size};
 	return 0;
 }
-
-/* The kinds of the codec by the types of descriptors. */
-static const uint8_t kinds_by_type[TYPES] = {
-	[1] = ORMA_PROTO_KIND_DOUBLE,    [2] = ORMA_PROTO_KIND_FLOAT,
-	[3] = ORMA_PROTO_KIND_INT64,     [4] = ORMA_PROTO_KIND_UINT64,
-	[5] = ORMA_PROTO_KIND_INT32,     [6] = ORMA_PROTO_KIND_FIXED64,
-	[7] = ORMA_PROTO_KIND_FIXED32,   [8] = ORMA_PROTO_KIND_BOOL,
-	[9] = ORMA_PROTO_KIND_STRING,    [11] = ORMA_PROTO_KIND_MESSAGE,
-	[12] = ORMA_PROTO_KIND_BYTES,    [13] = ORMA_PROTO_KIND_UINT32,
-	[14] = ORMA_PROTO_KIND_ENUM,     [15] = ORMA_PROTO_KIND_SFIXED32,
-	[16] = ORMA_PROTO_KIND_SFIXED64, [17] = ORMA_PROTO_KIND_SINT32,
-	[18] = ORMA_PROTO_KIND_SINT64,
-};
 
 static double to_double(unsigned kind, uint64_t value)
 {
@@ -209,13 +197,14 @@ static void add_described(const struct orma_generic_event *event, struct orma_st
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	orma_proto_reader_init(&reader, message.data, message.size);
+	enum orma_proto_kind kind;
 	while (orma_proto_reader_next(&reader, &field) > 0)
 		if (field.id < ORMA_GENERIC_FIELDS_MAX && event->fields[field.id].name &&
-		    event->fields[field.id].type < TYPES)
+		    orma_type_kind(event->fields[field.id].type, &kind))
 			add_value(list,
 				  orma_store_pool_get(&list->tables->strings,
 						      event->fields[field.id].name),
-				  kinds_by_type[event->fields[field.id].type], &field);
+				  kind, &field);
 }
 
 static int64_t get_cell(const struct orma_tables *tables, enum orma_table_id table, size_t column,

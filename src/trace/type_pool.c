@@ -105,8 +105,7 @@ static int add_field(struct orma_type_pool *pool, uint64_t type, uint32_t id,
 	return copy ? orma_base_map_put(&pool->fields, member_key(type, id), copy) : -ENOMEM;
 }
 
-/* Returns false for a number that is not a type of a field that this program reads. */
-static bool find_kind(uint64_t type, enum orma_proto_kind *ret)
+bool orma_type_kind(uint64_t type, enum orma_proto_kind *ret)
 {
 	static const uint8_t kinds[] = {
 		[1] = ORMA_PROTO_KIND_DOUBLE,    [2] = ORMA_PROTO_KIND_FLOAT,
@@ -149,7 +148,7 @@ static int take_field(struct orma_type_pool *pool, uint64_t owner, struct orma_s
 			field.is_extension = true;
 		}
 	}
-	if (!find_kind(type, &field.kind) || field.name.size == 0 || number == 0 ||
+	if (!orma_type_kind(type, &field.kind) || field.name.size == 0 || number == 0 ||
 	    number > ORMA_PROTO_FIELD_ID_MAX) {
 		pool->problems++;
 		return 0;

@@ -37,6 +37,9 @@ struct orma_type_pool {
 /* Returns the number that stands for a type; names begin with a dot: ".perfetto.protos.TrackEvent". */
 uint64_t orma_type_of_name(struct orma_str name);
 
+/* The kind for the number that descriptors have for it. Returns false for groups and for numbers that are no type. */
+bool orma_type_kind(uint64_t type, enum orma_proto_kind *ret);
+
 void orma_type_pool_done(struct orma_type_pool *pool);
 /* Adds all types of a FileDescriptorSet; fields that are known stay. Wrong descriptors are counted. 0 or -ENOMEM. */
 int orma_type_pool_add(struct orma_type_pool *pool, struct orma_str descriptor_set);

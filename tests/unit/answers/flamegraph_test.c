@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "base/error_message.h"
 #include "harness.h"
 #include "sql/query_regex.h"
 #include "trace_fixture.h"
@@ -136,5 +137,30 @@ ORMA_TEST(stacks_that_make_no_graph_are_refused)
 	check_refused(database, "select * from g(__intrinsic_flamegraph_config('view', 'PIVOT'))",
 		      "view_pattern");
 	check_refused(database, "select * from g(5)", "not a configuration");
+	fixture_close(database);
+}
+
+/* The budget has a folder that does not exist, so rows that go to a file are an error. */
+ORMA_TEST(rows_beyond_the_budget_go_to_files)
+{
+	static const char graph[] =
+		"create virtual table g using __intrinsic_flamegraph((select * from "
+		"(with recursive n(id, parent_id, name, value) as (select 1, null, 'f', 1 union "
+		"all select id + 1, null, 'f' || id, 1 from n where id < 20000) select * from n)))";
+	static const char scan[] =
+		"select count(*), sum(self_value) from g(__intrinsic_flamegraph_config('value', "
+		"'value'))";
+	struct orma_trace_database *database = fixture_open("packet { timestamp: 1 }");
+	struct orma_memory_budget *budget = &database->tables.budget;
+	struct orma_error error = {0};
+	budget->folder = "/nonexistent";
+	budget->limit_bytes = 1;
+	check_refused(database, graph, orma_base_error_words(-ENOENT));
+	budget->limit_bytes = 0;
+	CHECK_INT(orma_sql_execute(database->sql, orma_base_str(graph), &error), 0);
+	budget->limit_bytes = 1;
+	check_refused(database, scan, orma_base_error_words(-ENOENT));
+	budget->limit_bytes = 0;
+	fixture_check(database, scan, "20000,20000\n");
 	fixture_close(database);
 }
