@@ -118,6 +118,9 @@ create view stats as
   select id, name, key, idx, severity, source, value, description, machine_id, trace_id from __intrinsic_stats;
 create view metadata as
   select id, name, key_type, int_value, str_value, machine_id, trace_id from __intrinsic_metadata;
+create view trace_file as
+  select id, parent_id, name, size, trace_type, processing_order, is_container
+  from __intrinsic_trace_file;
 create view logs as select id, ts, utid, prio, log_source, tag, msg, arg_set_id from __intrinsic_logs;
 create view android_logs as
   select id, ts, utid, prio, tag, msg from __intrinsic_logs where log_source = 'android_logcat';

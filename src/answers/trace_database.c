@@ -10,7 +10,6 @@
 #include "answers/operators.h"
 #include "base/alloc.h"
 #include "base/macros.h"
-#include "formats/formats.h"
 #include <prelude_text.h> /* CMakeLists.txt writes it */
 
 /* Widens the times by those of a block, unless its headers say that they cover it. */
@@ -130,14 +129,16 @@ static int count_read_bytes(void *ctx, uint64_t bytes)
 					  all);
 }
 
-static int load(struct orma_trace_database *database, int fd, struct orma_error *reterr)
+static int load(struct orma_trace_database *database, const struct orma_formats_source *sources,
+		size_t count, struct orma_error *reterr)
 {
 	const struct orma_trace_options *options = &database->options;
 	int r = orma_tables_init(
 		&database->tables,
 		options->memory_bytes ? options->memory_bytes : orma_memory_budget_default(), NULL);
 	if (r == 0)
-		r = orma_formats_open(fd, NULL, &database->input, reterr);
+		r = orma_formats_open_all(sources, count, NULL, &database->files, &database->input,
+					  reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r < 0 && !damage)
 		return r;
@@ -145,6 +146,7 @@ static int load(struct orma_trace_database *database, int fd, struct orma_error 
 	database->input.progress_ctx = database;
 	database->importer.seed = database->tables.strings.seed = options->seed;
 	database->importer.system.has_no_raw_events = options->has_no_raw_events;
+	database->importer.system.files = &database->files;
 	r = orma_importer_run(&database->importer, &database->tables, &database->input,
 			      options->unpack, damage ? NULL : reterr);
 	/* Queries read arguments from the packets. */
@@ -155,6 +157,14 @@ static int load(struct orma_trace_database *database, int fd, struct orma_error 
 int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 			     struct orma_trace_database **ret, struct orma_error *reterr)
 {
+	struct orma_formats_source source = {.fd = fd};
+	return orma_trace_database_open_all(&source, 1, options, ret, reterr);
+}
+
+int orma_trace_database_open_all(const struct orma_formats_source *sources, size_t count,
+				 const struct orma_trace_options *options,
+				 struct orma_trace_database **ret, struct orma_error *reterr)
+{
 	struct orma_trace_database *database = orma_base_zalloc(sizeof(*database));
 	*ret = NULL;
 	if (!database)
@@ -163,7 +173,7 @@ int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 		database->options = *options;
 	database->input.fd = database->input.spool_fd = -1;
 	database->args_set = ORMA_CELL_NULL;
-	int r = load(database, fd, reterr);
+	int r = load(database, sources, count, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	orma_event_args_init(&database->event_args, &database->importer.index,
 			     &database->importer.types);
@@ -204,6 +214,7 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	orma_arg_list_done(&database->args);
 	orma_importer_done(&database->importer);
 	orma_trace_bytes_done(&database->input);
+	orma_trace_files_done(&database->files);
 	orma_tables_done(&database->tables);
 	orma_modules_done(&database->modules);
 	orma_base_free(database);

@@ -5,6 +5,7 @@
 #define ORMA_ANSWERS_TRACE_DATABASE_H
 
 #include "answers/modules.h"
+#include "formats/formats.h"
 #include "sql/sql_engine.h"
 #include "trace/event_args.h"
 #include "trace/importer.h"
@@ -29,6 +30,7 @@ struct orma_trace_database {
 	struct orma_trace_options options;
 	uint64_t read_bytes; /* during the loading */
 	struct orma_tables tables;
+	struct orma_trace_files files;
 	struct orma_trace_bytes input;
 	struct orma_importer importer;
 	struct orma_event_args event_args;
@@ -48,6 +50,10 @@ struct orma_trace_database {
  */
 int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 			     struct orma_trace_database **ret, struct orma_error *reterr);
+/* The same for one trace or several, which share the tables; see orma_formats_open_all(). */
+int orma_trace_database_open_all(const struct orma_formats_source *sources, size_t count,
+				 const struct orma_trace_options *options,
+				 struct orma_trace_database **ret, struct orma_error *reterr);
 void orma_trace_database_free(struct orma_trace_database *database);
 
 /* Finds the arguments of a set, which are valid until the next call. 0 or a negative errno value; an unknown set is empty. */

@@ -89,9 +89,37 @@ static bool is_archive(const struct orma_format *format)
 	return format == &orma_format_tar || format == &orma_format_zip;
 }
 
+/* A file of an archive, or one of several that the user names. Traces of packets come first, because their snapshots relate
+ * the clocks of the others. */
+struct file {
+	struct orma_trace_bytes bytes;
+	char *name;
+	int fd;          /* a folder that the user names, or -1 */
+	int32_t number;  /* in the list of files */
+	uint32_t wanted; /* the user's order, from 1; 0 = the order of names */
+	unsigned kind, depth;
+};
+
+struct orma_archive {
+	struct file *files; /* waiting from `next` on */
+	uint32_t count, capacity, next;
+	struct orma_trace_files *list;
+	int32_t file;   /* the number of the archive that adds files */
+	unsigned depth; /* its depth */
+};
+
+/* Tells what has become of a file on its way to packets. */
+struct way {
+	struct orma_trace_files *files;
+	int32_t file;      /* the number of what it is now */
+	bool is_converted; /* it is not what it was at the beginning */
+	bool is_archive;   /* its files are in the archive */
+	int damage;
+};
+
 static int convert(const struct orma_format *format, int fd, struct orma_trace_bytes *input,
-		   struct orma_archive *archive, struct orma_trace_bytes *ret,
-		   struct orma_error *reterr)
+		   struct orma_archive *archive, const struct way *way,
+		   struct orma_trace_bytes *ret, struct orma_error *reterr)
 {
 	struct orma_packet_output output;
 	struct orma_conversion conversion = {
@@ -102,18 +130,12 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	orma_packet_output_init(&output, ret);
 	conversion.output = &output;
 	int r = format->convert(&conversion, reterr);
-	int finished = orma_packet_output_finish(
-		&output, format->name, orma_trace_bytes_end(input) + conversion.folder_bytes);
+	way->files->items[way->file].size_bytes += conversion.folder_bytes;
+	int finished = orma_packet_output_finish(&output, format->name,
+						 way->files->items[way->file].size_bytes);
 	/* An error of writing is the cause of what the reader says. */
 	return finished < 0 ? finished : r;
 }
-
-/* Tells what has become of a file on its way to packets. */
-struct way {
-	bool is_converted; /* it is not what it was at the beginning */
-	bool is_archive;   /* its files are in the archive */
-	int damage;
-};
 
 /* Converts a file until packets are left, or until its files are in the archive. 0 or a negative errno value. */
 static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *archive,
@@ -127,13 +149,20 @@ static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *a
 		if (r == -EPROTONOSUPPORT)
 			return orma_base_error_set(reterr, r,
 						   "Unknown trace type provided (ERR:fmt)");
-		if (r < 0 || !format)
-			return ORMA_MIN(r, 0);
+		if (r < 0)
+			return r;
+		orma_trace_files_begin(way->files, way->file, format ? format->name : "proto",
+				       orma_trace_bytes_end(bytes),
+				       format && (format->is_wrapper || is_archive(format)));
+		if (!format)
+			return 0;
 		if (step == STEPS_MAX)
 			return orma_base_error_set(reterr, -EPROTONOSUPPORT,
 						   "more than %d wrappers are one in the other",
 						   STEPS_MAX);
-		r = convert(format, fd, bytes, archive, &next, reterr);
+		if (archive)
+			archive->file = way->file;
+		r = convert(format, fd, bytes, archive, way, &next, reterr);
 		orma_trace_bytes_done(bytes);
 		*bytes = next;
 		fd = -1;
@@ -145,53 +174,61 @@ static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *a
 			reterr = NULL;
 			r = 0;
 		}
-		if (!format->is_wrapper)
+		if (!format->is_wrapper || r < 0)
 			break;
+		r = way->file = orma_trace_files_add(way->files, ORMA_STR(""), way->file);
+		r = ORMA_MIN(r, 0);
 	}
 	return r;
 }
 
 /* --- archives --------------------------------------------------------------------------------- */
 
-/* A file of an archive. Traces of packets come first, because their snapshots relate the clocks of the others. */
-struct file {
-	struct orma_trace_bytes bytes;
-	char *name;
-	unsigned kind, depth;
-};
-
-struct orma_archive {
-	struct file *files; /* waiting from `next` on */
-	uint32_t count, capacity, next;
-	unsigned depth; /* the depth of the archive that adds files */
-};
-
 enum { ARCHIVE_FILES_MAX = 512, ARCHIVE_DEPTH_MAX = 4, KIND_PACKETS = 0, KIND_WRAPPER, KIND_OTHER };
 
-static unsigned kind_of(const struct orma_trace_bytes *bytes)
+static unsigned kind_of(int fd, const struct orma_trace_bytes *bytes)
 {
 	const struct orma_format *format;
-	if (detect(-1, bytes, &format) < 0)
+	if (detect(fd, bytes, &format) < 0)
 		return KIND_OTHER;
 	if (!format)
 		return KIND_PACKETS;
 	return format->is_wrapper || is_archive(format) ? KIND_WRAPPER : KIND_OTHER;
 }
 
+/* Takes a file, whose content becomes empty. Returns it, or NULL with the error in *ret. */
+static struct file *add_file(struct orma_archive *archive, int fd, struct orma_str name,
+			     struct orma_trace_bytes *content, int *ret)
+{
+	if (archive->count == ARCHIVE_FILES_MAX) {
+		*ret = -EMSGSIZE;
+		return NULL;
+	}
+	*ret = orma_store_grow(&archive->files, (uint64_t)archive->count + 1, &archive->capacity,
+			       sizeof(*archive->files));
+	int32_t number = *ret < 0 ? *ret : orma_trace_files_add(archive->list, name, archive->file);
+	char *copy = number < 0 ? NULL : orma_base_str_dup(name);
+	if (!copy) {
+		*ret = number < 0 ? number : -ENOMEM;
+		return NULL;
+	}
+	struct file *file = &archive->files[archive->count++];
+	*file = (struct file){.bytes = *content,
+			      .name = copy,
+			      .fd = fd,
+			      .number = number,
+			      .kind = kind_of(fd, content),
+			      .depth = archive->depth};
+	*content = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
+	return file;
+}
+
 int orma_archive_add(struct orma_archive *archive, struct orma_str name,
 		     struct orma_trace_bytes *content)
 {
-	if (archive->count == ARCHIVE_FILES_MAX)
-		return -EMSGSIZE;
-	int r = orma_store_grow(&archive->files, (uint64_t)archive->count + 1, &archive->capacity,
-				sizeof(*archive->files));
-	char *copy = r == 0 ? orma_base_str_dup(name) : NULL;
-	if (!copy)
-		return -ENOMEM;
-	archive->files[archive->count++] =
-		(struct file){*content, copy, kind_of(content), archive->depth};
-	*content = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
-	return 0;
+	int r;
+	add_file(archive, -1, name, content, &r);
+	return r;
 }
 
 static int compare_files(const void *a, const void *b)
@@ -199,6 +236,8 @@ static int compare_files(const void *a, const void *b)
 	const struct file *x = a, *y = b;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
+	if (x->wanted != y->wanted)
+		return x->wanted < y->wanted ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
@@ -211,9 +250,30 @@ static void archive_done(struct orma_archive *archive)
 	orma_base_free(archive->files);
 }
 
+/* Adds a file's trace to the join, or its files to the archive. 1 (it was a trace), 0 or a negative errno value. */
+static int join_file(struct orma_archive *archive, const struct file *file,
+		     struct orma_trace_bytes *bytes, struct orma_packet_join *join, int *retdamage,
+		     struct orma_error *reterr)
+{
+	struct way way = {.files = archive->list, .file = file->number};
+	archive->depth = file->depth + 1;
+	int r = archive->depth > ARCHIVE_DEPTH_MAX ? -EPROTONOSUPPORT
+						   : follow(file->fd, bytes, archive, &way, reterr);
+	*retdamage = way.damage;
+	if (r < 0 || way.is_archive)
+		return r;
+	r = orma_packet_join_add(join, (uint32_t)way.file, bytes);
+	if (r == -EBADMSG && !*retdamage)
+		orma_base_error_set(reterr, r, "the trace is damaged at byte %llu",
+				    (unsigned long long)join->end_address);
+	if (r == -EBADMSG)
+		*retdamage = r;
+	return r == -EBADMSG || r == 0 ? 1 : r;
+}
+
 /* Sorts the files that the last archive has added, and adds the traces among them to the join. Files of no known format are
- * left out. Returns how many traces there were, or a negative errno value. */
-static int join_files(struct orma_archive *archive, struct orma_packet_join *join, struct way *way,
+ * left out, but not those that the user names. Returns how many traces there were, or a negative errno value. */
+static int join_files(struct orma_archive *archive, struct orma_packet_join *join, int *retdamage,
 		      struct orma_error *reterr)
 {
 	uint32_t sorted = 0;
@@ -223,61 +283,106 @@ static int join_files(struct orma_archive *archive, struct orma_packet_join *joi
 			qsort(archive->files + archive->next, archive->count - archive->next,
 			      sizeof(*archive->files), compare_files);
 		sorted = archive->count;
-		uint32_t idx = archive->next++;
-		struct orma_trace_bytes bytes = archive->files[idx].bytes;
-		struct way own = {0};
-		archive->files[idx].bytes = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
-		archive->depth = archive->files[idx].depth + 1;
-		int r = archive->depth > ARCHIVE_DEPTH_MAX
-				? -EPROTONOSUPPORT
-				: follow(-1, &bytes, archive, &own, reterr);
-		way->damage = way->damage ? way->damage : own.damage;
-		if (r == 0 && !own.is_archive) {
-			r = orma_packet_join_add(join, &bytes);
-			traces++;
-		}
-		orma_trace_bytes_done(&bytes);
-		if (r == -EBADMSG)
-			way->damage = r;
-		if (r < 0 && r != -EBADMSG && r != -EPROTONOSUPPORT)
+		/* The array may move while the file is read. */
+		struct file file = archive->files[archive->next];
+		struct orma_error error = {0};
+		int damage = 0;
+		archive->files[archive->next++].bytes =
+			(struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
+		int r = join_file(archive, &file, &file.bytes, join, &damage, &error);
+		orma_trace_bytes_done(&file.bytes);
+		bool is_failure = r < 0 && (r != -EPROTONOSUPPORT || file.wanted);
+		if (is_failure || (damage && !*retdamage))
+			orma_base_error_set(reterr, r, "%s: %s", file.name,
+					    error.message[0] ? error.message
+							     : orma_base_error_words(r));
+		if (is_failure)
 			return r;
+		*retdamage = *retdamage ? *retdamage : damage;
+		traces += r > 0;
 	}
 	return traces;
 }
 
-/* Makes one trace of the files of an archive. */
-static int join_archive(struct orma_archive *archive, const char *name, uint64_t size_bytes,
-			struct way *way, struct orma_trace_bytes *ret, struct orma_error *reterr)
+/* Makes one trace of all files. 0 or a negative errno value. */
+static int join_all(struct orma_archive *archive, int *retdamage, struct orma_trace_bytes *ret,
+		    struct orma_error *reterr)
 {
-	struct orma_packet_output output;
 	struct orma_packet_join join = {.output = ret};
-	int r = join_files(archive, &join, way, reterr);
+	int r = join_files(archive, &join, retdamage, reterr);
 	orma_packet_join_done(&join);
 	if (r == 0)
 		return orma_base_error_set(reterr, -EPROTONOSUPPORT,
 					   "there is no trace in the archive");
+	return ORMA_MIN(r, 0);
+}
+
+static int open_one(const struct orma_formats_source *source, struct orma_trace_files *files,
+		    struct orma_trace_bytes *ret, struct orma_error *reterr)
+{
+	struct orma_archive archive = {.list = files};
+	struct way way = {.files = files,
+			  .file = orma_trace_files_add(files, orma_base_str(source->name),
+						       ORMA_TRACE_FILE_NONE)};
+	int r = ORMA_MIN(way.file, 0);
+	if (r == 0 && !is_folder(source->fd))
+		r = orma_trace_bytes_open(ret, source->fd, ret->folder);
+	way.is_converted = ret->size == 0;
+	if (r == 0)
+		r = follow(source->fd, ret, &archive, &way, reterr);
+	if (r == 0 && way.is_archive)
+		r = join_all(&archive, &way.damage, ret, way.damage ? NULL : reterr);
+	archive_done(&archive);
 	if (r < 0)
 		return r;
-	orma_packet_output_init(&output, ret);
-	return orma_packet_output_finish(&output, name, size_bytes);
+	return way.damage ? way.damage : way.is_converted;
+}
+
+static int add_source(struct orma_archive *archive, const struct orma_formats_source *source,
+		      const char *folder)
+{
+	struct orma_trace_bytes bytes = {.fd = -1, .spool_fd = -1, .folder = folder};
+	bool of_folder = is_folder(source->fd);
+	int r = of_folder ? 0 : orma_trace_bytes_open(&bytes, source->fd, folder);
+	struct file *file =
+		r < 0 ? NULL
+		      : add_file(archive, of_folder ? source->fd : -1,
+				 orma_base_str(source->name ? source->name : ""), &bytes, &r);
+	if (file)
+		file->wanted = archive->count;
+	orma_trace_bytes_done(&bytes);
+	return r;
+}
+
+int orma_formats_open_all(const struct orma_formats_source *sources, size_t count,
+			  const char *folder, struct orma_trace_files *files,
+			  struct orma_trace_bytes *ret, struct orma_error *reterr)
+{
+	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = folder};
+	if (count == 1)
+		return open_one(sources, files, ret, reterr);
+	struct orma_archive archive = {.list = files, .file = ORMA_TRACE_FILE_NONE};
+	int r = 0, damage = 0;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = add_source(&archive, &sources[i], folder);
+		if (r < 0)
+			orma_base_error_set(reterr, r, "%s: %s", sources[i].name,
+					    orma_base_error_words(r));
+	}
+	if (r == 0)
+		r = join_all(&archive, &damage, ret, reterr);
+	archive_done(&archive);
+	if (r < 0)
+		return r;
+	return damage ? damage : 1;
 }
 
 int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
 		      struct orma_error *reterr)
 {
-	struct orma_archive archive = {0};
-	struct way way = {0};
-	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = folder};
-	int r = is_folder(fd) ? 0 : orma_trace_bytes_open(ret, fd, folder);
-	uint64_t size_bytes = orma_trace_bytes_end(ret);
-	way.is_converted = ret->size == 0;
-	if (r == 0)
-		r = follow(fd, ret, &archive, &way, reterr);
-	if (r == 0 && way.is_archive)
-		r = join_archive(&archive, "zip", size_bytes, &way, ret,
-				 way.damage ? NULL : reterr);
-	archive_done(&archive);
-	if (r < 0)
-		return r;
-	return way.damage ? way.damage : way.is_converted;
+	struct orma_trace_files files = {0};
+	struct orma_formats_source source = {.fd = fd};
+	int r = orma_formats_open_all(&source, 1, folder, &files, ret, reterr);
+	orma_trace_files_done(&files);
+	return r;
 }

@@ -7,6 +7,7 @@
 #include <orma/error.h>
 
 #include "trace/trace_bytes.h"
+#include "trace/trace_files.h"
 
 /*
  * Opens a file, a pipe or a folder for src/trace. A trace of packets is read where it is; any other is converted into the
@@ -18,6 +19,20 @@
  */
 int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
 		      struct orma_error *reterr);
+
+/* A trace that the user names. */
+struct orma_formats_source {
+	int fd;
+	const char *name; /* for messages and the list of files; NULL = not known */
+};
+
+/*
+ * The same for one trace or several, which become one: as the files of an archive they share the tables, and their sequences stay
+ * apart. `files`, which is empty, gets a list of them and of what is in them. Errors of one of several begin with its name.
+ */
+int orma_formats_open_all(const struct orma_formats_source *sources, size_t count,
+			  const char *folder, struct orma_trace_files *files,
+			  struct orma_trace_bytes *ret, struct orma_error *reterr);
 /* Returns the name of the format of a file with this beginning, or of an open folder; "proto" for a trace of packets, NULL for
  * no known one. `fd` is -1 when it is not known. */
 const char *orma_formats_name(int fd, struct orma_str beginning);

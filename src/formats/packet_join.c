@@ -13,7 +13,9 @@
 #include "formats/zstd_unpack.h"
 #include "proto/reader.h"
 #include "proto/wire.h"
+#include "proto/writer.h"
 #include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/packet_index.h"
 
@@ -160,11 +162,24 @@ static int add_compressed(struct orma_packet_join *join, const struct orma_packe
 	return r == -EBADMSG ? 0 : r;
 }
 
-int orma_packet_join_add(struct orma_packet_join *join, const struct orma_trace_bytes *packets)
+/* Tells the importer whose packets follow. */
+static int append_mark(struct orma_packet_join *join, uint32_t file)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested packet;
+	orma_proto_heap_writer_init(&heap, &join->batch);
+	orma_proto_nested_begin(&heap.writer, &packet, ORMA_PB_TRACE_PACKET);
+	orma_proto_write_bytes(&heap.writer, ORMA_PACKET_TRACE_FILE, &file, sizeof(file));
+	orma_proto_nested_end(&heap.writer, &packet);
+	return orma_proto_heap_writer_finish(&heap);
+}
+
+int orma_packet_join_add(struct orma_packet_join *join, uint32_t file,
+			 const struct orma_trace_bytes *packets)
 {
 	struct orma_trace_window window = {0};
 	uint64_t address = 0;
-	int r = 0;
+	int r = append_mark(join, file);
 	while (r >= 0 && address < orma_trace_bytes_end(packets)) {
 		struct orma_packet packet;
 		uint64_t size = 0;
@@ -175,6 +190,7 @@ int orma_packet_join_add(struct orma_packet_join *join, const struct orma_trace_
 		address += size;
 	}
 	orma_trace_window_done(&window);
+	join->end_address = address;
 	int last = flush(join);
 	join->trace_idx++;
 	return last < 0 ? last : ORMA_MIN(r, 0);

@@ -7,6 +7,8 @@
 
 /* A field of TracePacket: a ConversionReport. Far from the numbers that upstream gives, and small enough for its decoders. */
 enum { ORMA_PACKET_CONVERSION_REPORT = 16770001 };
+/* A field of TracePacket: the packets from here on are of another file; its number is a uint32_t in this machine's order. */
+enum { ORMA_PACKET_TRACE_FILE = 16770002 };
 /* A field of TracePacket: of track events of one time, those with a smaller number come first; up to ORMA_EVENT_ORDER_MAX. */
 enum { ORMA_PACKET_EVENT_ORDER = 262001, ORMA_EVENT_ORDER_MAX = 0x7ffffff0 };
 

@@ -47,7 +47,7 @@ int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 			     int64_t ns)
 {
 	struct orma_importer *importer = ctx;
-	(void)index;
+	importer->system.stats.trace_file = index->trace_file;
 	if (packet->flags & ORMA_PACKET_IS_FIRST) {
 		int r = orma_descriptor_tracks_take_first(&importer->descriptors, sequence);
 		if (r < 0)
@@ -64,6 +64,7 @@ static int take_bundle(void *ctx, struct orma_sequence *sequence, const struct o
 		       const struct orma_bundle_head *head)
 {
 	struct orma_importer *importer = ctx;
+	importer->system.stats.trace_file = importer->index.trace_file;
 	return orma_kernel_bundle_take(&importer->system, sequence, packet, head);
 }
 
@@ -94,8 +95,13 @@ int orma_importer_time_order(void *ctx, const struct orma_ordered_event *event)
 		return orma_descriptor_names_packet(
 			&importer->descriptors, event->machine_idx, event->packet->content,
 			event->packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR);
+	uint32_t first = importer->system.stats.trace_file;
+	importer->system.stats.trace_file = event->state->sequence->trace_file;
 	int r = orma_profiles_packet(&importer->profiles, event);
-	return r != 0 ? ORMA_MIN(r, 0) : orma_system_packet(&importer->system, event);
+	if (r == 0)
+		r = orma_system_packet(&importer->system, event);
+	importer->system.stats.trace_file = first;
+	return ORMA_MIN(r, 0);
 }
 
 int orma_importer_add_machine(struct orma_importer *importer, uint32_t machine_idx)
@@ -121,6 +127,26 @@ static int add_machines(struct orma_importer *importer)
 	return r;
 }
 
+/* Each machine of each file has all statistics. */
+static int fill_stats(struct orma_importer *importer)
+{
+	struct orma_map known = {.seed = importer->seed};
+	struct orma_stats *stats = &importer->system.stats;
+	int r = 0;
+	orma_stats_fill(stats, 0);
+	for (uint32_t i = 0; i < importer->index.sequence_count && r == 0; i++) {
+		const struct orma_sequence *sequence = importer->index.sequences[i];
+		uint64_t key = (uint64_t)sequence->trace_file << 32 | sequence->machine_idx;
+		if (orma_base_map_get(&known, key))
+			continue;
+		r = orma_base_map_put(&known, key, importer);
+		stats->trace_file = sequence->trace_file;
+		orma_stats_fill(stats, sequence->machine_idx);
+	}
+	orma_base_map_done(&known);
+	return r;
+}
+
 static int finish(struct orma_importer *importer)
 {
 	int r = orma_ftrace_resolve_counters(&importer->system);
@@ -132,9 +158,9 @@ static int finish(struct orma_importer *importer)
 	}
 	if (r == 0)
 		r = orma_config_advise(&importer->system);
-	return r < 0 ? r
-		     : orma_stats_write(&importer->system.stats, importer->tables,
-					importer->index.machine_count);
+	if (r == 0)
+		r = fill_stats(importer);
+	return r < 0 ? r : orma_stats_write(&importer->system.stats, importer->tables);
 }
 
 static void init_args(struct orma_row_args *args, struct orma_importer *importer,
@@ -186,6 +212,7 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 		       struct orma_trace_bytes *input, orma_unpack_fn *unpack)
 {
 	bool has_no_raw_events = importer->system.has_no_raw_events;
+	const struct orma_trace_files *files = importer->system.files;
 	enum orma_read_threads threads = importer->index.threads;
 	uint64_t seed = importer->seed;
 	*importer = (struct orma_importer){.tables = tables};
@@ -220,7 +247,12 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 		.slices = &importer->slices,
 		.sched = &importer->sched,
 		.has_no_raw_events = has_no_raw_events,
+		.files = files,
 	};
+	if (files) {
+		importer->index.trace_file = orma_trace_files_first(files);
+		importer->index.trace_file_count = files->count;
+	}
 	orma_profiles_init(&importer->profiles, &importer->system);
 	importer->index.threads = threads;
 	importer->index.bundle = take_bundle;
@@ -241,6 +273,9 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	if (r == 0)
 		r = orma_packet_index_build(&importer->index, reterr);
 	int damage = r == -EBADMSG ? r : 0;
+	/* Counts of all files together stand with the first. */
+	if (importer->system.files)
+		importer->system.stats.trace_file = orma_trace_files_first(importer->system.files);
 	if (r == 0 || damage)
 		r = add_machines(importer);
 	if (r == 0)

@@ -65,7 +65,7 @@ struct orma_importer {
 	uint64_t counts[ORMA_IMPORT_COUNTS];
 };
 
-/* Reads a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events` and `index.threads`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
+/* Reads a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events`, `system.files` and `index.threads`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
  * tables hold what came before. `unpack` may be NULL. */
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,

@@ -78,6 +78,7 @@ int orma_packet_index_sequence(struct orma_packet_index *index, const struct orm
 		return -ENOMEM;
 	sequence->id = packet->sequence;
 	sequence->machine_idx = (uint32_t)machine;
+	sequence->trace_file = index->trace_file;
 	sequence->seed = index->seed;
 	sequence->time.sequence = packet->sequence;
 	sequence->time.machine_idx = (uint32_t)machine;
@@ -269,10 +270,25 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 	return 0;
 }
 
+/* Only a trace that was joined here has these numbers; another one's mean nothing. */
+static void take_file(struct orma_packet_index *index, struct orma_str content)
+{
+	uint32_t number;
+	if (content.size != sizeof(number))
+		return;
+	memcpy(&number, content.data, sizeof(number));
+	if (number < index->trace_file_count)
+		index->trace_file = number;
+}
+
 static int take_packet(struct orma_packet_index *index, const struct orma_packet *packet,
 		       uint64_t entry, uint64_t entry_size)
 {
 	struct orma_sequence *sequence;
+	if (ORMA_UNLIKELY(packet->kind == ORMA_PACKET_TRACE_FILE)) {
+		take_file(index, packet->content);
+		return 0;
+	}
 	if (packet->machine == 0 && packet->kind != ORMA_PB_TRACE_PACKET_SYNCHRONIZATION_MARKER)
 		index->is_host_used = true;
 	int r = orma_packet_index_sequence(index, packet, &sequence);

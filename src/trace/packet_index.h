@@ -39,7 +39,8 @@ enum { ORMA_LOSS_CAUSES = 9 }; /* bits of TracePacket.previous_packet_dropped */
 
 struct orma_sequence {
 	uint32_t id, machine_idx;
-	uint64_t seed; /* the index's */
+	uint32_t trace_file; /* the number of the file that it begins in */
+	uint64_t seed;       /* the index's */
 	struct orma_run *runs;
 	struct orma_note *notes; /* in the order of their addresses */
 	uint32_t run_count, run_capacity, note_count, note_capacity;
@@ -136,7 +137,9 @@ struct orma_packet_index {
 	struct orma_map sequence_map;        /* struct orma_sequence by machine and id */
 	struct orma_sequence *last_sequence; /* that a packet was of; NULL = none */
 	uint32_t last_machine;               /* the machine's id of that packet */
-	struct orma_sequence **sequences;    /* in the order of their first packets */
+	/* The number of the file that packets are of now, and how many files there are. */
+	uint32_t trace_file, trace_file_count;
+	struct orma_sequence **sequences; /* in the order of their first packets */
 	uint32_t sequence_count, sequence_capacity;
 	struct orma_map cpus;     /* the first struct orma_lane by machine and CPU */
 	struct orma_lane **lanes; /* in the order of their first bundles */

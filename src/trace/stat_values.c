@@ -49,17 +49,22 @@ void orma_stats_done(struct orma_stats *stats)
 	*stats = (struct orma_stats){0};
 }
 
-static uint64_t key_of(uint32_t machine_idx, enum orma_stat stat, int32_t idx)
+static uint64_t key_of(const struct orma_stats *stats, uint32_t machine_idx, enum orma_stat stat,
+		       int32_t idx)
 {
-	uint64_t machine = definitions[stat].scope == GLOBAL ? 0 : machine_idx;
-	return machine << 44 ^ (uint64_t)stat << 32 ^ (uint32_t)idx;
+	uint64_t of_all = (uint64_t)stat << 32 ^ (uint32_t)idx;
+	/* Files are few: a trace of archives has some thousand, and any other has one or two. */
+	return definitions[stat].scope == GLOBAL
+		       ? of_all
+		       : of_all ^ (uint64_t)machine_idx << 44 ^
+				 stats->trace_file * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Returns NULL when there is no room. */
 static struct orma_stat_value *find(struct orma_stats *stats, uint32_t machine_idx,
 				    enum orma_stat stat, int32_t idx)
 {
-	uint64_t key = key_of(machine_idx, stat, idx);
+	uint64_t key = key_of(stats, machine_idx, stat, idx);
 	uintptr_t place = (uintptr_t)orma_base_map_get(&stats->places, key);
 	if (place)
 		return &stats->values[place - 1];
@@ -74,8 +79,11 @@ static struct orma_stat_value *find(struct orma_stats *stats, uint32_t machine_i
 		return NULL;
 	}
 	struct orma_stat_value *value = &stats->values[stats->count++];
-	*value = (struct orma_stat_value){definitions[stat].scope == GLOBAL ? 0 : machine_idx, stat,
-					  idx, 0};
+	bool is_global = definitions[stat].scope == GLOBAL;
+	*value = (struct orma_stat_value){.machine_idx = is_global ? 0 : machine_idx,
+					  .trace_file = is_global ? 0 : stats->trace_file,
+					  .stat = stat,
+					  .idx = idx};
 	return value;
 }
 
@@ -99,7 +107,7 @@ bool orma_stats_get(const struct orma_stats *stats, uint32_t machine_idx, enum o
 		    int32_t idx, int64_t *ret)
 {
 	uintptr_t place =
-		(uintptr_t)orma_base_map_get(&stats->places, key_of(machine_idx, stat, idx));
+		(uintptr_t)orma_base_map_get(&stats->places, key_of(stats, machine_idx, stat, idx));
 	if (place)
 		*ret = stats->values[place - 1].value;
 	return place != 0;
@@ -134,7 +142,7 @@ static int write_row(struct orma_tables *tables, const struct orma_stat_value *v
 						      ? definitions[value->stat].description
 						      : "")),
 		[ORMA_STATS_MACHINE_ID] = is_global ? ORMA_CELL_NULL : value->machine_idx,
-		[ORMA_STATS_TRACE_ID] = is_global ? ORMA_CELL_NULL : 0,
+		[ORMA_STATS_TRACE_ID] = is_global ? ORMA_CELL_NULL : value->trace_file,
 	};
 	return orma_store_table_append(&tables->all[ORMA_TABLE_STATS], cells);
 }
@@ -142,6 +150,8 @@ static int write_row(struct orma_tables *tables, const struct orma_stat_value *v
 static int compare(const void *a, const void *b)
 {
 	const struct orma_stat_value *x = a, *y = b;
+	if (x->trace_file != y->trace_file)
+		return x->trace_file < y->trace_file ? -1 : 1;
 	if (x->machine_idx != y->machine_idx)
 		return x->machine_idx < y->machine_idx ? -1 : 1;
 	if (x->stat != y->stat)
@@ -149,12 +159,15 @@ static int compare(const void *a, const void *b)
 	return x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables, uint32_t machine_count)
+void orma_stats_fill(struct orma_stats *stats, uint32_t machine_idx)
 {
-	for (uint32_t machine = 0; machine < ORMA_MAX(machine_count, 1u); machine++)
-		for (unsigned stat = 0; stat < ORMA_STATS; stat++)
-			if (definitions[stat].type == SINGLE)
-				orma_stats_add(stats, machine, (enum orma_stat)stat, 0, 0);
+	for (unsigned stat = 0; stat < ORMA_STATS; stat++)
+		if (definitions[stat].type == SINGLE)
+			orma_stats_add(stats, machine_idx, (enum orma_stat)stat, 0, 0);
+}
+
+int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables)
+{
 	int r = stats->error;
 	if (stats->count > 0)
 		qsort(stats->values, stats->count, sizeof(*stats->values), compare);

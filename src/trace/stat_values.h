@@ -13,7 +13,7 @@ enum orma_stat { ORMA_STAT_LIST(ORMA_STAT_ENUM) ORMA_STATS };
 
 /* One value of an indexed statistic, or the value of another. */
 struct orma_stat_value {
-	uint32_t machine_idx;
+	uint32_t machine_idx, trace_file;
 	enum orma_stat stat;
 	int32_t idx;
 	int64_t value;
@@ -23,7 +23,8 @@ struct orma_stat_value {
 struct orma_stats {
 	struct orma_stat_value *values;
 	uint32_t count, capacity;
-	struct orma_map places; /* index + 1 by machine, statistic and index */
+	struct orma_map places; /* index + 1 by machine, file, statistic and index */
+	uint32_t trace_file;    /* the number of the file that the values are of now */
 	int error;              /* the first failure */
 };
 
@@ -43,8 +44,9 @@ bool orma_stats_get(const struct orma_stats *stats, uint32_t machine_idx, enum o
 		    int32_t idx, int64_t *ret);
 /* True when one of the errors whose names begin so has occurred. */
 bool orma_stats_has_errors(const struct orma_stats *stats, const char *prefix);
-/* Writes the table: all single statistics of each machine, and the indexed ones that have values. 0 or a negative errno
- * value. */
-int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables, uint32_t machine_count);
+/* Gives all single statistics of a machine, and of the file of now, a value. */
+void orma_stats_fill(struct orma_stats *stats, uint32_t machine_idx);
+/* Writes the table. 0 or a negative errno value. */
+int orma_stats_write(struct orma_stats *stats, struct orma_tables *tables);
 
 #endif

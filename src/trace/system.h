@@ -10,6 +10,7 @@
 #include "trace/sched.h"
 #include "trace/slices.h"
 #include "trace/stat_values.h"
+#include "trace/trace_files.h"
 #include "trace/track_lanes.h"
 
 enum { ORMA_KIND_DIMENSIONS_MAX = 3 };
@@ -33,8 +34,9 @@ struct orma_system_machine {
 	enum orma_syscall_arch arch;
 	int64_t started_ns,
 		data_start_ns; /* when tracing began; from when on all CPUs have data; 0 = not known */
-	bool keeps_old_events; /* from before tracing began */
-	bool has_uuid;
+	bool keeps_old_events;   /* from before tracing began */
+	uint32_t uuid_file;      /* the number + 1 of the file that has told its uuid last */
+	uint32_t started_file;   /* the number of the file that `started_ns` is of */
 	uint32_t streams;        /* buffers that were streamed to a file */
 	bool has_no_flushes;     /* while it was streamed */
 	int32_t service_version; /* 0 = not known */
@@ -52,6 +54,8 @@ struct orma_system {
 	bool has_no_raw_events; /* kernel events get no row of their own */
 	bool has_no_idle_task;  /* number 0 is a task like any other */
 	bool is_converted;      /* a report has said what the trace was before */
+	const struct orma_trace_files
+		*files; /* an option: what the trace was read from; may be NULL */
 	struct orma_stats stats;
 	struct orma_system_machine *machines;
 	uint32_t machine_count, machine_capacity;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/interrupt_info.pb.h"
 #include "schema/gen/journald_event.pb.h"
@@ -50,7 +51,11 @@ static int take_event(struct orma_system *system, uint32_t machine_idx, int64_t 
 	struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
 	int r = machine ? 0 : -ENOMEM;
 	if (r == 0 && event->tracing_started) {
-		machine->started_ns = ns;
+		/* A machine may have several recordings, of which the first begins. */
+		bool is_other = machine->started_file != system->stats.trace_file &&
+				machine->started_ns != 0;
+		machine->started_ns = is_other ? ORMA_MIN(machine->started_ns, ns) : ns;
+		machine->started_file = system->stats.trace_file;
 		r = orma_metadata_number(system, "tracing_started_ns", ORMA_METADATA_BOTH,
 					 machine_idx, ns);
 	}

@@ -193,6 +193,14 @@ static const struct orma_column_spec metadata_columns[] = {
 	[ORMA_METADATA_MACHINE_ID] = {"machine_id", INT, 0},
 	[ORMA_METADATA_TRACE_ID] = {"trace_id", INT, 0},
 };
+static const struct orma_column_spec trace_file_columns[] = {
+	[ORMA_TRACE_FILE_PARENT_ID] = {"parent_id", INT, 0},
+	[ORMA_TRACE_FILE_NAME] = {"name", STRING, 0},
+	[ORMA_TRACE_FILE_SIZE] = {"size", INT, 0},
+	[ORMA_TRACE_FILE_TRACE_TYPE] = {"trace_type", STRING, 0},
+	[ORMA_TRACE_FILE_PROCESSING_ORDER] = {"processing_order", INT, 0},
+	[ORMA_TRACE_FILE_IS_CONTAINER] = {"is_container", INT, 0},
+};
 static const struct orma_column_spec diagnostic_columns[] = {
 	[ORMA_DIAGNOSTIC_KEY] = {"key", STRING, 0},
 	[ORMA_DIAGNOSTIC_TITLE] = {"title", STRING, 0},
@@ -249,6 +257,7 @@ static const struct {
 	TABLE(ORMA_TABLE_CLOCK_SNAPSHOT, "__intrinsic_clock_snapshot", clock_snapshot_columns),
 	TABLE(ORMA_TABLE_STATS, "__intrinsic_stats", stats_columns),
 	TABLE(ORMA_TABLE_METADATA, "__intrinsic_metadata", metadata_columns),
+	TABLE(ORMA_TABLE_TRACE_FILE, "__intrinsic_trace_file", trace_file_columns),
 	TABLE(ORMA_TABLE_LOG, "__intrinsic_logs", log_columns),
 	TABLE(ORMA_TABLE_FILEDESCRIPTOR, "__intrinsic_filedescriptor", filedescriptor_columns),
 	TABLE(ORMA_TABLE_INTERRUPT, "_linux_interrupt_mapping", interrupt_columns),

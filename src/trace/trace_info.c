@@ -58,9 +58,10 @@ int orma_trace_uuid(struct orma_system *system, uint32_t machine_idx, int64_t ms
 	if (!machine)
 		return -ENOMEM;
 	/* The packet comes before the configuration and is right: a clone has a number of its own. */
-	if (machine->has_uuid || (msb == 0 && lsb == 0))
+	uint32_t own = system->stats.trace_file + 1;
+	if (machine->uuid_file == own || (msb == 0 && lsb == 0))
 		return 0;
-	machine->has_uuid = true;
+	machine->uuid_file = own;
 	system->text.size = 0;
 	int r = orma_base_buf_printf(&system->text, "%08x-%04x-%04x-%04x-%012llx",
 				     (unsigned)(high >> 32), (unsigned)(high >> 16 & 0xffff),

@@ -20,7 +20,9 @@ struct orma_summary_options {
 	bool is_json;
 };
 
-int orma_summary_run(const struct orma_summary_options *options, const char *path);
+/* Several traces share the tables. */
+int orma_summary_run(const struct orma_summary_options *options, const char *const *paths,
+		     size_t count);
 
 enum orma_event_time { ORMA_TIME_RELATIVE, ORMA_TIME_DELTA, ORMA_TIME_WALL, ORMA_TIME_TRACE };
 
@@ -32,7 +34,8 @@ struct orma_events_options {
 	bool is_json, has_no_args, follows;
 };
 
-int orma_events_run(const struct orma_events_options *options, const char *path);
+int orma_events_run(const struct orma_events_options *options, const char *const *paths,
+		    size_t count);
 int orma_events_follow(const struct orma_events_options *options, const char *path);
 
 enum { ORMA_DIFF_RUNS_MAX = 100 };

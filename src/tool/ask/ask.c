@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "tool/tool.h"
@@ -27,6 +28,11 @@ int orma_ask_take_package(struct orma_ask_options *options, const char *value, b
 	return -1;
 }
 
+struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options)
+{
+	return orma_ask_load_all(&path, 1, options);
+}
+
 #ifdef ORMA_HAVE_SQL
 
 #include "answers/trace_database.h"
@@ -43,7 +49,8 @@ enum { WAITING_BYTES = 64 << 10 };
 
 struct orma_ask {
 	struct orma_trace_database *database;
-	int fd;
+	struct orma_formats_source *sources; /* open, `count` of them */
+	size_t count;
 };
 
 struct ask_output {
@@ -54,12 +61,46 @@ struct ask_output {
 };
 
 /* Returns 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
-static int open_database(struct orma_ask *ask, const char *path,
+static int open_files(struct orma_ask *ask, const char *const *paths, size_t count)
+{
+	bool has_input = false;
+	ask->sources = orma_base_zalloc(count * sizeof(*ask->sources));
+	if (!ask->sources)
+		return orma_tool_fail("%s", strerror(ENOMEM));
+	for (size_t i = 0; i < count; i++) {
+		int fd = orma_trace_input_open(paths[i]);
+		if (fd < 0)
+			return orma_trace_input_fail(paths[i], fd);
+		if (fd == STDIN_FILENO && has_input)
+			return orma_tool_fail("standard input is one trace and cannot be two");
+		has_input = has_input || fd == STDIN_FILENO;
+		/* The trace processor knows no name of a trace that comes alone. */
+		ask->sources[ask->count++] = (struct orma_formats_source){
+			.fd = fd, .name = count > 1 ? orma_trace_input_name(paths[i]) : NULL};
+	}
+	return 0;
+}
+
+/* Says what is wrong. The message names the trace if there are several. */
+static int fail(const struct orma_ask *ask, const char *name, int error,
+		const struct orma_error *detail)
+{
+	const char *words = error == -EPROTONOSUPPORT && ask->count == 1
+				    ? orma_trace_input_words(ask->sources[0].fd)
+				    : NULL;
+	const char *message = detail->message[0] ? detail->message : strerror(-error);
+	if (ask->count > 1)
+		return orma_tool_fail("%s", message);
+	return words ? orma_tool_fail("%s: %s: %s", name, message, words)
+		     : orma_tool_fail("%s: %s", name, message);
+}
+
+/* Returns 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
+static int open_database(struct orma_ask *ask, const char *name,
 			 const struct orma_ask_options *options, struct orma_module_list *modules)
 {
 	struct orma_error error = {0};
 	struct orma_load_progress progress;
-	const char *name = orma_trace_input_name(path);
 	struct orma_trace_options trace = {
 		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
 		.unpack = orma_codec_unpack,
@@ -68,27 +109,23 @@ static int open_database(struct orma_ask *ask, const char *path,
 		.progress_ctx = &progress,
 		.modules = modules};
 	(void)!getrandom(&trace.seed, sizeof(trace.seed), GRND_NONBLOCK);
-	ask->fd = orma_trace_input_open(path);
-	if (ask->fd < 0)
-		return orma_trace_input_fail(path, ask->fd);
 	orma_load_progress_begin(&progress);
-	int r = orma_trace_database_open(ask->fd, &trace, &ask->database, &error);
+	int r = orma_trace_database_open_all(ask->sources, ask->count, &trace, &ask->database,
+					     &error);
 	orma_load_progress_end(&progress);
-	const char *words = r == -EPROTONOSUPPORT ? orma_trace_input_words(ask->fd) : NULL;
-	if (words)
-		return orma_tool_fail("%s: %s: %s", name, error.message, words);
 	if (!ask->database)
-		return orma_tool_fail("%s: %s", name,
-				      error.message[0] ? error.message : strerror(-r));
+		return fail(ask, name, r, &error);
 	if (orma_sql_zstd_add(ask->database->sql) < 0)
 		return orma_tool_fail("%s", strerror(ENOMEM));
 	if (r < 0)
-		orma_tool_warn("%s: %s; the answers are about what comes before", name,
+		orma_tool_warn("%s%s%s; the answers are about what comes before",
+			       ask->count > 1 ? "" : name, ask->count > 1 ? "" : ": ",
 			       error.message);
 	return 0;
 }
 
-struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options)
+struct orma_ask *orma_ask_load_all(const char *const *paths, size_t count,
+				   const struct orma_ask_options *options)
 {
 	struct orma_module_list modules = {0};
 	struct orma_ask *ask = orma_base_zalloc(sizeof(*ask));
@@ -96,13 +133,14 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 		orma_tool_fail("%s", strerror(ENOMEM));
 		return NULL;
 	}
-	ask->fd = -1;
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < options->package_count; i++)
 		r = orma_sql_package_read(options->packages[i], options->are_overriding[i],
 					  &modules);
 	if (r == 0)
-		r = open_database(ask, path, options, &modules);
+		r = open_files(ask, paths, count);
+	if (r == 0)
+		r = open_database(ask, orma_trace_input_name(paths[0]), options, &modules);
 	orma_modules_done(&modules);
 	if (r == 0)
 		return ask;
@@ -115,7 +153,9 @@ void orma_ask_free(struct orma_ask *ask)
 	if (!ask)
 		return;
 	orma_trace_database_free(ask->database);
-	orma_trace_input_close(ask->fd);
+	for (size_t i = 0; i < ask->count; i++)
+		orma_trace_input_close(ask->sources[i].fd);
+	orma_base_free(ask->sources);
 	orma_base_free(ask);
 }
 
@@ -182,9 +222,11 @@ int orma_ask_run(struct orma_ask *ask, struct orma_str queries, enum orma_ask_fo
 
 #else
 
-struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options)
+struct orma_ask *orma_ask_load_all(const char *const *paths, size_t count,
+				   const struct orma_ask_options *options)
 {
-	(void)path;
+	(void)paths;
+	(void)count;
 	(void)options;
 	orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
 	return NULL;

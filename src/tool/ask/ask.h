@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-enum { ORMA_ASK_PACKAGES_MAX = 64 };
+enum { ORMA_ASK_PACKAGES_MAX = 64, ORMA_ASK_TRACES_MAX = 256 };
 
 struct orma_ask;
 struct orma_trace_database;
@@ -38,6 +38,9 @@ int orma_ask_take_package(struct orma_ask_options *options, const char *value, b
  * comes before can be asked. Returns NULL when a message has said why there is no trace.
  */
 struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *options);
+/* The same for several traces, which share the tables. `paths` live until it returns. */
+struct orma_ask *orma_ask_load_all(const char *const *paths, size_t count,
+				   const struct orma_ask_options *options);
 void orma_ask_free(struct orma_ask *ask);
 /* The trace, for commands that do more than queries. There is none in a binary without SQL. */
 struct orma_trace_database *orma_ask_database(struct orma_ask *ask);

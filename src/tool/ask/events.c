@@ -81,9 +81,10 @@ static int print_events(struct orma_trace_database *database,
 	return r < 0 ? r : last;
 }
 
-int orma_events_run(const struct orma_events_options *options, const char *path)
+int orma_events_run(const struct orma_events_options *options, const char *const *paths,
+		    size_t count)
 {
-	struct orma_ask *ask = orma_ask_load(path, &options->ask);
+	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
 	int r = print_events(orma_ask_database(ask), options);
@@ -92,6 +93,6 @@ int orma_events_run(const struct orma_events_options *options, const char *path)
 	orma_ask_free(ask);
 	/* `orma events x | head` is not a failure. */
 	return r < 0 && r != -EPIPE
-		       ? orma_tool_fail("%s: %s", orma_trace_input_name(path), strerror(-r))
+		       ? orma_tool_fail("%s: %s", orma_trace_input_name(paths[0]), strerror(-r))
 		       : ORMA_EXIT_OK;
 }

@@ -82,10 +82,13 @@ static int run(int argc, char **argv)
 		orma_tool_read_options(&orma_events_command, argc, argv, take_option, &options);
 	if (status >= 0)
 		return status;
-	if (optind + 1 != argc)
-		return orma_tool_usage_error("name one trace");
+	if (optind == argc)
+		return orma_tool_usage_error("name a trace");
 	if (!options.follows)
-		return orma_events_run(&options, argv[optind]);
+		return orma_events_run(&options, (const char *const *)argv + optind,
+				       (size_t)(argc - optind));
+	if (optind + 1 != argc)
+		return orma_tool_usage_error("--follow takes one trace");
 	if (options.filter.from.base != ORMA_TIME_NONE || options.filter.to.base != ORMA_TIME_NONE)
 		return orma_tool_usage_error("--follow begins with what comes next, so --from and "
 					     "--to have no meaning");
@@ -95,11 +98,12 @@ static int run(int argc, char **argv)
 const struct orma_tool_command orma_events_command = {
 	.name = "events",
 	.summary = "print the events of a trace, one per line",
-	.usage = "[OPTIONS] TRACE",
+	.usage = "[OPTIONS] TRACE...",
 	.about = "Prints slices, instants, counters, states, kernel events and log entries of a "
 		 "trace (- is standard input), one line for each, in the order of time: when it "
 		 "was, how long it took, the thread with the ids of process and thread, what it "
-		 "was, and its arguments.",
+		 "was, and its arguments. Events of several traces are printed in the order of "
+		 "their common time.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

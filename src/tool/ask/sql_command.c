@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sql_command.c - `orma sql`: asks a trace with SQL.
  *
- * The queries are the second argument, a file, or standard input, which on a terminal is a shell.
+ * The queries are the last argument, a file, or standard input, which on a terminal is a shell.
  */
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool/ask/ask.h"
@@ -83,19 +85,30 @@ static int take_option(void *ctx, int id, char *value)
 	return -1;
 }
 
+/* A trace may have any name, so the last word is a query only if no such file is there and if it has what every query has. A
+ * wrong name is then a file that cannot be opened. */
+static bool is_query(const char *word)
+{
+	struct stat info;
+	return strpbrk(word, " \t\n(;") && stat(word, &info) != 0;
+}
+
 static int run(int argc, char **argv)
 {
 	struct sql sql = {.format = ORMA_ASK_CSV};
 	int status = orma_tool_read_options(&orma_sql_command, argc, argv, take_option, &sql);
 	if (status >= 0)
 		return status;
-	if (optind == argc || optind + 2 < argc)
-		return orma_tool_usage_error("name one trace, and at most one text with queries");
-	const char *query = optind + 1 < argc ? argv[optind + 1] : NULL;
+	if (optind == argc)
+		return orma_tool_usage_error("name a trace");
+	int trace_count = argc - optind;
+	const char *query = trace_count > 1 && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
 	if (query && sql.query_file)
 		return orma_tool_usage_error(
 			"the queries are on the command line or in a file, not both");
-	sql.ask = orma_ask_load(argv[optind], &sql.options);
+	trace_count -= query != NULL;
+	sql.ask = orma_ask_load_all((const char *const *)argv + optind, (size_t)trace_count,
+				    &sql.options);
 	if (!sql.ask)
 		return ORMA_EXIT_FAILURE;
 	status = run_queries(&sql, query);
@@ -106,11 +119,16 @@ static int run(int argc, char **argv)
 const struct orma_tool_command orma_sql_command = {
 	.name = "sql",
 	.summary = "ask a trace with SQL",
-	.usage = "[OPTIONS] TRACE [QUERIES]",
+	.usage = "[OPTIONS] TRACE... [QUERIES]",
 	.about = "Loads a trace (- is standard input) and answers queries in SQL. The tables, for "
 		 "example slice, "
 		 "thread, process, counter, sched and args, are those of Perfetto's Trace "
 		 "Processor.\n\n"
+		 "Several traces share the tables, as those in an archive do: they are recordings "
+		 "of one machine unless their packets say otherwise, and their clocks are related "
+		 "by the snapshots in them. The table trace_file lists them; metadata and stats "
+		 "say in the column trace_id which of them they are of. The last word is a query "
+		 "if there is no file of that name.\n\n"
 		 "Without QUERIES, reads them from standard input. On a terminal that is a shell, "
 		 "with completion and history; its command .help lists the others.",
 	.options = option_table,

@@ -42,18 +42,21 @@ static int run(int argc, char **argv)
 		orma_tool_read_options(&orma_summary_command, argc, argv, take_option, &options);
 	if (status >= 0)
 		return status;
-	if (optind + 1 != argc)
-		return orma_tool_usage_error("name one trace");
-	return orma_summary_run(&options, argv[optind]);
+	if (optind == argc)
+		return orma_tool_usage_error("name a trace");
+	return orma_summary_run(&options, (const char *const *)argv + optind,
+				(size_t)(argc - optind));
 }
 
 const struct orma_tool_command orma_summary_command = {
 	.name = "summary",
 	.summary = "show on one page what is in a trace, and what is slow",
-	.usage = "[OPTIONS] TRACE",
+	.usage = "[OPTIONS] TRACE...",
 	.about = "Prints what a trace (- is standard input) holds and what it lacks, the slices "
 		 "that take most time, the slowest ones and why, CPU and memory of processes, the "
-		 "longest waits for a CPU, and counters.",
+		 "longest waits for a CPU, and counters. Several traces of one machine are one "
+		 "page; "
+		 "orma-diff(1) compares them.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

@@ -134,12 +134,25 @@ static int print_json(struct orma_summary *summary)
 	return r == 0 ? orma_tool_write_raw(stdout, json.data, json.size) : r;
 }
 
-int orma_summary_run(const struct orma_summary_options *options, const char *path)
+/* The name of the first trace, and how many there are. */
+static const char *name_of(const char *const *paths, size_t count, char *buffer, size_t size)
 {
-	struct orma_ask *ask = orma_ask_load(path, &options->ask);
+	const char *first = orma_trace_input_name(paths[0]);
+	if (count == 1)
+		return first;
+	snprintf(buffer, size, "%.200s and %zu more %s", first, count - 1,
+		 orma_base_noun(count - 1, "trace", "traces"));
+	return buffer;
+}
+
+int orma_summary_run(const struct orma_summary_options *options, const char *const *paths,
+		     size_t count)
+{
+	char name[256];
+	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
-	struct orma_summary summary = {.name = orma_trace_input_name(path),
+	struct orma_summary summary = {.name = name_of(paths, count, name, sizeof(name)),
 				       .top = (size_t)options->top,
 				       .database = orma_ask_database(ask)};
 	int r = find_facts(&summary);
@@ -152,5 +165,6 @@ int orma_summary_run(const struct orma_summary_options *options, const char *pat
 	orma_counter_groups_done(&summary.counters);
 	orma_base_arena_done(&summary.arena);
 	orma_ask_free(ask);
-	return r < 0 && r != -EPIPE ? orma_tool_fail("%s: %s", path, strerror(-r)) : ORMA_EXIT_OK;
+	return r < 0 && r != -EPIPE ? orma_tool_fail("%s: %s", summary.name, strerror(-r))
+				    : ORMA_EXIT_OK;
 }

@@ -11,17 +11,21 @@ static int refuse(void)
 	return orma_tool_fail("this binary was built without SQLite, and cannot ask traces");
 }
 
-int orma_summary_run(const struct orma_summary_options *options, const char *path)
+int orma_summary_run(const struct orma_summary_options *options, const char *const *paths,
+		     size_t count)
 {
 	(void)options;
-	(void)path;
+	(void)paths;
+	(void)count;
 	return refuse();
 }
 
-int orma_events_run(const struct orma_events_options *options, const char *path)
+int orma_events_run(const struct orma_events_options *options, const char *const *paths,
+		    size_t count)
 {
 	(void)options;
-	(void)path;
+	(void)paths;
+	(void)count;
 	return refuse();
 }
 
@@ -44,10 +48,12 @@ int orma_events_follow(const struct orma_events_options *options, const char *pa
 	return refuse();
 }
 
-int orma_export_run(const struct orma_export_options *options, const char *trace)
+int orma_export_run(const struct orma_export_options *options, const char *const *paths,
+		    size_t count)
 {
 	(void)options;
-	(void)trace;
+	(void)paths;
+	(void)count;
 	return refuse();
 }
 

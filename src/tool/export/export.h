@@ -28,7 +28,8 @@ struct orma_export_options {
 };
 
 /* Loads a trace and writes it. Returns the exit status. */
-int orma_export_run(const struct orma_export_options *options, const char *trace);
+int orma_export_run(const struct orma_export_options *options, const char *const *paths,
+		    size_t count);
 /* Writes a trace that is loaded. Returns the exit status. */
 int orma_export_loaded(struct orma_ask *ask, const struct orma_export_options *options);
 

@@ -81,27 +81,28 @@ static int run(int argc, char **argv)
 		orma_tool_read_options(&orma_export_command, argc, argv, take_option, &options);
 	if (status >= 0)
 		return status;
-	if (optind + 1 != argc)
-		return orma_tool_usage_error("name one trace");
+	if (optind == argc)
+		return orma_tool_usage_error("name a trace");
 	if (options.kind == ORMA_EXPORT_NOTHING)
 		return orma_tool_usage_error(
 			"say what to write: --sqlite, --csv, --parquet, --json or --collapsed");
 	if (options.table_count > 0 && options.kind > ORMA_EXPORT_PARQUET)
 		return orma_tool_usage_error("--table is for --sqlite, --csv and --parquet");
-	return orma_export_run(&options, argv[optind]);
+	return orma_export_run(&options, (const char *const *)argv + optind,
+			       (size_t)(argc - optind));
 }
 
 const struct orma_tool_command orma_export_command = {
 	.name = "export",
 	.summary = "write a trace as SQLite, CSV, Parquet, JSON or stacks",
-	.usage = "[OPTIONS] --sqlite FILE TRACE\n"
-		 "[OPTIONS] --csv FOLDER TRACE\n"
-		 "[OPTIONS] --parquet FOLDER TRACE\n"
-		 "[OPTIONS] --json FILE TRACE\n"
-		 "[OPTIONS] --collapsed FILE TRACE",
-	.about =
-		"Loads a trace (- is standard input) and writes what it says for other programs. A "
-		"file that exists is replaced when the new one is whole.",
+	.usage = "[OPTIONS] --sqlite FILE TRACE...\n"
+		 "[OPTIONS] --csv FOLDER TRACE...\n"
+		 "[OPTIONS] --parquet FOLDER TRACE...\n"
+		 "[OPTIONS] --json FILE TRACE...\n"
+		 "[OPTIONS] --collapsed FILE TRACE...",
+	.about = "Loads a trace (- is standard input) and writes what it says for other programs. "
+		 "Several traces are written as one. A file that exists is replaced when the new "
+		 "one is whole.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

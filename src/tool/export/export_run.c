@@ -18,9 +18,10 @@ int orma_export_loaded(struct orma_ask *ask, const struct orma_export_options *o
 	return writers[options->kind](orma_ask_database(ask), options);
 }
 
-int orma_export_run(const struct orma_export_options *options, const char *trace)
+int orma_export_run(const struct orma_export_options *options, const char *const *paths,
+		    size_t count)
 {
-	struct orma_ask *ask = orma_ask_load(trace, &options->ask);
+	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
 	int status = orma_export_loaded(ask, options);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * archive_test.c - archives with several traces, whose tables are one; archives that are damaged or empty.
  */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "convert_fixture.h"
+#include "formats/formats.h"
 
 enum { BLOCK = 512 };
 
@@ -23,9 +27,10 @@ static size_t add_text(char *archive, size_t at, const char *name, const char *t
 	return add_file(archive, at, name, text, strlen(text));
 }
 
-#define EVENT(name)                                                                                \
-	"[{\"ph\":\"X\",\"ts\":5,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"" name                   \
-	"\",\"args\":{\"k\":\"" name "\"}}]"
+#define EVENT_OF(name)                                                                             \
+	"{\"ph\":\"X\",\"ts\":5,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"" name                    \
+	"\",\"args\":{\"k\":\"" name "\"}}"
+#define EVENT(name) "[" EVENT_OF(name) "]"
 
 ORMA_TEST(traces_of_an_archive_share_the_tables)
 {
@@ -116,4 +121,74 @@ ORMA_TEST(a_zip_archive_is_read_from_its_directory)
 	zip[directory + 42] = 77; /* where the file is not */
 	struct orma_error error = {0};
 	CHECK(convert_bytes(&fixture, zip, at, &error) < 0);
+}
+
+static int file_of(const char *text)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, text, strlen(text)), (long long)strlen(text));
+	return fd;
+}
+
+ORMA_TEST(several_traces_share_the_tables_and_stay_apart)
+{
+	static struct import_fixture fixture;
+	static struct orma_trace_files files;
+	struct orma_formats_source sources[] = {
+		{file_of("[{\"a\":1}," EVENT_OF("b") "]"), "x.json"},
+		{file_of(EVENT("a")), "y.json"},
+		{file_of("\x0a\x02\x50\x01"), "z.pftrace"}};
+	CHECK_INT(orma_formats_open_all(sources, 3, NULL, &files, &fixture.input, NULL), 1);
+	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
+	fixture.importer.system.files = &files;
+	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
+		  0);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts name"), "5000 b\n5000 a\n");
+	CHECK_STR(import_slice_args(&fixture, 1), "args.k=a");
+	/* The trace of packets is read first, because it may relate the clocks of the others. */
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_TRACE_FILE,
+			      "parent_id name trace_type processing_order is_container"),
+		  "- x.json json 1 0\n- y.json json 2 0\n- z.pftrace proto 0 0\n");
+	const char *metadata =
+		import_rows(&fixture, ORMA_TABLE_METADATA, "name str_value trace_id");
+	CHECK(strstr(metadata, "trace_type json 0\n"));
+	CHECK(strstr(metadata, "trace_type json 1\n"));
+	CHECK(strstr(metadata, "trace_type proto 2\n"));
+	const char *stats = import_rows(&fixture, ORMA_TABLE_STATS, "name value trace_id");
+	CHECK(strstr(stats, "json_tokenizer_failure 1 0\n"));
+	CHECK(strstr(stats, "json_tokenizer_failure 0 1\n"));
+	CHECK(strstr(stats, "json_tokenizer_failure 0 2\n"));
+	import_done(&fixture);
+	orma_trace_files_done(&files);
+	for (int i = 0; i < 3; i++)
+		close(sources[i].fd);
+}
+
+ORMA_TEST(an_error_of_one_of_several_traces_has_its_name)
+{
+	static struct orma_trace_files files;
+	static struct import_fixture fixture;
+	struct orma_error error = {0};
+	struct orma_formats_source sources[] = {{file_of(EVENT("a")), "a.json"},
+						{file_of("nothing"), "b.txt"}};
+	CHECK_INT(orma_formats_open_all(sources, 2, NULL, &files, &fixture.input, &error),
+		  -EPROTONOSUPPORT);
+	CHECK_STR(error.message, "b.txt: Unknown trace type provided (ERR:fmt)");
+	orma_trace_bytes_done(&fixture.input);
+	orma_trace_files_done(&files);
+	close(sources[1].fd);
+	/* Damage ends one trace, and not those behind it. */
+	sources[1] = (struct orma_formats_source){file_of("\x0a\x02\x50\x01\x07"), "c.pftrace"};
+	CHECK_INT(orma_formats_open_all(sources, 2, NULL, &files, &fixture.input, &error),
+		  -EBADMSG);
+	CHECK_STR(error.message, "c.pftrace: the trace is damaged at byte 4");
+	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
+	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
+		  0);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "name"), "a\n");
+	import_done(&fixture);
+	orma_trace_files_done(&files);
+	close(sources[0].fd);
+	close(sources[1].fd);
 }
