@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * macro.c - texts are read from a stack: an expansion is pushed on it and read next, so macros in it are expanded too.
  *
- * Arguments are texts and are expanded where they were put. A macro that contains itself would never end, so the depth
- * of the stack, the number of expansions and the size of the result have limits.
+ * Arguments are texts and are expanded where they were put. A macro that contains itself would never end, and one that
+ * names its argument twice doubles it on each level, so the depth of the stack, the number of expansions, the texts that
+ * they write and the size of the result have limits.
  */
 #include "sql/macro.h"
 
@@ -19,6 +20,7 @@ enum {
 	DEPTH_MAX = 128,
 	EXPANSIONS_MAX = 100000,
 	RESULT_MAX_BYTES = 16 << 20,
+	WRITTEN_MAX_BYTES = 32 << 20,
 	ARGUMENTS_MAX = 64,
 };
 
@@ -41,6 +43,7 @@ struct expansion {
 	struct text_level levels[DEPTH_MAX];
 	size_t depth;
 	size_t expansions;
+	size_t written_bytes; /* by all levels so far */
 	struct orma_buf *out;
 	struct orma_macro_calls *calls;
 	struct orma_error *reterr;
@@ -194,6 +197,15 @@ static int fail(struct expansion *expansion, struct orma_str name, const char *w
 				   (int)ORMA_MIN(name.size, (size_t)100), name.data, what);
 }
 
+/* Appends a part of an expansion, unless all together are too long. */
+static int append_part(struct expansion *expansion, struct orma_str name, struct orma_str part,
+		       struct orma_buf *ret)
+{
+	if (expansion->written_bytes + ret->size + part.size > WRITTEN_MAX_BYTES)
+		return fail(expansion, name, "its expansion is too long");
+	return orma_base_buf_append(ret, part.data, part.size);
+}
+
 /* `__intrinsic_token_apply!(m, (a, b), (c, d))` is `m!(a, c), m!(b, d)`, with another joiner in its variants. */
 static int apply(struct expansion *expansion, struct orma_str name, const struct orma_str *args,
 		 size_t arg_count, struct orma_buf *ret)
@@ -214,7 +226,7 @@ static int apply(struct expansion *expansion, struct orma_str name, const struct
 		if (i > 0 || has_prefix)
 			r = orma_base_buf_append_str(ret, joins_with_and ? " AND " : ", ");
 		if (r == 0)
-			r = orma_base_buf_append(ret, args[0].data, args[0].size);
+			r = append_part(expansion, name, args[0], ret);
 		if (r == 0)
 			r = orma_base_buf_append_str(ret, "!(");
 		if (r == 0)
@@ -229,7 +241,8 @@ static int apply(struct expansion *expansion, struct orma_str name, const struct
 	return r;
 }
 
-static int substitute(const struct macro *macro, const struct orma_str *args, struct orma_buf *ret)
+static int substitute(struct expansion *expansion, const struct macro *macro,
+		      const struct orma_str *args, struct orma_buf *ret)
 {
 	int r = 0;
 	for (size_t offset = 0; r == 0;) {
@@ -242,7 +255,7 @@ static int substitute(const struct macro *macro, const struct orma_str *args, st
 			if (is_name((struct orma_str){next.text.data + 1, next.text.size - 1},
 				    macro->parameters[i]))
 				text = args[i];
-		r = orma_base_buf_append(ret, text.data, text.size);
+		r = append_part(expansion, macro->name, text, ret);
 		offset = orma_sql_token_end(&next);
 	}
 	return r;
@@ -287,13 +300,13 @@ static int write_expansion(struct expansion *expansion, struct orma_str name,
 	if (!macro)
 		return fail(expansion, name, "no such macro");
 	if (macro->parameter_count == 1 && arg_count == 0)
-		return substitute(macro, &ORMA_STR(""), ret);
+		return substitute(expansion, macro, &ORMA_STR(""), ret);
 	if (macro->parameter_count != arg_count)
 		return orma_base_error_set(
 			expansion->reterr, -EINVAL, "macro %.*s!: takes %zu %s, not %zu",
 			(int)ORMA_MIN(name.size, (size_t)100), name.data, macro->parameter_count,
 			orma_base_noun(macro->parameter_count, "argument", "arguments"), arg_count);
-	return substitute(macro, args, ret);
+	return substitute(expansion, macro, args, ret);
 }
 
 /* Pushes the expansion of the call whose name and arguments, without parentheses, are given. */
@@ -309,6 +322,7 @@ static int push_call(struct expansion *expansion, struct orma_str name, struct o
 	*level = (struct text_level){0};
 	int r = write_expansion(expansion, name, args, (size_t)count, &level->owned);
 	level->sql = (struct orma_str){(const char *)level->owned.data, level->owned.size};
+	expansion->written_bytes += level->owned.size;
 	if (r < 0)
 		orma_base_buf_done(&level->owned);
 	else
@@ -413,6 +427,7 @@ int orma_sql_macros_expand(const struct orma_macro_set *set, struct orma_str sql
 	ret_calls->count = 0;
 	expansion->reterr = reterr;
 	expansion->expansions = 0;
+	expansion->written_bytes = 0;
 	expansion->levels[0] = (struct text_level){.sql = sql};
 	expansion->depth = 1;
 	int r = 0;

@@ -265,6 +265,9 @@ int orma_sql_function_take(struct orma_sql_function *function, int argc, sqlite3
 		return orma_base_error_set(reterr, -EINVAL,
 					   "%s: functions call each other too deeply",
 					   function->prototype.name);
+	/* SQLite asks this after many steps of one statement, and recursive functions are many short statements. */
+	if (orma_sql_is_interrupted(&function->sql->interrupt))
+		return -ECANCELED;
 	int r = check_types(function, argc, argv, reterr);
 	if (r < 0)
 		return r;

@@ -239,6 +239,29 @@ ORMA_TEST(ctrl_c_stops_a_query_and_not_the_shell)
 	CHECK_INT(end(&terminal), 0);
 }
 
+/* SQLite does not look at the question within one call of a function. */
+ORMA_TEST(a_second_ctrl_c_ends_a_query_that_does_not_stop)
+{
+	static const char query[] =
+		"select instr(zeroblob(16000000), cast(zeroblob(8000000) || 'a' as blob))";
+	write_file("t.pftrace", instant, sizeof(instant) - 1, 1);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(ORMA_BUILD_DIR "/orma", "orma", "sql", in_folder("t.pftrace"), query,
+		      (char *)NULL);
+		_exit(125);
+	}
+	int status;
+	for (int tries = 0; waitpid(pid, &status, WNOHANG) == 0; tries++) {
+		CHECK(tries < 100);
+		CHECK_INT(poll(NULL, 0, 300), 0);
+		CHECK_INT(kill(pid, SIGINT), 0);
+	}
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+}
+
 ORMA_TEST(commands_of_the_shell)
 {
 	struct terminal terminal;

@@ -35,8 +35,11 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 
 #ifdef ORMA_HAVE_SQL
 
+#include <sqlite3.h>
+
 #include "answers/trace_database.h"
 #include "base/alloc.h"
+#include "base/error_message.h"
 #include "codec/unpack.h"
 #include "sql/result_writer.h"
 #include "tool/ask/load_progress.h"
@@ -44,8 +47,10 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 #include "tool/ask/sql_zstd.h"
 #include "tool/trace/trace_input.h"
 
-/* So much text waits before it is passed on. */
-enum { WAITING_BYTES = 64 << 10 };
+enum {
+	WAITING_BYTES = 64 << 10, /* so much text waits before it is passed on */
+	SQLITE_HEAP_MIN_MB = 256,
+};
 
 struct orma_ask {
 	struct orma_trace_database *database;
@@ -59,6 +64,30 @@ struct ask_output {
 	int (*write)(void *ctx, const void *data, size_t size);
 	void *ctx;
 };
+
+/* Says where the trace ends early. `r` is the error that it was opened with. */
+static void warn_of_damage(const struct orma_ask *ask, const char *name, int r,
+			   struct orma_error *error)
+{
+	const struct orma_packet_index *index = &ask->database->importer.index;
+	uint64_t cut_bytes = index->counts[ORMA_COUNT_CUT_BYTES];
+	if (r == 0 && cut_bytes > 0)
+		r = orma_base_error_set(error, -EBADMSG, "the trace is cut at byte %llu",
+					(unsigned long long)(index->bytes - cut_bytes));
+	if (r < 0)
+		orma_tool_warn("%s%s%s; the answers are about what comes before",
+			       ask->count > 1 ? "" : name, ask->count > 1 ? "" : ": ",
+			       error->message);
+}
+
+/* Long values and groups that a query builds in SQLite have a limit of their own: beyond it the query fails, and not the
+ * machine. */
+static void limit_sqlite(const struct orma_trace_database *database)
+{
+	uint64_t bytes = (uint64_t)database->tables.budget.limit_bytes * 2,
+		 least = (uint64_t)SQLITE_HEAP_MIN_MB << 20;
+	sqlite3_hard_heap_limit64((sqlite3_int64)ORMA_MAX(bytes, least));
+}
 
 /* Returns 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
 static int open_files(struct orma_ask *ask, const char *const *paths, size_t count)
@@ -117,10 +146,8 @@ static int open_database(struct orma_ask *ask, const char *name,
 		return fail(ask, name, r, &error);
 	if (orma_sql_zstd_add(ask->database->sql) < 0)
 		return orma_tool_fail("%s", strerror(ENOMEM));
-	if (r < 0)
-		orma_tool_warn("%s%s%s; the answers are about what comes before",
-			       ask->count > 1 ? "" : name, ask->count > 1 ? "" : ": ",
-			       error.message);
+	limit_sqlite(ask->database);
+	warn_of_damage(ask, name, r, &error);
 	return 0;
 }
 

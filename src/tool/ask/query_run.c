@@ -17,12 +17,15 @@
 /* The trace that a signal handler may have to stop; NULL while no query runs. Written by the main thread, read by the
  * handler. */
 static _Atomic(struct orma_ask *) running;
-static atomic_bool stays; /* without a query, the signal has no effect */
+static atomic_bool stays;    /* without a query, the signal has no effect */
+static atomic_bool is_asked; /* the query that runs was asked to stop */
 
 static void stop_query(int signal_number)
 {
 	struct orma_ask *ask = atomic_load(&running);
-	if (ask) {
+	/* One function of SQLite can take minutes without a look at the question. The second signal does not wait for it. */
+	bool is_ignored = ask && atomic_exchange(&is_asked, true);
+	if (ask && !(is_ignored && !atomic_load(&stays))) {
 		orma_ask_interrupt(ask);
 		return;
 	}
@@ -50,6 +53,7 @@ int orma_query_run(struct orma_ask *ask, struct orma_str text, enum orma_ask_for
 		   int (*write)(void *ctx, const void *data, size_t size), void *ctx)
 {
 	struct orma_error error = {0};
+	atomic_store(&is_asked, false);
 	atomic_store(&running, ask);
 	int r = orma_ask_run(ask, text, format, write, ctx, &error);
 	atomic_store(&running, NULL);

@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "base/utf8.h"
 
-#define UI_OPENS_IT "; https://ui.perfetto.dev opens it, orma reads Perfetto's binary format only"
+#define UI_OPENS_IT "; https://ui.perfetto.dev opens it, and orma does not read it"
 
 #define CHROME_CONVERTS                                                                            \
 	"this is JSON; if it is a trace of Chrome, https://ui.perfetto.dev opens it, and `orma "   \
@@ -64,7 +64,7 @@ static const struct kind configs[] = {
 	KIND("duration_ms", PROBABLY_CONFIG),
 	KIND("unique_session_name", PROBABLY_CONFIG),
 	KIND("write_into_file", PROBABLY_CONFIG),
-	KIND("", "this is text; name the binary file that `orma record` has written"),
+	KIND("", "this is text of no format that orma reads; `man orma-sql` lists them"),
 };
 
 static bool is_blank(char c)

@@ -267,6 +267,10 @@ ORMA_TEST(macros_are_expanded_within_each_other)
 		"create perfetto macro grow(x Expr) returns Expr as grow!($x, $x)+grow!($x); "
 		"select grow!(1)",
 		"macro grow!");
+	/* Each level doubles the argument, and the result would still be short. */
+	engine_check_error(
+		"create perfetto macro m(x Expr) returns Expr as m!($x + $x); select m!(1)",
+		"its expansion is too long");
 	engine_check_error("create perfetto macro none() returns Expr as 6;", "already exists");
 	engine_check_error("select\n 1 + add!(1, z)",
 			   "line 2, column 6: no such column: z, near `z`");
@@ -439,6 +443,11 @@ ORMA_TEST(a_query_that_runs_for_ever_can_be_stopped)
 			   "count(*) from c",
 			   "the query was stopped");
 	CHECK(asked > 3);
+	/* Each call is a short statement; together they take longer than anybody waits. */
+	asked = 0;
+	engine_check_error("create perfetto function f(x int) returns int as "
+			   "select iif($x < 1, 1, f($x - 1) + f($x - 1)); select f(60)",
+			   "the query was stopped");
 	asked = -1000;
 	/* A stop that came before a script does not stop it. */
 	orma_sql_interrupt(fixture_sql);

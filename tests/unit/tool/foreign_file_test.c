@@ -36,8 +36,8 @@ ORMA_TEST(each_kind_is_named_with_what_to_do_next)
 		{ORMA_STR("\r\n\t [ {"), "JSON", "ui.perfetto.dev"},
 		{ORMA_STR("<!DOCTYPE html>"), "web page", "ui.perfetto.dev"},
 		{ORMA_STR("packet {\n  timestamp: 1"), "text of a trace", "name the trace"},
-		{ORMA_STR("caf\xc3\xa9 \xe2\x82"), "text", "orma record"}, /* cut */
-		{ORMA_STR("plain text"), "text", "name the binary file"},
+		{ORMA_STR("caf\xc3\xa9 \xe2\x82"), "text", "no format"}, /* cut */
+		{ORMA_STR("plain text"), "text", "no format that orma reads"},
 		{ORMA_STR("duration_ms: 1000"), "config", "orma record -c"},
 		{ORMA_STR("\n# a comment\nbuffers {"), "config", "orma doctor"},
 	};
