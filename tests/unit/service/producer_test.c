@@ -673,7 +673,7 @@ ORMA_TEST(memory_that_a_producer_brings_is_checked)
 
 ORMA_TEST(names_that_are_too_long_are_refused)
 {
-	char name[1100];
+	char name[1100] = "";
 	struct orma_producer_info info = producer_info(name);
 	struct world world;
 	struct producer producer;

@@ -397,7 +397,7 @@ ORMA_TEST(a_writer_that_only_tries_finds_its_chunk_full_at_the_last_packet_it_ca
 
 		if (at) {
 			tried++;
-			at[-1] = size;
+			at[-1] = (uint8_t)size;
 			memset(at, 8, size);
 			orma_shm_writer_commit_sized(writer, at + size);
 		} else {
