@@ -47,6 +47,8 @@ int orma_sql_filter_use_set(struct orma_filter *filter, int64_t *set, size_t cou
 	filter->low = set[0];
 	filter->high = set[kept - 1];
 	uint64_t span = (uint64_t)filter->high - (uint64_t)filter->low;
+	if (!filter->is_double && span == kept - 1)
+		filter->kind = ORMA_FILTER_RANGE;
 	if (filter->is_double || span >= SET_BITS_MAX)
 		return 0;
 	filter->set_bits = orma_base_alloc_array((size_t)span / 64 + 1, sizeof(uint64_t));

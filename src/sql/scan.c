@@ -4,6 +4,7 @@
 #include "sql/scan.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -165,10 +166,49 @@ static int filter_many(struct orma_scan *scan, const struct orma_filter *filter,
 				     scan->chosen_count, chosen);
 }
 
+/* Writes the places in [first, end) whose bits are set. */
+static size_t list_places(const uint8_t *mask, size_t first, size_t end, uint16_t *ret)
+{
+	enum { BITS = 64, MANY_BITS = 16 };
+	size_t kept = 0;
+	for (size_t base = first / BITS * BITS; base < end; base += BITS) {
+		uint64_t bits;
+		memcpy(&bits, mask + base / 8, sizeof(bits));
+		if (base < first)
+			bits &= UINT64_MAX << (first - base);
+		if (end - base < BITS)
+			bits &= (UINT64_C(1) << (end - base)) - 1;
+		if (__builtin_popcountll(bits) < MANY_BITS) {
+			for (; bits != 0; bits &= bits - 1)
+				ret[kept++] = (uint16_t)(base + (size_t)__builtin_ctzll(bits));
+			continue;
+		}
+		for (size_t i = 0; i < ORMA_MIN((size_t)BITS, end - base); i++) {
+			ret[kept] = (uint16_t)(base + i);
+			kept += bits >> i & 1;
+		}
+	}
+	return kept;
+}
+
+/* Compares the packed cells of the block, all of whose rows are chosen but for some at its ends. -ENOTSUP = they have to be read. */
+static int filter_packed(struct orma_scan *scan, const struct orma_filter *filter, uint16_t *chosen)
+{
+	_Alignas(uint64_t) uint8_t mask[ORMA_BLOCK_ROWS / 8];
+	const struct orma_column *stored = scan->relation->columns[filter->column_idx].stored;
+	size_t first = scan->chosen[0];
+	if (filter->kind != ORMA_FILTER_RANGE || !stored ||
+	    !orma_store_column_match(stored, (size_t)scan->block_idx, filter->low, filter->high,
+				     mask))
+		return -ENOTSUP;
+	return (int)list_places(mask, first, first + scan->chosen_count, chosen);
+}
+
 /* Chooses places of the current block; `is_whole` while they are its first ones. */
 static int choose(struct orma_scan *scan, bool is_whole)
 {
 	uint16_t *chosen = scan->places + ORMA_BLOCK_ROWS;
+	bool is_first = true;
 	/* Patterns last: most of their rows can be excluded for less. */
 	for (int is_text = 0; is_text < 2; is_text++)
 		for (size_t i = 0; i < scan->filter_count && scan->chosen_count > 0; i++) {
@@ -176,12 +216,16 @@ static int choose(struct orma_scan *scan, bool is_whole)
 			if ((filter->kind == ORMA_FILTER_TEXT) != is_text ||
 			    scan->implied >> i & 1 || filter->kind == ORMA_FILTER_ALL)
 				continue;
-			int r = scan->chosen_count < FEW_ROWS
-					? filter_few(scan, filter, chosen)
-					: filter_many(scan, filter, is_whole, chosen);
+			int r = -ENOTSUP;
+			if (scan->chosen_count < FEW_ROWS)
+				r = filter_few(scan, filter, chosen);
+			else if (is_first)
+				r = filter_packed(scan, filter, chosen);
+			if (r == -ENOTSUP)
+				r = filter_many(scan, filter, is_whole, chosen);
 			if (r < 0)
 				return r;
-			is_whole = false;
+			is_whole = is_first = false;
 			scan->chosen = chosen;
 			scan->chosen_count = (size_t)r;
 		}

@@ -355,3 +355,10 @@ bool orma_store_column_range(const struct orma_column *column, size_t block_idx,
 	*retmax = column->blocks[block_idx].max;
 	return true;
 }
+
+bool orma_store_column_match(const struct orma_column *column, size_t block_idx, int64_t low,
+			     int64_t high, uint8_t mask[ORMA_BLOCK_ROWS / 8])
+{
+	return block_idx < column->packed && column->type != ORMA_COLUMN_DOUBLE &&
+	       orma_store_pack_match(&column->blocks[block_idx], ORMA_BLOCK_ROWS, low, high, mask);
+}

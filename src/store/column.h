@@ -98,6 +98,13 @@ size_t orma_store_column_read(const struct orma_column *column, size_t block_idx
 bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
 			     int64_t *retmax);
 
+/*
+ * Sets a bit for each cell of a block that is in [low, high] and not NULL. False when its cells have to be read instead. Not
+ * for doubles.
+ */
+bool orma_store_column_match(const struct orma_column *column, size_t block_idx, int64_t low,
+			     int64_t high, uint8_t mask[ORMA_BLOCK_ROWS / 8]);
+
 static inline int64_t orma_store_cell_of_double(double value)
 {
 	int64_t cell;

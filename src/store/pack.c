@@ -18,6 +18,7 @@
 
 #include "base/assert.h"
 #include "base/macros.h"
+#include "store/wide_codes.h"
 
 enum {
 	EXCEPTION_BITS = 80, /* value and position */
@@ -268,7 +269,7 @@ static uint64_t code_at(const struct orma_block *block, size_t idx)
 
 static void unpack_codes(const struct orma_block *block, size_t count, int64_t *ret)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = orma_store_wide_unpack(block, count, ret); i < count; i++)
 		ret[i] = (int64_t)((uint64_t)block->min + code_at(block, i));
 }
 
@@ -293,6 +294,46 @@ void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *re
 		ret[i] = ret[i] == null ? ORMA_CELL_NULL : ret[i];
 	for (size_t i = 0; i < block->exceptions; i++)
 		ret[exception_place(block, count, i)] = exception_at(block, count, i);
+}
+
+/* Sets the bits of the codes in [low, high], which are no escapes. */
+static void match_codes(const struct orma_block *block, size_t count, uint64_t low, uint64_t high,
+			uint8_t *mask)
+{
+	size_t done = 0;
+	if (high <= UINT32_MAX)
+		done = orma_store_wide_match(block, count, (uint32_t)low, (uint32_t)(high - low),
+					     mask);
+	for (size_t i = done; i < count; i++)
+		mask[i / 8] |= (uint8_t)((code_at(block, i) - low <= high - low) << i % 8);
+}
+
+bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t low, int64_t high,
+			   uint8_t mask[ORMA_BLOCK_ROWS / 8])
+{
+	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64)
+		return false;
+	memset(mask, 0, ORMA_BLOCK_ROWS / 8);
+	low = ORMA_MAX(low, block->min);
+	high = ORMA_MIN(high, block->max);
+	if (low > high)
+		return true;
+	if (block->width == 0) {
+		memset(mask, 0xff, ORMA_BLOCK_ROWS / 8);
+		return true;
+	}
+	bool has_escapes = block->flags & ORMA_BLOCK_HAS_ESCAPES;
+	uint64_t first = (uint64_t)low - (uint64_t)block->min,
+		 limit = limit_of(block->width, has_escapes);
+	uint64_t last = ORMA_MIN((uint64_t)high - (uint64_t)block->min, limit - 1);
+	if (first <= last)
+		match_codes(block, count, first, last, mask);
+	for (size_t i = 0; i < block->exceptions; i++) {
+		int64_t cell = exception_at(block, count, i);
+		size_t place = exception_place(block, count, i);
+		mask[place / 8] |= (uint8_t)((cell >= low && cell <= high) << place % 8);
+	}
+	return true;
 }
 
 static int64_t find_exception(const struct orma_block *block, size_t count, size_t idx)

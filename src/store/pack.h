@@ -4,6 +4,7 @@
 #ifndef ORMA_STORE_PACK_H
 #define ORMA_STORE_PACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,12 @@ struct orma_block {
 size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out);
 /* `count` is what the block was packed with. */
 void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *ret);
+/*
+ * Sets a bit for each cell that is in [low, high] and not NULL, and clears those of others; bits behind the last cell mean nothing.
+ * False when the block has to be unpacked for that.
+ */
+bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t low, int64_t high,
+			   uint8_t mask[ORMA_BLOCK_ROWS / 8]);
 /* The cell at `idx` of a block with `count` cells. */
 int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx);
 

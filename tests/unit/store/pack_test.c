@@ -9,6 +9,31 @@
 static int64_t cells[ORMA_BLOCK_ROWS];
 static uint8_t bytes[ORMA_PACK_MAX_BYTES];
 
+/* Compares packed cells with ranges whose ends are at and beside cells, and beyond all. */
+static void check_matches(const struct orma_block *block, size_t count)
+{
+	_Alignas(uint64_t) uint8_t mask[ORMA_BLOCK_ROWS / 8];
+	for (size_t n = 0; n < 8; n++) {
+		int64_t low = cells[n * 31 % count], high = cells[(n * 57 + 1) % count];
+		if (n == 1)
+			low = INT64_MIN;
+		if (n == 2)
+			high = INT64_MAX;
+		if (n == 3 && high < INT64_MAX)
+			high++;
+		if (n == 4)
+			high = low;
+		if (!orma_store_pack_match(block, count, low, high, mask)) {
+			CHECK(block->width == 64);
+			return;
+		}
+		for (size_t i = 0; i < count; i++)
+			CHECK_INT(mask[i / 8] >> i % 8 & 1, cells[i] != ORMA_CELL_NULL &&
+								    cells[i] >= low &&
+								    cells[i] <= high);
+	}
+}
+
 /* Packs the cells, compares both ways of reading them with the originals, and returns the size. */
 static size_t round_trip(size_t count, struct orma_block *ret)
 {
@@ -24,6 +49,7 @@ static size_t round_trip(size_t count, struct orma_block *ret)
 		CHECK_INT(back[i], cells[i]);
 		CHECK_INT(orma_store_unpack_one(ret, count, i), cells[i]);
 	}
+	check_matches(ret, count);
 	free(copy);
 	ret->data = NULL;
 	return size;
