@@ -2,8 +2,8 @@
  * native.h - the commonest aggregates, a block of rows at a time instead of SQLite's row by row.
  *
  * `select name, count(*), sum(dur) from slice where dur > 5 group by name having ... order by ... limit ...`: the groups
- * are computed here and become a small table, and the statement becomes one over that table. Everything that is not
- * recognised is left to SQLite, which gives the same rows, only later.
+ * are computed here and become a small table, and the statement becomes one over that table. So do the selects in
+ * parentheses. Everything that is not recognised is left to SQLite, which gives the same rows, only later.
  */
 #ifndef ORMA_SQL_NATIVE_H
 #define ORMA_SQL_NATIVE_H
@@ -12,8 +12,10 @@
 #include "base/str.h"
 #include "sql/cell_filter.h"
 
+struct orma_error;
 struct orma_relation;
 struct orma_sql;
+struct sqlite3_stmt;
 
 enum orma_aggregate_kind {
 	ORMA_AGGREGATE_COUNT,
@@ -23,7 +25,7 @@ enum orma_aggregate_kind {
 	ORMA_AGGREGATE_AVG,
 };
 
-enum { ORMA_NATIVE_GROUPS_MAX = 2, ORMA_NATIVE_AGGREGATES_MAX = 16, ORMA_NATIVE_FILTERS_MAX = 16 };
+enum { ORMA_NATIVE_GROUPS_MAX = 4, ORMA_NATIVE_AGGREGATES_MAX = 16, ORMA_NATIVE_FILTERS_MAX = 16 };
 
 struct orma_native_query {
 	struct orma_relation *relation;
@@ -49,11 +51,25 @@ int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char
 void orma_sql_native_done(struct orma_native_query *query);
 
 /*
- * Recognises a statement and computes its groups. 1 when `ret` has the statement to run instead of `text`; then the table
- * named *rettable exists until it is dropped. 0 = leave it to SQLite, -ENOMEM, -ECANCELED or an error of a column.
+ * Computes the groups, and registers them as a table of this name. 1, 0 = leave it to SQLite (sums overflow, too many
+ * groups), -ENOMEM, -ECANCELED or an error of a column.
  */
-int orma_sql_native_try(struct orma_sql *sql, struct orma_str text, struct orma_buf *ret,
-			char **rettable);
-void orma_sql_native_drop(struct orma_sql *sql, char *table);
+int orma_sql_native_compute(struct orma_sql *sql, const struct orma_native_query *query,
+			    const char *name);
+
+/* The tables of groups that a statement reads. {0} has none. */
+struct orma_native_tables {
+	uint64_t numbers[32];
+	size_t count;
+};
+
+/*
+ * Prepares a statement as orma_sql_prepare() does, over groups where they can be computed. The tables are to be dropped
+ * when the statement is finalized.
+ */
+int orma_sql_native_prepare(struct orma_sql *sql, struct orma_str text,
+			    struct orma_native_tables *tables, struct sqlite3_stmt **ret,
+			    struct orma_error *reterr);
+void orma_sql_native_drop(struct orma_sql *sql, struct orma_native_tables *tables);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -283,57 +282,22 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 	return r == 0 && aggregation->overflows ? -ENOTSUP : r;
 }
 
-/*
- * Computes the groups, in ascending order, as a relation of this name. 1, 0 = leave it to SQLite (sums overflow, too many
- * groups), -ENOMEM, -ECANCELED or an error of a column.
- */
-static int aggregate(struct orma_sql *sql, const struct orma_native_query *query, const char *name,
-		     struct orma_relation **ret)
+int orma_sql_native_compute(struct orma_sql *sql, const struct orma_native_query *query,
+			    const char *name)
 {
+	struct orma_relation *relation = NULL;
 	struct orma_native_aggregation *aggregation = orma_base_zalloc(sizeof(*aggregation));
 	if (!aggregation)
 		return -ENOMEM;
 	aggregation->query = query;
 	int r = accumulate(aggregation, &sql->interrupt);
 	if (r == 0)
-		r = orma_sql_native_show(aggregation, name, ret);
+		r = orma_sql_native_show(aggregation, name, &relation);
 	done(aggregation);
+	if (r == 0)
+		r = orma_sql_relation_register(sql->db, relation, &sql->interrupt);
+	orma_sql_relation_unref(relation);
 	if (r < 0)
 		return r == -ENOTSUP ? 0 : r;
 	return 1;
-}
-
-int orma_sql_native_try(struct orma_sql *sql, struct orma_str text, struct orma_buf *ret,
-			char **rettable)
-{
-	struct orma_native_query query;
-	struct orma_relation *relation = NULL;
-	char name[40];
-	snprintf(name, sizeof(name), "__orma_groups_%llu", (unsigned long long)sql->native_tried++);
-	int r = orma_sql_native_parse(sql, text, name, &query);
-	if (r > 0)
-		r = aggregate(sql, &query, name, &relation);
-	if (r > 0) {
-		char *copy = orma_base_strdup(name);
-		r = copy ? orma_sql_relation_register(sql->db, relation, &sql->interrupt) : -ENOMEM;
-		if (r < 0) {
-			orma_base_free(copy);
-		} else {
-			*rettable = copy;
-			*ret = query.sql;
-			query.sql = (struct orma_buf){0};
-			sql->native_made++;
-			r = 1;
-		}
-	}
-	orma_sql_relation_unref(relation);
-	orma_sql_native_done(&query);
-	return r;
-}
-
-void orma_sql_native_drop(struct orma_sql *sql, char *table)
-{
-	if (table)
-		(void)sqlite3_create_module_v2(sql->db, table, NULL, NULL, NULL);
-	orma_base_free(table);
 }

@@ -222,12 +222,23 @@ static int translate(struct orma_select *select, size_t begin, size_t end, bool 
 	return r;
 }
 
+/* The name of a column as its table has it. */
+static struct orma_str column_name(const struct orma_select *select,
+				   const struct orma_select_item *item)
+{
+	struct orma_str name = orma_select_text(&select->tokens[item->end - 1]);
+	for (size_t i = 0; i < select->name_count; i++)
+		if (orma_select_is_same(name, select->names[i].name))
+			return select->names[i].name;
+	return name;
+}
+
 /* SQLite names a column after its expression's text. */
 static int emit_alias(struct orma_select *select, const struct orma_select_item *item)
 {
 	struct orma_str name = item->alias;
 	if (!name.data && orma_sql_select_plain_column(select, item->begin, item->end) >= 0)
-		name = orma_select_text(&select->tokens[item->end - 1]);
+		name = column_name(select, item);
 	if (!name.data) {
 		size_t begin = select->tokens[item->begin].offset;
 		name = (struct orma_str){select->text.data + begin,
@@ -277,11 +288,23 @@ static int write_sql(struct orma_select *select, const char *table)
 	return r;
 }
 
+/* Most selects end here, before tables are looked up. */
+static bool may_group(const struct orma_select *select)
+{
+	static const char *const names[] = {"count", "sum", "min", "max", "avg"};
+	bool groups = select->is_distinct || select->group != SIZE_MAX;
+	for (size_t i = 0; !groups && i + 1 < select->from; i++)
+		groups = orma_select_is_sign(select, i + 1, '(') &&
+			 orma_select_is_one_of(select->tokens[i].text, names,
+					       ORMA_ARRAY_SIZE(names));
+	return groups;
+}
+
 static int match(struct orma_select *select, const char *table, struct orma_arena *arena)
 {
 	int r = orma_sql_select_read(select->text, select);
-	if (r < 0)
-		return r;
+	if (r < 0 || !may_group(select))
+		return r < 0 ? r : ORMA_NO_MATCH;
 	select->query->is_distinct = select->is_distinct;
 	r = orma_sql_select_resolve(select, arena);
 	if (r == 0)

@@ -13,6 +13,7 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
+#include "sql/native.h"
 #include "sql/perfetto_define.h"
 #include "sql/sqlite_error.h"
 
@@ -344,7 +345,8 @@ int orma_sql_create_table(struct orma_sql *sql, const struct orma_perfetto_state
 	sqlite3_stmt *query;
 	struct made_table *table = NULL;
 	struct orma_relation *relation = NULL;
-	int r = orma_sql_prepare(sql, statement->body, &query, reterr);
+	struct orma_native_tables groups = {.count = 0};
+	int r = orma_sql_native_prepare(sql, statement->body, &groups, &query, reterr);
 	if (r < 0)
 		return r;
 	r = orma_sql_check_names(sql, statement, query, reterr);
@@ -353,6 +355,7 @@ int orma_sql_create_table(struct orma_sql *sql, const struct orma_perfetto_state
 	if (r == 0)
 		r = fill(sql, statement, table, query, reterr);
 	sqlite3_finalize(query);
+	orma_sql_native_drop(sql, &groups);
 	if (r == 0)
 		r = show(sql, statement->name, table, &relation);
 	if (!relation)

@@ -42,7 +42,7 @@ struct orma_sql_script {
 	sqlite3_stmt *statement;
 	unsigned fault_line,
 		fault_column; /* in the script's own text; 0 = the last error has no place there */
-	char *groups;         /* the table that a native aggregate made for the statement */
+	struct orma_native_tables groups; /* that the statement reads */
 };
 
 int orma_sql_script_new(struct orma_sql *sql, struct orma_str text, struct orma_sql_script **ret)
@@ -87,7 +87,7 @@ static int end_statement(struct orma_sql_script *script)
 {
 	int code = sqlite3_finalize(script->statement);
 	script->statement = NULL;
-	orma_sql_native_drop(script->sql, ORMA_TAKE(script->groups));
+	orma_sql_native_drop(script->sql, &script->groups);
 	return code;
 }
 
@@ -329,27 +329,11 @@ static int step(struct orma_sql_script *script, struct orma_error *reterr)
 	return orma_sql_describe(script->sql, code, reterr);
 }
 
-/* Prepares a statement, over groups that are computed natively if that can be. */
-static int prepare(struct orma_sql_script *script, struct orma_str text, struct orma_error *reterr)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf native = {0};
-	int r = orma_sql_native_try(script->sql, text, &native, &script->groups);
-	if (r < 0)
-		return r == -ECANCELED ? orma_sql_describe(script->sql, SQLITE_INTERRUPT, reterr)
-				       : r;
-	if (r > 0) {
-		struct orma_str sql = {(const char *)native.data, native.size};
-		if (orma_sql_prepare(script->sql, sql, &script->statement, NULL) == 0)
-			return 0;
-		orma_sql_native_drop(script->sql, ORMA_TAKE(script->groups));
-	}
-	return orma_sql_prepare(script->sql, text, &script->statement, reterr);
-}
-
 /* Prepares a statement of SQLite. 1 when it has columns; without them it is run. */
 static int start(struct orma_sql_script *script, struct orma_str text, struct orma_error *reterr)
 {
-	int r = prepare(script, text, reterr);
+	int r = orma_sql_native_prepare(script->sql, text, &script->groups, &script->statement,
+					reterr);
 	if (r < 0 || !script->statement)
 		return r;
 	if (sqlite3_column_count(script->statement) == 0) {

@@ -163,7 +163,7 @@ ORMA_TEST(columns_have_the_names_that_sqlite_gives)
 		  0);
 	CHECK_INT(orma_sql_script_next(script, &error), 1);
 	sqlite3_stmt *statement = orma_sql_script_statement(script);
-	CHECK_STR(sqlite3_column_name(statement, 0), "Name");
+	CHECK_STR(sqlite3_column_name(statement, 0), "name");
 	CHECK_STR(sqlite3_column_name(statement, 1), "track");
 	CHECK_STR(sqlite3_column_name(statement, 2), "sum( dur )");
 	CHECK_STR(sqlite3_column_name(statement, 3), "a b");
@@ -246,13 +246,20 @@ ORMA_TEST(what_is_not_understood_is_left_to_sqlite)
 		"select sum(dur) over (order by ts) from $ limit 3",
 		"select max(track, 5) from $ limit 2",
 		"select name from $ limit 2",
+		"select (select count(*) from $) from $ limit 2",
+		"with $ as (select 1 as dur) select * from (select sum(dur) as s from $)",
+		"with a(dur) as (select 3), $(dur) as (select 1) select (select sum(dur) from $) "
+		"as s, * "
+		"from a",
+		"select (select count(*) from $ where track = p.track) as c from plain p limit 2",
+		"select (select sum(p.track) from $) as c from plain p limit 1",
 		"select value, count(*) from $ group by value order by 1 limit 4",
 		"select count(*) from $ where name = 5",
 		"select count(*) from $ where name in (5, 'n1')",
 		"select min(name) from $",
 		"select count(*) from $ where not dur > 5",
 		"select count(*) from $ where name collate nocase = 'N1'",
-		"select track, count(*) from $ group by track, dur, name limit 1",
+		"select track, count(*) from $ group by track, dur, name, ts, track limit 1",
 		"select count(*) from $ where dur between 1 and track",
 	};
 	open_tables();
@@ -261,6 +268,42 @@ ORMA_TEST(what_is_not_understood_is_left_to_sqlite)
 	CHECK_INT(fixture_sql->native_made, 0);
 	/* A view of the relation's name hides it. */
 	CHECK_STR(engine_run("create temp view r as select 1 as x; select count(*) from r"), "1;");
+	engine_close();
+}
+
+ORMA_TEST(selects_in_parentheses_are_computed_as_well)
+{
+	static const char *const queries[] = {
+		"with s as (select name, track, sum(dur) as d from $ group by name, track) select "
+		"name, sum(d), "
+		"count(*), max(d) from s group by name order by 1",
+		"select x.name, x.c * 2 from (select name, count(*) as c from $ group by name) x "
+		"where c > 20 "
+		"order by 1",
+		"select count(*) as c from plain where track in (select distinct track from $ "
+		"where dur < 3)",
+		"select (select max(dur) from $) as m, (((select sum(value) from $ where track = "
+		"2))) as s",
+		"with slice as (select 5 as x), s as materialized (select min(dur) as d, x.track "
+		"as t from $ as x group "
+		"by 2) select * from s, slice order by t",
+		"select c from (select name, c from (select name, count(*) as c from $ group by "
+		"name) order by 2, 1 "
+		"limit 4)",
+	};
+	open_tables();
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++) {
+		uint64_t made = fixture_sql->native_made;
+		compare(queries[i]);
+		CHECK(fixture_sql->native_made > made);
+	}
+	/* The select of a table that a query makes is one of them. */
+	uint64_t made = fixture_sql->native_made;
+	CHECK_STR(engine_run("create perfetto table t as select track, count(*) as c from (select "
+			     "track, name from r "
+			     "group by 1, 2) group by 1; select sum(c) from t"),
+		  engine_run("select count(*) from (select track, name from plain group by 1, 2)"));
+	CHECK_INT(fixture_sql->native_made - made, 1);
 	engine_close();
 }
 
