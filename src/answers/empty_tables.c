@@ -44,19 +44,11 @@ static const struct {
 		      "render_pass_name, command_buffer, command_buffer_name, frame_id, "
 		      "submission_id, hw_queue_id, upid, render_subpasses, "
 		      "render_stage_category"},
-	{"heap_graph_object_data",
-	 "field_set_id, value_string, array_element_type, array_element_count, "
-	 "array_data_id, array_data_hash"},
-	{"heap_graph_primitive", "field_set_id, field_name, field_type, bool_value, byte_value, "
-				 "char_value, short_value, int_value, long_value, float_value, "
-				 "double_value"},
-	{"heap_graph_thread_callsite", "heap_graph_id, utid, callsite_id"},
 	{"instruments_sample", "ts, utid, callsite_id, cpu"},
 	{"memory_snapshot", "timestamp, track_id, detail_level"},
 	{"memory_snapshot_edge", "source_node_id, target_node_id, importance"},
 	{"memory_snapshot_node", "process_snapshot_id, parent_node_id, path, size, effective_size, "
 				 "arg_set_id"},
-	{"package_list", "package_name, uid, debuggable, profileable_from_shell, version_code"},
 	{"process_memory_mappings",
 	 "upid, ts, path, aggregate_count, is_deleted, size_kb, rss_kb, "
 	 "anonymous_kb, swap_kb, shared_clean_kb, shared_dirty_kb, "
@@ -108,9 +100,13 @@ static const struct {
 	{"heap_graph", "memory"},
 	{"heap_graph_class", "memory"},
 	{"heap_graph_object", "memory"},
+	{"heap_graph_object_data", "memory"},
+	{"heap_graph_primitive", "memory"},
 	{"heap_graph_reference", "memory"},
+	{"heap_graph_thread_callsite", "memory"},
 	{"heap_profile", "memory"},
 	{"heap_profile_allocation", "memory"},
+	{"package_list", "memory"},
 	{"profiler_smaps", "memory"},
 };
 

@@ -192,6 +192,7 @@ static int64_t inline_mapping(struct orma_call_stacks *stacks, enum orma_inline_
 		[ORMA_INLINE_INTERNED] = "",
 		[ORMA_INLINE_TRACK_EVENTS] = "track_event_inline",
 		[ORMA_INLINE_STACK_SAMPLES] = "stack_sample_inline",
+		[ORMA_INLINE_ART_PROCESS] = "art_process_metadata",
 	};
 	if (stacks->inline_mappings[origin] > 0)
 		return stacks->inline_mappings[origin] - 1;

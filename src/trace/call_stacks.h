@@ -44,7 +44,7 @@ struct orma_call_stacks {
 	uint32_t *depths; /* each callsite has one */
 	uint32_t mapping_count, mapping_capacity, frame_count, frame_capacity;
 	uint32_t callsite_count, callsite_capacity;
-	int64_t inline_mappings[3]; /* id + 1 by enum orma_inline_mapping */
+	int64_t inline_mappings[4]; /* id + 1 by enum orma_inline_mapping */
 };
 
 /* Ids share their type with negative errno values and with ORMA_CELL_NULL, which is neither. */
@@ -68,6 +68,7 @@ enum orma_inline_mapping {
 	ORMA_INLINE_INTERNED,
 	ORMA_INLINE_TRACK_EVENTS,
 	ORMA_INLINE_STACK_SAMPLES,
+	ORMA_INLINE_ART_PROCESS,
 };
 /* `frame` needs no mapping_id and no rel_pc. */
 int64_t orma_call_stacks_inline_frame(struct orma_call_stacks *stacks,

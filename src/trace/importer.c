@@ -152,10 +152,10 @@ static int finish(struct orma_importer *importer)
 	int r = orma_ftrace_resolve_counters(&importer->system);
 	if (r == 0)
 		r = orma_trace_facts(&importer->system);
-	if (r == 0) {
-		orma_profiles_end(&importer->profiles);
+	if (r == 0)
+		r = orma_profiles_end(&importer->profiles);
+	if (r == 0)
 		orma_importer_count(importer);
-	}
 	if (r == 0)
 		r = orma_config_advise(&importer->system);
 	if (r == 0)

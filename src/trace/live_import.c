@@ -54,6 +54,7 @@ int orma_live_import_init(struct orma_live_import *live)
 	live->importer.index.trace_default_clock = ORMA_CLOCK_BOOTTIME;
 	live->importer.slices.on_end = end_slice;
 	live->importer.slices.on_end_ctx = live;
+	live->importer.profiles.graphs.is_off = true; /* nobody asks for them */
 	live->kernel_args.system = &live->importer.system;
 	live->args.tables = &live->tables;
 	return 0;

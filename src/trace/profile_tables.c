@@ -25,7 +25,7 @@ const struct orma_column_spec orma_stack_frame_columns[ORMA_STACK_FRAME_COLUMNS]
 	[ORMA_STACK_FRAME_NAME] = {"name", STRING, 0},
 	[ORMA_STACK_FRAME_MAPPING] = {"mapping", INT, 0},
 	[ORMA_STACK_FRAME_REL_PC] = {"rel_pc", INT, 0},
-	[ORMA_STACK_FRAME_SYMBOL_SET_ID] = {"symbol_set_id", INT, CHANGES},
+	[ORMA_STACK_FRAME_SYMBOL_SET_ID] = {"symbol_set_id", INT, RANDOM},
 	[ORMA_STACK_FRAME_DEOBFUSCATED_NAME] = {"deobfuscated_name", STRING, CHANGES},
 	[ORMA_STACK_FRAME_TYPE] = {"type", STRING, CHANGES},
 };
@@ -130,37 +130,76 @@ const struct orma_column_spec orma_smaps_columns[ORMA_SMAPS_COLUMNS] = {
 const struct orma_column_spec orma_heap_graph_columns[ORMA_HEAP_GRAPH_COLUMNS] = {
 	[ORMA_HEAP_GRAPH_TS] = {"ts", INT, 0},
 	[ORMA_HEAP_GRAPH_UPID] = {"upid", INT, 0},
-	[ORMA_HEAP_GRAPH_DUMP_REASON] = {"dump_reason", STRING, 0},
+	[ORMA_HEAP_GRAPH_DUMP_REASON] = {"dump_reason", STRING, CHANGES},
 	[ORMA_HEAP_GRAPH_HEAP_SIZE] = {"heap_size", INT, CHANGES},
 	[ORMA_HEAP_GRAPH_TRUNCATED] = {"truncated", INT, CHANGES},
 };
 const struct orma_column_spec orma_heap_class_columns[ORMA_HEAP_CLASS_COLUMNS] = {
-	[ORMA_HEAP_CLASS_NAME] = {"name", STRING, RANDOM},
-	[ORMA_HEAP_CLASS_DEOBFUSCATED_NAME] = {"deobfuscated_name", STRING, CHANGES},
-	[ORMA_HEAP_CLASS_LOCATION] = {"location", STRING, RANDOM},
-	[ORMA_HEAP_CLASS_SUPERCLASS_ID] = {"superclass_id", INT, RANDOM},
-	[ORMA_HEAP_CLASS_CLASSLOADER_ID] = {"classloader_id", INT, RANDOM},
-	[ORMA_HEAP_CLASS_KIND] = {"kind", STRING, RANDOM},
+	[ORMA_HEAP_CLASS_NAME] = {"name", STRING, 0},
+	[ORMA_HEAP_CLASS_DEOBFUSCATED_NAME] = {"deobfuscated_name", STRING, 0},
+	[ORMA_HEAP_CLASS_LOCATION] = {"location", STRING, 0},
+	[ORMA_HEAP_CLASS_SUPERCLASS_ID] = {"superclass_id", INT, 0},
+	[ORMA_HEAP_CLASS_CLASSLOADER_ID] = {"classloader_id", INT, 0},
+	[ORMA_HEAP_CLASS_KIND] = {"kind", STRING, 0},
 };
 const struct orma_column_spec orma_heap_object_columns[ORMA_HEAP_OBJECT_COLUMNS] = {
 	[ORMA_HEAP_OBJECT_UPID] = {"upid", INT, 0},
 	[ORMA_HEAP_OBJECT_GRAPH_SAMPLE_TS] = {"graph_sample_ts", INT, 0},
-	[ORMA_HEAP_OBJECT_SELF_SIZE] = {"self_size", INT, RANDOM},
-	[ORMA_HEAP_OBJECT_NATIVE_SIZE] = {"native_size", INT, RANDOM},
-	[ORMA_HEAP_OBJECT_REFERENCE_SET_ID] = {"reference_set_id", INT, RANDOM},
-	[ORMA_HEAP_OBJECT_REACHABLE] = {"reachable", INT, RANDOM},
-	[ORMA_HEAP_OBJECT_HEAP_TYPE] = {"heap_type", STRING, RANDOM},
-	[ORMA_HEAP_OBJECT_TYPE_ID] = {"type_id", INT, RANDOM},
-	[ORMA_HEAP_OBJECT_ROOT_TYPE] = {"root_type", STRING, RANDOM},
-	[ORMA_HEAP_OBJECT_ROOT_DISTANCE] = {"root_distance", INT, RANDOM},
+	[ORMA_HEAP_OBJECT_SELF_SIZE] = {"self_size", INT, 0},
+	[ORMA_HEAP_OBJECT_NATIVE_SIZE] = {"native_size", INT, 0},
+	[ORMA_HEAP_OBJECT_REFERENCE_SET_ID] = {"reference_set_id", INT, 0},
+	[ORMA_HEAP_OBJECT_REACHABLE] = {"reachable", INT, 0},
+	[ORMA_HEAP_OBJECT_HEAP_TYPE] = {"heap_type", STRING, 0},
+	[ORMA_HEAP_OBJECT_TYPE_ID] = {"type_id", INT, 0},
+	[ORMA_HEAP_OBJECT_ROOT_TYPE] = {"root_type", STRING, 0},
+	[ORMA_HEAP_OBJECT_ROOT_DISTANCE] = {"root_distance", INT, 0},
 	[ORMA_HEAP_OBJECT_OBJECT_DATA_ID] = {"object_data_id", INT, 0},
 };
 const struct orma_column_spec orma_heap_reference_columns[ORMA_HEAP_REFERENCE_COLUMNS] = {
-	[ORMA_HEAP_REFERENCE_REFERENCE_SET_ID] = {"reference_set_id", INT, 0},
-	[ORMA_HEAP_REFERENCE_OWNER_ID] = {"owner_id", INT, RANDOM},
-	[ORMA_HEAP_REFERENCE_OWNED_ID] = {"owned_id", INT, RANDOM},
-	[ORMA_HEAP_REFERENCE_FIELD_NAME] = {"field_name", STRING, RANDOM},
+	[ORMA_HEAP_REFERENCE_REFERENCE_SET_ID] = {"reference_set_id", INT, SORTED},
+	[ORMA_HEAP_REFERENCE_OWNER_ID] = {"owner_id", INT, 0},
+	[ORMA_HEAP_REFERENCE_OWNED_ID] = {"owned_id", INT, 0},
+	[ORMA_HEAP_REFERENCE_FIELD_NAME] = {"field_name", STRING, 0},
 	[ORMA_HEAP_REFERENCE_FIELD_TYPE_NAME] = {"field_type_name", STRING, 0},
-	[ORMA_HEAP_REFERENCE_DEOBFUSCATED_FIELD_NAME] = {"deobfuscated_field_name", STRING,
-							 CHANGES},
+	[ORMA_HEAP_REFERENCE_DEOBFUSCATED_FIELD_NAME] = {"deobfuscated_field_name", STRING, 0},
+};
+const struct orma_column_spec orma_heap_object_data_columns[ORMA_HEAP_OBJECT_DATA_COLUMNS] = {
+	[ORMA_HEAP_OBJECT_DATA_FIELD_SET_ID] = {"field_set_id", INT, 0},
+	[ORMA_HEAP_OBJECT_DATA_VALUE_STRING] = {"value_string", STRING, 0},
+	[ORMA_HEAP_OBJECT_DATA_ARRAY_ELEMENT_TYPE] = {"array_element_type", STRING, 0},
+	[ORMA_HEAP_OBJECT_DATA_ARRAY_ELEMENT_COUNT] = {"array_element_count", INT, 0},
+	[ORMA_HEAP_OBJECT_DATA_ARRAY_DATA_ID] = {"array_data_id", INT, 0},
+	[ORMA_HEAP_OBJECT_DATA_ARRAY_DATA_HASH] = {"array_data_hash", INT, 0},
+};
+const struct orma_column_spec orma_heap_primitive_columns[ORMA_HEAP_PRIMITIVE_COLUMNS] = {
+	[ORMA_HEAP_PRIMITIVE_FIELD_SET_ID] = {"field_set_id", INT, SORTED},
+	[ORMA_HEAP_PRIMITIVE_FIELD_NAME] = {"field_name", STRING, 0},
+	[ORMA_HEAP_PRIMITIVE_FIELD_TYPE] = {"field_type", STRING, 0},
+	[ORMA_HEAP_PRIMITIVE_BOOL_VALUE] = {"bool_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_BYTE_VALUE] = {"byte_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_CHAR_VALUE] = {"char_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_SHORT_VALUE] = {"short_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_INT_VALUE] = {"int_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_LONG_VALUE] = {"long_value", INT, 0},
+	[ORMA_HEAP_PRIMITIVE_FLOAT_VALUE] = {"float_value", DOUBLE, 0},
+	[ORMA_HEAP_PRIMITIVE_DOUBLE_VALUE] = {"double_value", DOUBLE, 0},
+};
+const struct orma_column_spec orma_heap_callsite_columns[ORMA_HEAP_CALLSITE_COLUMNS] = {
+	[ORMA_HEAP_CALLSITE_HEAP_GRAPH_ID] = {"heap_graph_id", INT, 0},
+	[ORMA_HEAP_CALLSITE_UTID] = {"utid", INT, 0},
+	[ORMA_HEAP_CALLSITE_CALLSITE_ID] = {"callsite_id", INT, 0},
+};
+const struct orma_column_spec orma_heap_oome_columns[ORMA_HEAP_OOME_COLUMNS] = {
+	[ORMA_HEAP_OOME_HEAP_GRAPH_ID] = {"heap_graph_id", INT, 0},
+	[ORMA_HEAP_OOME_ALLOCATION_SIZE_BYTES] = {"allocation_size_bytes", INT, 0},
+	[ORMA_HEAP_OOME_TOTAL_BYTES_FREE] = {"total_bytes_free", INT, 0},
+	[ORMA_HEAP_OOME_FREE_BYTES_UNTIL_OOM] = {"free_bytes_until_oom", INT, 0},
+	[ORMA_HEAP_OOME_ERROR_MSG] = {"error_msg", STRING, 0},
+};
+const struct orma_column_spec orma_package_columns[ORMA_PACKAGE_COLUMNS] = {
+	[ORMA_PACKAGE_PACKAGE_NAME] = {"package_name", STRING, 0},
+	[ORMA_PACKAGE_UID] = {"uid", INT, 0},
+	[ORMA_PACKAGE_DEBUGGABLE] = {"debuggable", INT, 0},
+	[ORMA_PACKAGE_PROFILEABLE_FROM_SHELL] = {"profileable_from_shell", INT, 0},
+	[ORMA_PACKAGE_VERSION_CODE] = {"version_code", INT, 0},
 };

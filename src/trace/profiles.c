@@ -4,6 +4,7 @@
 #include "trace/profiles.h"
 
 #include "schema/gen/trace_packet.pb.h"
+#include "trace/art_process.h"
 #include "trace/smaps.h"
 #include "trace/symbols.h"
 
@@ -19,6 +20,12 @@ void orma_profiles_init(struct orma_profiles *profiles, struct orma_system *syst
 			     .stacks = &profiles->stacks,
 			     .interned = &profiles->interned},
 		.heaps = {.system = system, .interned = &profiles->interned},
+		.graphs = {.system = system},
+		.packages = {.system = system},
+		.deobfuscation = {.system = system,
+				  .graphs = &profiles->graphs,
+				  .stacks = &profiles->stacks,
+				  .packages = &profiles->packages},
 	};
 }
 
@@ -28,6 +35,9 @@ void orma_profiles_done(struct orma_profiles *profiles)
 	orma_interned_stacks_done(&profiles->interned);
 	orma_profiler_done(&profiles->profiler);
 	orma_heap_profiles_done(&profiles->heaps);
+	orma_heap_graphs_done(&profiles->graphs);
+	orma_packages_done(&profiles->packages);
+	orma_deobfuscation_done(&profiles->deobfuscation);
 	*profiles = (struct orma_profiles){0};
 }
 
@@ -47,6 +57,19 @@ int orma_profiles_packet(struct orma_profiles *profiles, const struct orma_order
 	case ORMA_PB_TRACE_PACKET_MODULE_SYMBOLS:
 		r = orma_module_symbols_take(profiles->system, &profiles->stacks, event);
 		break;
+	case ORMA_PB_TRACE_PACKET_HEAP_GRAPH:
+		r = orma_heap_graph_take(&profiles->graphs, event);
+		break;
+	case ORMA_PB_TRACE_PACKET_ART_PROCESS_METADATA:
+		r = orma_art_process_take(&profiles->graphs, &profiles->packages, &profiles->stacks,
+					  event);
+		break;
+	case ORMA_PB_TRACE_PACKET_PACKAGES_LIST:
+		r = orma_packages_take(&profiles->packages, event);
+		break;
+	case ORMA_PB_TRACE_PACKET_DEOBFUSCATION_MAPPING:
+		r = orma_deobfuscation_take(&profiles->deobfuscation, event);
+		break;
 	case SMAPS_PACKET:
 		r = orma_smaps_take(profiles->system, event);
 		break;
@@ -57,7 +80,7 @@ int orma_profiles_packet(struct orma_profiles *profiles, const struct orma_order
 }
 
 /* Files in this folder of Android are built by hand, and their symbols can only be found with a build id. */
-void orma_profiles_end(struct orma_profiles *profiles)
+static void count_files_without_build_id(struct orma_profiles *profiles)
 {
 	static const char folder[] = "/data/local/tmp/";
 	const struct orma_call_stacks *stacks = &profiles->stacks;
@@ -71,4 +94,13 @@ void orma_profiles_end(struct orma_profiles *profiles)
 			orma_stats_add(&profiles->system->stats, 0,
 				       ORMA_STAT_symbolization_tmp_build_id_not_found, 0, 1);
 	}
+}
+
+int orma_profiles_end(struct orma_profiles *profiles)
+{
+	int r = orma_heap_graphs_end(&profiles->graphs);
+	count_files_without_build_id(profiles);
+	if (r == 0)
+		r = orma_deobfuscation_end(&profiles->deobfuscation);
+	return r < 0 ? r : orma_heap_graphs_write(&profiles->graphs);
 }

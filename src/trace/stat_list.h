@@ -8,6 +8,7 @@
 
 /* clang-format off */
 #define ORMA_STAT_LIST(X) \
+	X(deobfuscate_location_parse_error, 14, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
 	X(ftrace_bundle_tokenizer_errors, 23, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(ftrace_cpu_bytes_begin, 24, INDEXED, INFO, TRACE, MACHINE, NULL) \
 	X(ftrace_cpu_bytes_end, 25, INDEXED, INFO, TRACE, MACHINE, NULL) \
@@ -151,6 +152,9 @@
 	X(json_tokenizer_failure, 189, SINGLE, ERROR, TRACE, MACHINE, NULL) \
 	X(json_parser_failure, 190, SINGLE, ERROR, TRACE, MACHINE, NULL) \
 	X(json_display_time_unit, 191, SINGLE, INFO, TRACE, MACHINE, NULL) \
+	X(heap_graph_invalid_string_id, 192, INDEXED, ERROR, TRACE, GLOBAL, NULL) \
+	X(heap_graph_malformed_packet, 193, INDEXED, ERROR, TRACE, GLOBAL, NULL) \
+	X(heap_graph_missing_packet, 194, INDEXED, ERROR, TRACE, GLOBAL, NULL) \
 	X(heapprofd_buffer_corrupted, 195, INDEXED, ERROR, TRACE, MACHINE, NULL) \
 	X(heapprofd_hit_guardrail, 196, INDEXED, ERROR, TRACE, MACHINE, NULL) \
 	X(heapprofd_buffer_overran, 197, INDEXED, DATA_LOSS, TRACE, MACHINE, "The profile of this process stopped early, since its buffer was full.") \
@@ -233,6 +237,7 @@
 	X(track_event_skipped_thread_instruction_delta_without_valid_state, 344, SINGLE, NOTICE, ANALYSIS, MACHINE, "Track events whose count of instructions is relative to an event that was lost.") \
 	X(packet_skipped_seq_needs_incremental_state_invalid, 345, SINGLE, NOTICE, ANALYSIS, MACHINE, "Packets that cannot be understood because names before them were lost, in a ring buffer mostly.") \
 	X(interned_data_skipped_incremental_state_invalid, 346, SINGLE, NOTICE, ANALYSIS, MACHINE, "Names between a loss of data and the next state that is whole.") \
+	X(heap_graph_non_finalized_graph, 347, SINGLE, DATA_LOSS, TRACE, GLOBAL, "Dumps of Java heaps whose last packets are missing; objects and references of them may be, too.") \
 	X(compressed_packets_skipped, 10010, SINGLE, DATA_LOSS, ANALYSIS, MACHINE, "Compressed packets that are damaged, cannot be unpacked by this program, or would fill the disk. The name is orma's own.") \
 	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
 	X(ctf_events_discarded, 10000, SINGLE, DATA_LOSS, TRACE, MACHINE, "Events that LTTng or another tracer had no room for; larger or more buffers help.") \

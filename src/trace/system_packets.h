@@ -46,6 +46,7 @@ int orma_trace_stats(struct orma_system *system, uint32_t machine_idx, struct or
 int orma_ftrace_stats(struct orma_system *system, uint32_t machine_idx, struct orma_str content);
 int orma_cpu_info(struct orma_system *system, uint32_t machine_idx, struct orma_str content);
 int orma_process_tree(struct orma_system *system, uint32_t machine_idx, struct orma_str content);
+int orma_process_set_uid(struct orma_system *system, int64_t upid, uint32_t uid);
 int orma_process_stats(struct orma_system *system, uint32_t machine_idx, int64_t ts,
 		       struct orma_str content);
 int orma_sys_stats(struct orma_system *system, uint32_t machine_idx, int64_t ts,

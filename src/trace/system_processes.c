@@ -66,7 +66,7 @@ static int name_process(struct orma_system *system, int64_t upid,
 	return r < 0 ? r : set_cell(system, upid, ORMA_PROCESS_CMDLINE, *ret_cmdline);
 }
 
-static int set_uid(struct orma_system *system, int64_t upid, uint32_t uid)
+int orma_process_set_uid(struct orma_system *system, int64_t upid, uint32_t uid)
 {
 	int r = set_cell(system, upid, ORMA_PROCESS_UID, uid);
 	if (r == 0)
@@ -96,7 +96,7 @@ static int set_details(struct orma_system *system, uint32_t machine_idx, int64_t
 		       const struct orma_pb_process_tree_process *process)
 {
 	int r = orma_pb_process_tree_process_has_uid(process)
-			? set_uid(system, upid, (uint32_t)process->uid)
+			? orma_process_set_uid(system, upid, (uint32_t)process->uid)
 			: 0;
 	if (r == 0 && orma_pb_process_tree_process_has_process_start_from_boot(process))
 		r = set_start(system, machine_idx, upid, process->process_start_from_boot);

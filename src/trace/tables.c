@@ -292,6 +292,15 @@ static const struct {
 	TABLE(ORMA_TABLE_HEAP_OBJECT, "__intrinsic_heap_graph_object", orma_heap_object_columns),
 	TABLE(ORMA_TABLE_HEAP_REFERENCE, "__intrinsic_heap_graph_reference",
 	      orma_heap_reference_columns),
+	TABLE(ORMA_TABLE_HEAP_OBJECT_DATA, "__intrinsic_heap_graph_object_data",
+	      orma_heap_object_data_columns),
+	TABLE(ORMA_TABLE_HEAP_PRIMITIVE, "__intrinsic_heap_graph_primitive",
+	      orma_heap_primitive_columns),
+	TABLE(ORMA_TABLE_HEAP_CALLSITE, "__intrinsic_heap_graph_thread_callsite",
+	      orma_heap_callsite_columns),
+	TABLE(ORMA_TABLE_HEAP_OOME, "__intrinsic_heap_graph_java_oome_details",
+	      orma_heap_oome_columns),
+	TABLE(ORMA_TABLE_PACKAGE, "__intrinsic_package_list", orma_package_columns),
 };
 
 int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder)

@@ -46,11 +46,14 @@ static const union orma_proto_type trace_packet_types[] = {
 	{.message = &orma_pb_thread_descriptor_desc},
 	{.message = &orma_pb_system_info_desc},
 	{.message = &orma_pb_trigger_desc},
+	{.message = &orma_pb_packages_list_desc},
 	{.message = &orma_pb_perfetto_metatrace_desc},
 	{.message = &orma_pb_streaming_profile_packet_desc},
+	{.message = &orma_pb_heap_graph_desc},
 	{.message = &orma_pb_trace_packet_defaults_desc},
 	{.message = &orma_pb_track_descriptor_desc},
 	{.message = &orma_pb_module_symbols_desc},
+	{.message = &orma_pb_deobfuscation_mapping_desc},
 	{.message = &orma_pb_perf_sample_desc},
 	{.message = &orma_pb_cpu_info_desc},
 	{.message = &orma_pb_tracing_service_event_desc},
@@ -64,6 +67,7 @@ static const union orma_proto_type trace_packet_types[] = {
 	{.message = &orma_pb_trace_provenance_desc},
 	{.message = &orma_pb_trace_attributes_desc},
 	{.message = &orma_pb_interrupt_info_desc},
+	{.message = &orma_pb_art_process_metadata_desc},
 	{.message = &orma_pb_systemd_journald_event_desc},
 	{.message = &orma_pb_concurrent_session_event_desc},
 	{.message = &orma_pb_stack_sample_desc},
@@ -96,35 +100,39 @@ static const struct orma_proto_field_desc trace_packet_fields[] = {
 	{44, 0, 360, offsetof(struct orma_pb_trace_packet, thread_descriptor), 0, 16, ORMA_PROTO_KIND_MESSAGE, 1},
 	{45, 0, 378, offsetof(struct orma_pb_trace_packet, system_info), 0, 17, ORMA_PROTO_KIND_MESSAGE, 1},
 	{46, 0, 390, offsetof(struct orma_pb_trace_packet, trigger), 0, 18, ORMA_PROTO_KIND_MESSAGE, 1},
-	{49, 0, 398, offsetof(struct orma_pb_trace_packet, perfetto_metatrace), 0, 19, ORMA_PROTO_KIND_MESSAGE, 1},
-	{50, 0, 417, offsetof(struct orma_pb_trace_packet, compressed_packets), 7, 0, ORMA_PROTO_KIND_BYTES, 1},
-	{54, 0, 436, offsetof(struct orma_pb_trace_packet, streaming_profile_packet), 0, 20, ORMA_PROTO_KIND_MESSAGE, 1},
-	{58, 0, 461, offsetof(struct orma_pb_trace_packet, timestamp_clock_id), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
-	{59, 0, 480, offsetof(struct orma_pb_trace_packet, trace_packet_defaults), 0, 21, ORMA_PROTO_KIND_MESSAGE, 0},
-	{60, 0, 502, offsetof(struct orma_pb_trace_packet, track_descriptor), 0, 22, ORMA_PROTO_KIND_MESSAGE, 1},
-	{61, 0, 519, offsetof(struct orma_pb_trace_packet, module_symbols), 0, 23, ORMA_PROTO_KIND_MESSAGE, 1},
-	{66, 0, 534, offsetof(struct orma_pb_trace_packet, perf_sample), 0, 24, ORMA_PROTO_KIND_MESSAGE, 1},
-	{67, 0, 546, offsetof(struct orma_pb_trace_packet, cpu_info), 0, 25, ORMA_PROTO_KIND_MESSAGE, 1},
-	{69, 0, 555, offsetof(struct orma_pb_trace_packet, service_event), 0, 26, ORMA_PROTO_KIND_MESSAGE, 1},
-	{72, 0, 569, offsetof(struct orma_pb_trace_packet, extension_descriptor), 0, 27, ORMA_PROTO_KIND_MESSAGE, 1},
-	{74, 0, 590, offsetof(struct orma_pb_trace_packet, streaming_allocation), 0, 28, ORMA_PROTO_KIND_MESSAGE, 1},
-	{75, 0, 611, offsetof(struct orma_pb_trace_packet, streaming_free), 0, 29, ORMA_PROTO_KIND_MESSAGE, 1},
-	{78, 0, 626, offsetof(struct orma_pb_trace_packet, ui_state), 0, 30, ORMA_PROTO_KIND_MESSAGE, 1},
-	{79, 0, 635, offsetof(struct orma_pb_trace_packet, trusted_pid), 9, 0, ORMA_PROTO_KIND_INT32, 0},
-	{87, 0, 647, offsetof(struct orma_pb_trace_packet, first_packet_on_sequence), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
-	{89, 0, 672, offsetof(struct orma_pb_trace_packet, trace_uuid), 0, 31, ORMA_PROTO_KIND_MESSAGE, 1},
-	{90, 0, 683, offsetof(struct orma_pb_trace_packet, track_event_range_of_interest), 0, 32, ORMA_PROTO_KIND_MESSAGE, 1},
-	{98, 0, 713, offsetof(struct orma_pb_trace_packet, machine_id), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
-	{107, 0, 724, offsetof(struct orma_pb_trace_packet, remote_clock_sync), 0, 33, ORMA_PROTO_KIND_MESSAGE, 1},
-	{113, 0, 742, offsetof(struct orma_pb_trace_packet, clone_snapshot_trigger), 0, 18, ORMA_PROTO_KIND_MESSAGE, 1},
-	{124, 0, 765, offsetof(struct orma_pb_trace_packet, trace_provenance), 0, 34, ORMA_PROTO_KIND_MESSAGE, 1},
-	{126, 0, 782, offsetof(struct orma_pb_trace_packet, trace_attributes), 0, 35, ORMA_PROTO_KIND_MESSAGE, 1},
-	{130, 0, 799, offsetof(struct orma_pb_trace_packet, interrupt_info), 0, 36, ORMA_PROTO_KIND_MESSAGE, 1},
-	{132, 0, 814, offsetof(struct orma_pb_trace_packet, journald_event), 0, 37, ORMA_PROTO_KIND_MESSAGE, 1},
-	{133, 0, 829, offsetof(struct orma_pb_trace_packet, zstd_compressed_packets), 12, 0, ORMA_PROTO_KIND_BYTES, 1},
-	{134, 0, 853, offsetof(struct orma_pb_trace_packet, concurrent_session_event), 0, 38, ORMA_PROTO_KIND_MESSAGE, 1},
-	{135, 0, 878, offsetof(struct orma_pb_trace_packet, stack_sample), 0, 39, ORMA_PROTO_KIND_MESSAGE, 1},
-	{900, 0, 891, offsetof(struct orma_pb_trace_packet, for_testing), 0, 40, ORMA_PROTO_KIND_MESSAGE, 1},
+	{47, 0, 398, offsetof(struct orma_pb_trace_packet, packages_list), 0, 19, ORMA_PROTO_KIND_MESSAGE, 1},
+	{49, 0, 412, offsetof(struct orma_pb_trace_packet, perfetto_metatrace), 0, 20, ORMA_PROTO_KIND_MESSAGE, 1},
+	{50, 0, 431, offsetof(struct orma_pb_trace_packet, compressed_packets), 7, 0, ORMA_PROTO_KIND_BYTES, 1},
+	{54, 0, 450, offsetof(struct orma_pb_trace_packet, streaming_profile_packet), 0, 21, ORMA_PROTO_KIND_MESSAGE, 1},
+	{56, 0, 475, offsetof(struct orma_pb_trace_packet, heap_graph), 0, 22, ORMA_PROTO_KIND_MESSAGE, 1},
+	{58, 0, 486, offsetof(struct orma_pb_trace_packet, timestamp_clock_id), 8, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{59, 0, 505, offsetof(struct orma_pb_trace_packet, trace_packet_defaults), 0, 23, ORMA_PROTO_KIND_MESSAGE, 0},
+	{60, 0, 527, offsetof(struct orma_pb_trace_packet, track_descriptor), 0, 24, ORMA_PROTO_KIND_MESSAGE, 1},
+	{61, 0, 544, offsetof(struct orma_pb_trace_packet, module_symbols), 0, 25, ORMA_PROTO_KIND_MESSAGE, 1},
+	{64, 0, 559, offsetof(struct orma_pb_trace_packet, deobfuscation_mapping), 0, 26, ORMA_PROTO_KIND_MESSAGE, 1},
+	{66, 0, 581, offsetof(struct orma_pb_trace_packet, perf_sample), 0, 27, ORMA_PROTO_KIND_MESSAGE, 1},
+	{67, 0, 593, offsetof(struct orma_pb_trace_packet, cpu_info), 0, 28, ORMA_PROTO_KIND_MESSAGE, 1},
+	{69, 0, 602, offsetof(struct orma_pb_trace_packet, service_event), 0, 29, ORMA_PROTO_KIND_MESSAGE, 1},
+	{72, 0, 616, offsetof(struct orma_pb_trace_packet, extension_descriptor), 0, 30, ORMA_PROTO_KIND_MESSAGE, 1},
+	{74, 0, 637, offsetof(struct orma_pb_trace_packet, streaming_allocation), 0, 31, ORMA_PROTO_KIND_MESSAGE, 1},
+	{75, 0, 658, offsetof(struct orma_pb_trace_packet, streaming_free), 0, 32, ORMA_PROTO_KIND_MESSAGE, 1},
+	{78, 0, 673, offsetof(struct orma_pb_trace_packet, ui_state), 0, 33, ORMA_PROTO_KIND_MESSAGE, 1},
+	{79, 0, 682, offsetof(struct orma_pb_trace_packet, trusted_pid), 9, 0, ORMA_PROTO_KIND_INT32, 0},
+	{87, 0, 694, offsetof(struct orma_pb_trace_packet, first_packet_on_sequence), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{89, 0, 719, offsetof(struct orma_pb_trace_packet, trace_uuid), 0, 34, ORMA_PROTO_KIND_MESSAGE, 1},
+	{90, 0, 730, offsetof(struct orma_pb_trace_packet, track_event_range_of_interest), 0, 35, ORMA_PROTO_KIND_MESSAGE, 1},
+	{98, 0, 760, offsetof(struct orma_pb_trace_packet, machine_id), 11, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{107, 0, 771, offsetof(struct orma_pb_trace_packet, remote_clock_sync), 0, 36, ORMA_PROTO_KIND_MESSAGE, 1},
+	{113, 0, 789, offsetof(struct orma_pb_trace_packet, clone_snapshot_trigger), 0, 18, ORMA_PROTO_KIND_MESSAGE, 1},
+	{124, 0, 812, offsetof(struct orma_pb_trace_packet, trace_provenance), 0, 37, ORMA_PROTO_KIND_MESSAGE, 1},
+	{126, 0, 829, offsetof(struct orma_pb_trace_packet, trace_attributes), 0, 38, ORMA_PROTO_KIND_MESSAGE, 1},
+	{130, 0, 846, offsetof(struct orma_pb_trace_packet, interrupt_info), 0, 39, ORMA_PROTO_KIND_MESSAGE, 1},
+	{131, 0, 861, offsetof(struct orma_pb_trace_packet, art_process_metadata), 0, 40, ORMA_PROTO_KIND_MESSAGE, 1},
+	{132, 0, 882, offsetof(struct orma_pb_trace_packet, journald_event), 0, 41, ORMA_PROTO_KIND_MESSAGE, 1},
+	{133, 0, 897, offsetof(struct orma_pb_trace_packet, zstd_compressed_packets), 12, 0, ORMA_PROTO_KIND_BYTES, 1},
+	{134, 0, 921, offsetof(struct orma_pb_trace_packet, concurrent_session_event), 0, 42, ORMA_PROTO_KIND_MESSAGE, 1},
+	{135, 0, 946, offsetof(struct orma_pb_trace_packet, stack_sample), 0, 43, ORMA_PROTO_KIND_MESSAGE, 1},
+	{900, 0, 959, offsetof(struct orma_pb_trace_packet, for_testing), 0, 44, ORMA_PROTO_KIND_MESSAGE, 1},
 };
 static const char trace_packet_names[] = {
 	"TracePacket"
@@ -154,13 +162,16 @@ static const char trace_packet_names[] = {
 	"\0thread_descriptor"
 	"\0system_info"
 	"\0trigger"
+	"\0packages_list"
 	"\0perfetto_metatrace"
 	"\0compressed_packets"
 	"\0streaming_profile_packet"
+	"\0heap_graph"
 	"\0timestamp_clock_id"
 	"\0trace_packet_defaults"
 	"\0track_descriptor"
 	"\0module_symbols"
+	"\0deobfuscation_mapping"
 	"\0perf_sample"
 	"\0cpu_info"
 	"\0service_event"
@@ -178,6 +189,7 @@ static const char trace_packet_names[] = {
 	"\0trace_provenance"
 	"\0trace_attributes"
 	"\0interrupt_info"
+	"\0art_process_metadata"
 	"\0journald_event"
 	"\0zstd_compressed_packets"
 	"\0concurrent_session_event"
@@ -186,6 +198,6 @@ static const char trace_packet_names[] = {
 const struct orma_proto_desc orma_pb_trace_packet_desc = {
 	trace_packet_names,
 	trace_packet_fields, trace_packet_types,
-	sizeof(struct orma_pb_trace_packet), 55, 1,
+	sizeof(struct orma_pb_trace_packet), 59, 1,
 };
 _Static_assert(sizeof(struct orma_pb_trace_packet) <= UINT16_MAX, "fits struct_size");

@@ -8,17 +8,21 @@
 
 #include "proto/codec.h"
 #include "schema/gen/android_log.pb.h"
+#include "schema/gen/art_process_metadata.pb.h"
 #include "schema/gen/battery_counters.pb.h"
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/concurrent_session_event.pb.h"
 #include "schema/gen/cpu_info.pb.h"
+#include "schema/gen/deobfuscation.pb.h"
 #include "schema/gen/extension_descriptor.pb.h"
 #include "schema/gen/ftrace_event_bundle.pb.h"
 #include "schema/gen/ftrace_stats.pb.h"
+#include "schema/gen/heap_graph.pb.h"
 #include "schema/gen/inode_file_map.pb.h"
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/interrupt_info.pb.h"
 #include "schema/gen/journald_event.pb.h"
+#include "schema/gen/packages_list.pb.h"
 #include "schema/gen/perfetto_metatrace.pb.h"
 #include "schema/gen/power_rails.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
@@ -94,12 +98,15 @@ struct orma_pb_trace_packet {
 	struct orma_pb_thread_descriptor *thread_descriptor;
 	struct orma_pb_system_info *system_info;
 	struct orma_pb_trigger *trigger;
+	struct orma_pb_packages_list *packages_list;
 	struct orma_pb_perfetto_metatrace *perfetto_metatrace;
 	struct orma_str compressed_packets;
 	struct orma_pb_streaming_profile_packet *streaming_profile_packet;
+	struct orma_pb_heap_graph *heap_graph;
 	struct orma_pb_trace_packet_defaults *trace_packet_defaults;
 	struct orma_pb_track_descriptor *track_descriptor;
 	struct orma_pb_module_symbols *module_symbols;
+	struct orma_pb_deobfuscation_mapping *deobfuscation_mapping;
 	struct orma_pb_perf_sample *perf_sample;
 	struct orma_pb_cpu_info *cpu_info;
 	struct orma_pb_tracing_service_event *service_event;
@@ -114,6 +121,7 @@ struct orma_pb_trace_packet {
 	struct orma_pb_trace_provenance *trace_provenance;
 	struct orma_pb_trace_attributes *trace_attributes;
 	struct orma_pb_interrupt_info *interrupt_info;
+	struct orma_pb_art_process_metadata *art_process_metadata;
 	struct orma_pb_systemd_journald_event *journald_event;
 	struct orma_str zstd_compressed_packets;
 	struct orma_pb_concurrent_session_event *concurrent_session_event;
@@ -156,13 +164,16 @@ enum {
 	ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR = 44,
 	ORMA_PB_TRACE_PACKET_SYSTEM_INFO = 45,
 	ORMA_PB_TRACE_PACKET_TRIGGER = 46,
+	ORMA_PB_TRACE_PACKET_PACKAGES_LIST = 47,
 	ORMA_PB_TRACE_PACKET_PERFETTO_METATRACE = 49,
 	ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS = 50,
 	ORMA_PB_TRACE_PACKET_STREAMING_PROFILE_PACKET = 54,
+	ORMA_PB_TRACE_PACKET_HEAP_GRAPH = 56,
 	ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID = 58,
 	ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS = 59,
 	ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR = 60,
 	ORMA_PB_TRACE_PACKET_MODULE_SYMBOLS = 61,
+	ORMA_PB_TRACE_PACKET_DEOBFUSCATION_MAPPING = 64,
 	ORMA_PB_TRACE_PACKET_PERF_SAMPLE = 66,
 	ORMA_PB_TRACE_PACKET_CPU_INFO = 67,
 	ORMA_PB_TRACE_PACKET_SERVICE_EVENT = 69,
@@ -180,6 +191,7 @@ enum {
 	ORMA_PB_TRACE_PACKET_TRACE_PROVENANCE = 124,
 	ORMA_PB_TRACE_PACKET_TRACE_ATTRIBUTES = 126,
 	ORMA_PB_TRACE_PACKET_INTERRUPT_INFO = 130,
+	ORMA_PB_TRACE_PACKET_ART_PROCESS_METADATA = 131,
 	ORMA_PB_TRACE_PACKET_JOURNALD_EVENT = 132,
 	ORMA_PB_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS = 133,
 	ORMA_PB_TRACE_PACKET_CONCURRENT_SESSION_EVENT = 134,
@@ -259,86 +271,98 @@ static inline struct orma_pb_system_info *orma_pb_trace_packet_set_new_system_in
 static inline bool orma_pb_trace_packet_has_trigger(const struct orma_pb_trace_packet *m) { return m->trigger != NULL; }
 static inline void orma_pb_trace_packet_set_trigger(struct orma_pb_trace_packet *m, struct orma_pb_trigger *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[25]); m->trigger = v; }
 static inline struct orma_pb_trigger *orma_pb_trace_packet_set_new_trigger(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[25]); return m->trigger = orma_proto_new(&orma_pb_trigger_desc, arena); }
+static inline bool orma_pb_trace_packet_has_packages_list(const struct orma_pb_trace_packet *m) { return m->packages_list != NULL; }
+static inline void orma_pb_trace_packet_set_packages_list(struct orma_pb_trace_packet *m, struct orma_pb_packages_list *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[26]); m->packages_list = v; }
+static inline struct orma_pb_packages_list *orma_pb_trace_packet_set_new_packages_list(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[26]); return m->packages_list = orma_proto_new(&orma_pb_packages_list_desc, arena); }
 static inline bool orma_pb_trace_packet_has_perfetto_metatrace(const struct orma_pb_trace_packet *m) { return m->perfetto_metatrace != NULL; }
-static inline void orma_pb_trace_packet_set_perfetto_metatrace(struct orma_pb_trace_packet *m, struct orma_pb_perfetto_metatrace *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[26]); m->perfetto_metatrace = v; }
-static inline struct orma_pb_perfetto_metatrace *orma_pb_trace_packet_set_new_perfetto_metatrace(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[26]); return m->perfetto_metatrace = orma_proto_new(&orma_pb_perfetto_metatrace_desc, arena); }
+static inline void orma_pb_trace_packet_set_perfetto_metatrace(struct orma_pb_trace_packet *m, struct orma_pb_perfetto_metatrace *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[27]); m->perfetto_metatrace = v; }
+static inline struct orma_pb_perfetto_metatrace *orma_pb_trace_packet_set_new_perfetto_metatrace(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[27]); return m->perfetto_metatrace = orma_proto_new(&orma_pb_perfetto_metatrace_desc, arena); }
 static inline bool orma_pb_trace_packet_has_compressed_packets(const struct orma_pb_trace_packet *m) { return m->has[0] >> 7 & 1; }
-static inline void orma_pb_trace_packet_set_compressed_packets(struct orma_pb_trace_packet *m, struct orma_str v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[27]); m->has[0] |= UINT32_C(1) << 7; m->compressed_packets = v; }
+static inline void orma_pb_trace_packet_set_compressed_packets(struct orma_pb_trace_packet *m, struct orma_str v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[28]); m->has[0] |= UINT32_C(1) << 7; m->compressed_packets = v; }
 static inline bool orma_pb_trace_packet_has_streaming_profile_packet(const struct orma_pb_trace_packet *m) { return m->streaming_profile_packet != NULL; }
-static inline void orma_pb_trace_packet_set_streaming_profile_packet(struct orma_pb_trace_packet *m, struct orma_pb_streaming_profile_packet *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[28]); m->streaming_profile_packet = v; }
-static inline struct orma_pb_streaming_profile_packet *orma_pb_trace_packet_set_new_streaming_profile_packet(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[28]); return m->streaming_profile_packet = orma_proto_new(&orma_pb_streaming_profile_packet_desc, arena); }
+static inline void orma_pb_trace_packet_set_streaming_profile_packet(struct orma_pb_trace_packet *m, struct orma_pb_streaming_profile_packet *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[29]); m->streaming_profile_packet = v; }
+static inline struct orma_pb_streaming_profile_packet *orma_pb_trace_packet_set_new_streaming_profile_packet(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[29]); return m->streaming_profile_packet = orma_proto_new(&orma_pb_streaming_profile_packet_desc, arena); }
+static inline bool orma_pb_trace_packet_has_heap_graph(const struct orma_pb_trace_packet *m) { return m->heap_graph != NULL; }
+static inline void orma_pb_trace_packet_set_heap_graph(struct orma_pb_trace_packet *m, struct orma_pb_heap_graph *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[30]); m->heap_graph = v; }
+static inline struct orma_pb_heap_graph *orma_pb_trace_packet_set_new_heap_graph(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[30]); return m->heap_graph = orma_proto_new(&orma_pb_heap_graph_desc, arena); }
 static inline bool orma_pb_trace_packet_has_timestamp_clock_id(const struct orma_pb_trace_packet *m) { return m->has[0] >> 8 & 1; }
 static inline void orma_pb_trace_packet_set_timestamp_clock_id(struct orma_pb_trace_packet *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 8; m->timestamp_clock_id = v; }
 static inline bool orma_pb_trace_packet_has_trace_packet_defaults(const struct orma_pb_trace_packet *m) { return m->trace_packet_defaults != NULL; }
 static inline void orma_pb_trace_packet_set_trace_packet_defaults(struct orma_pb_trace_packet *m, struct orma_pb_trace_packet_defaults *v) { m->trace_packet_defaults = v; }
 static inline struct orma_pb_trace_packet_defaults *orma_pb_trace_packet_set_new_trace_packet_defaults(struct orma_pb_trace_packet *m, struct orma_arena *arena) { return m->trace_packet_defaults = orma_proto_new(&orma_pb_trace_packet_defaults_desc, arena); }
 static inline bool orma_pb_trace_packet_has_track_descriptor(const struct orma_pb_trace_packet *m) { return m->track_descriptor != NULL; }
-static inline void orma_pb_trace_packet_set_track_descriptor(struct orma_pb_trace_packet *m, struct orma_pb_track_descriptor *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[31]); m->track_descriptor = v; }
-static inline struct orma_pb_track_descriptor *orma_pb_trace_packet_set_new_track_descriptor(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[31]); return m->track_descriptor = orma_proto_new(&orma_pb_track_descriptor_desc, arena); }
+static inline void orma_pb_trace_packet_set_track_descriptor(struct orma_pb_trace_packet *m, struct orma_pb_track_descriptor *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[33]); m->track_descriptor = v; }
+static inline struct orma_pb_track_descriptor *orma_pb_trace_packet_set_new_track_descriptor(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[33]); return m->track_descriptor = orma_proto_new(&orma_pb_track_descriptor_desc, arena); }
 static inline bool orma_pb_trace_packet_has_module_symbols(const struct orma_pb_trace_packet *m) { return m->module_symbols != NULL; }
-static inline void orma_pb_trace_packet_set_module_symbols(struct orma_pb_trace_packet *m, struct orma_pb_module_symbols *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[32]); m->module_symbols = v; }
-static inline struct orma_pb_module_symbols *orma_pb_trace_packet_set_new_module_symbols(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[32]); return m->module_symbols = orma_proto_new(&orma_pb_module_symbols_desc, arena); }
+static inline void orma_pb_trace_packet_set_module_symbols(struct orma_pb_trace_packet *m, struct orma_pb_module_symbols *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[34]); m->module_symbols = v; }
+static inline struct orma_pb_module_symbols *orma_pb_trace_packet_set_new_module_symbols(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[34]); return m->module_symbols = orma_proto_new(&orma_pb_module_symbols_desc, arena); }
+static inline bool orma_pb_trace_packet_has_deobfuscation_mapping(const struct orma_pb_trace_packet *m) { return m->deobfuscation_mapping != NULL; }
+static inline void orma_pb_trace_packet_set_deobfuscation_mapping(struct orma_pb_trace_packet *m, struct orma_pb_deobfuscation_mapping *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[35]); m->deobfuscation_mapping = v; }
+static inline struct orma_pb_deobfuscation_mapping *orma_pb_trace_packet_set_new_deobfuscation_mapping(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[35]); return m->deobfuscation_mapping = orma_proto_new(&orma_pb_deobfuscation_mapping_desc, arena); }
 static inline bool orma_pb_trace_packet_has_perf_sample(const struct orma_pb_trace_packet *m) { return m->perf_sample != NULL; }
-static inline void orma_pb_trace_packet_set_perf_sample(struct orma_pb_trace_packet *m, struct orma_pb_perf_sample *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[33]); m->perf_sample = v; }
-static inline struct orma_pb_perf_sample *orma_pb_trace_packet_set_new_perf_sample(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[33]); return m->perf_sample = orma_proto_new(&orma_pb_perf_sample_desc, arena); }
+static inline void orma_pb_trace_packet_set_perf_sample(struct orma_pb_trace_packet *m, struct orma_pb_perf_sample *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[36]); m->perf_sample = v; }
+static inline struct orma_pb_perf_sample *orma_pb_trace_packet_set_new_perf_sample(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[36]); return m->perf_sample = orma_proto_new(&orma_pb_perf_sample_desc, arena); }
 static inline bool orma_pb_trace_packet_has_cpu_info(const struct orma_pb_trace_packet *m) { return m->cpu_info != NULL; }
-static inline void orma_pb_trace_packet_set_cpu_info(struct orma_pb_trace_packet *m, struct orma_pb_cpu_info *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[34]); m->cpu_info = v; }
-static inline struct orma_pb_cpu_info *orma_pb_trace_packet_set_new_cpu_info(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[34]); return m->cpu_info = orma_proto_new(&orma_pb_cpu_info_desc, arena); }
+static inline void orma_pb_trace_packet_set_cpu_info(struct orma_pb_trace_packet *m, struct orma_pb_cpu_info *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[37]); m->cpu_info = v; }
+static inline struct orma_pb_cpu_info *orma_pb_trace_packet_set_new_cpu_info(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[37]); return m->cpu_info = orma_proto_new(&orma_pb_cpu_info_desc, arena); }
 static inline bool orma_pb_trace_packet_has_service_event(const struct orma_pb_trace_packet *m) { return m->service_event != NULL; }
-static inline void orma_pb_trace_packet_set_service_event(struct orma_pb_trace_packet *m, struct orma_pb_tracing_service_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[35]); m->service_event = v; }
-static inline struct orma_pb_tracing_service_event *orma_pb_trace_packet_set_new_service_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[35]); return m->service_event = orma_proto_new(&orma_pb_tracing_service_event_desc, arena); }
+static inline void orma_pb_trace_packet_set_service_event(struct orma_pb_trace_packet *m, struct orma_pb_tracing_service_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[38]); m->service_event = v; }
+static inline struct orma_pb_tracing_service_event *orma_pb_trace_packet_set_new_service_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[38]); return m->service_event = orma_proto_new(&orma_pb_tracing_service_event_desc, arena); }
 static inline bool orma_pb_trace_packet_has_extension_descriptor(const struct orma_pb_trace_packet *m) { return m->extension_descriptor != NULL; }
-static inline void orma_pb_trace_packet_set_extension_descriptor(struct orma_pb_trace_packet *m, struct orma_pb_extension_descriptor *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[36]); m->extension_descriptor = v; }
-static inline struct orma_pb_extension_descriptor *orma_pb_trace_packet_set_new_extension_descriptor(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[36]); return m->extension_descriptor = orma_proto_new(&orma_pb_extension_descriptor_desc, arena); }
+static inline void orma_pb_trace_packet_set_extension_descriptor(struct orma_pb_trace_packet *m, struct orma_pb_extension_descriptor *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[39]); m->extension_descriptor = v; }
+static inline struct orma_pb_extension_descriptor *orma_pb_trace_packet_set_new_extension_descriptor(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[39]); return m->extension_descriptor = orma_proto_new(&orma_pb_extension_descriptor_desc, arena); }
 static inline bool orma_pb_trace_packet_has_streaming_allocation(const struct orma_pb_trace_packet *m) { return m->streaming_allocation != NULL; }
-static inline void orma_pb_trace_packet_set_streaming_allocation(struct orma_pb_trace_packet *m, struct orma_pb_streaming_allocation *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[37]); m->streaming_allocation = v; }
-static inline struct orma_pb_streaming_allocation *orma_pb_trace_packet_set_new_streaming_allocation(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[37]); return m->streaming_allocation = orma_proto_new(&orma_pb_streaming_allocation_desc, arena); }
+static inline void orma_pb_trace_packet_set_streaming_allocation(struct orma_pb_trace_packet *m, struct orma_pb_streaming_allocation *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[40]); m->streaming_allocation = v; }
+static inline struct orma_pb_streaming_allocation *orma_pb_trace_packet_set_new_streaming_allocation(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[40]); return m->streaming_allocation = orma_proto_new(&orma_pb_streaming_allocation_desc, arena); }
 static inline bool orma_pb_trace_packet_has_streaming_free(const struct orma_pb_trace_packet *m) { return m->streaming_free != NULL; }
-static inline void orma_pb_trace_packet_set_streaming_free(struct orma_pb_trace_packet *m, struct orma_pb_streaming_free *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[38]); m->streaming_free = v; }
-static inline struct orma_pb_streaming_free *orma_pb_trace_packet_set_new_streaming_free(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[38]); return m->streaming_free = orma_proto_new(&orma_pb_streaming_free_desc, arena); }
+static inline void orma_pb_trace_packet_set_streaming_free(struct orma_pb_trace_packet *m, struct orma_pb_streaming_free *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[41]); m->streaming_free = v; }
+static inline struct orma_pb_streaming_free *orma_pb_trace_packet_set_new_streaming_free(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[41]); return m->streaming_free = orma_proto_new(&orma_pb_streaming_free_desc, arena); }
 static inline bool orma_pb_trace_packet_has_ui_state(const struct orma_pb_trace_packet *m) { return m->ui_state != NULL; }
-static inline void orma_pb_trace_packet_set_ui_state(struct orma_pb_trace_packet *m, struct orma_pb_ui_state *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[39]); m->ui_state = v; }
-static inline struct orma_pb_ui_state *orma_pb_trace_packet_set_new_ui_state(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[39]); return m->ui_state = orma_proto_new(&orma_pb_ui_state_desc, arena); }
+static inline void orma_pb_trace_packet_set_ui_state(struct orma_pb_trace_packet *m, struct orma_pb_ui_state *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[42]); m->ui_state = v; }
+static inline struct orma_pb_ui_state *orma_pb_trace_packet_set_new_ui_state(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[42]); return m->ui_state = orma_proto_new(&orma_pb_ui_state_desc, arena); }
 static inline bool orma_pb_trace_packet_has_trusted_pid(const struct orma_pb_trace_packet *m) { return m->has[0] >> 9 & 1; }
 static inline void orma_pb_trace_packet_set_trusted_pid(struct orma_pb_trace_packet *m, int32_t v) { m->has[0] |= UINT32_C(1) << 9; m->trusted_pid = v; }
 static inline bool orma_pb_trace_packet_has_first_packet_on_sequence(const struct orma_pb_trace_packet *m) { return m->has[0] >> 10 & 1; }
 static inline void orma_pb_trace_packet_set_first_packet_on_sequence(struct orma_pb_trace_packet *m, bool v) { m->has[0] |= UINT32_C(1) << 10; m->first_packet_on_sequence = v; }
 static inline bool orma_pb_trace_packet_has_trace_uuid(const struct orma_pb_trace_packet *m) { return m->trace_uuid != NULL; }
-static inline void orma_pb_trace_packet_set_trace_uuid(struct orma_pb_trace_packet *m, struct orma_pb_trace_uuid *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[42]); m->trace_uuid = v; }
-static inline struct orma_pb_trace_uuid *orma_pb_trace_packet_set_new_trace_uuid(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[42]); return m->trace_uuid = orma_proto_new(&orma_pb_trace_uuid_desc, arena); }
+static inline void orma_pb_trace_packet_set_trace_uuid(struct orma_pb_trace_packet *m, struct orma_pb_trace_uuid *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[45]); m->trace_uuid = v; }
+static inline struct orma_pb_trace_uuid *orma_pb_trace_packet_set_new_trace_uuid(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[45]); return m->trace_uuid = orma_proto_new(&orma_pb_trace_uuid_desc, arena); }
 static inline bool orma_pb_trace_packet_has_track_event_range_of_interest(const struct orma_pb_trace_packet *m) { return m->track_event_range_of_interest != NULL; }
-static inline void orma_pb_trace_packet_set_track_event_range_of_interest(struct orma_pb_trace_packet *m, struct orma_pb_track_event_range_of_interest *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[43]); m->track_event_range_of_interest = v; }
-static inline struct orma_pb_track_event_range_of_interest *orma_pb_trace_packet_set_new_track_event_range_of_interest(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[43]); return m->track_event_range_of_interest = orma_proto_new(&orma_pb_track_event_range_of_interest_desc, arena); }
+static inline void orma_pb_trace_packet_set_track_event_range_of_interest(struct orma_pb_trace_packet *m, struct orma_pb_track_event_range_of_interest *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[46]); m->track_event_range_of_interest = v; }
+static inline struct orma_pb_track_event_range_of_interest *orma_pb_trace_packet_set_new_track_event_range_of_interest(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[46]); return m->track_event_range_of_interest = orma_proto_new(&orma_pb_track_event_range_of_interest_desc, arena); }
 static inline bool orma_pb_trace_packet_has_machine_id(const struct orma_pb_trace_packet *m) { return m->has[0] >> 11 & 1; }
 static inline void orma_pb_trace_packet_set_machine_id(struct orma_pb_trace_packet *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 11; m->machine_id = v; }
 static inline bool orma_pb_trace_packet_has_remote_clock_sync(const struct orma_pb_trace_packet *m) { return m->remote_clock_sync != NULL; }
-static inline void orma_pb_trace_packet_set_remote_clock_sync(struct orma_pb_trace_packet *m, struct orma_pb_remote_clock_sync *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[45]); m->remote_clock_sync = v; }
-static inline struct orma_pb_remote_clock_sync *orma_pb_trace_packet_set_new_remote_clock_sync(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[45]); return m->remote_clock_sync = orma_proto_new(&orma_pb_remote_clock_sync_desc, arena); }
+static inline void orma_pb_trace_packet_set_remote_clock_sync(struct orma_pb_trace_packet *m, struct orma_pb_remote_clock_sync *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[48]); m->remote_clock_sync = v; }
+static inline struct orma_pb_remote_clock_sync *orma_pb_trace_packet_set_new_remote_clock_sync(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[48]); return m->remote_clock_sync = orma_proto_new(&orma_pb_remote_clock_sync_desc, arena); }
 static inline bool orma_pb_trace_packet_has_clone_snapshot_trigger(const struct orma_pb_trace_packet *m) { return m->clone_snapshot_trigger != NULL; }
-static inline void orma_pb_trace_packet_set_clone_snapshot_trigger(struct orma_pb_trace_packet *m, struct orma_pb_trigger *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[46]); m->clone_snapshot_trigger = v; }
-static inline struct orma_pb_trigger *orma_pb_trace_packet_set_new_clone_snapshot_trigger(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[46]); return m->clone_snapshot_trigger = orma_proto_new(&orma_pb_trigger_desc, arena); }
+static inline void orma_pb_trace_packet_set_clone_snapshot_trigger(struct orma_pb_trace_packet *m, struct orma_pb_trigger *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[49]); m->clone_snapshot_trigger = v; }
+static inline struct orma_pb_trigger *orma_pb_trace_packet_set_new_clone_snapshot_trigger(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[49]); return m->clone_snapshot_trigger = orma_proto_new(&orma_pb_trigger_desc, arena); }
 static inline bool orma_pb_trace_packet_has_trace_provenance(const struct orma_pb_trace_packet *m) { return m->trace_provenance != NULL; }
-static inline void orma_pb_trace_packet_set_trace_provenance(struct orma_pb_trace_packet *m, struct orma_pb_trace_provenance *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[47]); m->trace_provenance = v; }
-static inline struct orma_pb_trace_provenance *orma_pb_trace_packet_set_new_trace_provenance(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[47]); return m->trace_provenance = orma_proto_new(&orma_pb_trace_provenance_desc, arena); }
+static inline void orma_pb_trace_packet_set_trace_provenance(struct orma_pb_trace_packet *m, struct orma_pb_trace_provenance *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[50]); m->trace_provenance = v; }
+static inline struct orma_pb_trace_provenance *orma_pb_trace_packet_set_new_trace_provenance(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[50]); return m->trace_provenance = orma_proto_new(&orma_pb_trace_provenance_desc, arena); }
 static inline bool orma_pb_trace_packet_has_trace_attributes(const struct orma_pb_trace_packet *m) { return m->trace_attributes != NULL; }
-static inline void orma_pb_trace_packet_set_trace_attributes(struct orma_pb_trace_packet *m, struct orma_pb_trace_attributes *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[48]); m->trace_attributes = v; }
-static inline struct orma_pb_trace_attributes *orma_pb_trace_packet_set_new_trace_attributes(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[48]); return m->trace_attributes = orma_proto_new(&orma_pb_trace_attributes_desc, arena); }
+static inline void orma_pb_trace_packet_set_trace_attributes(struct orma_pb_trace_packet *m, struct orma_pb_trace_attributes *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[51]); m->trace_attributes = v; }
+static inline struct orma_pb_trace_attributes *orma_pb_trace_packet_set_new_trace_attributes(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[51]); return m->trace_attributes = orma_proto_new(&orma_pb_trace_attributes_desc, arena); }
 static inline bool orma_pb_trace_packet_has_interrupt_info(const struct orma_pb_trace_packet *m) { return m->interrupt_info != NULL; }
-static inline void orma_pb_trace_packet_set_interrupt_info(struct orma_pb_trace_packet *m, struct orma_pb_interrupt_info *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[49]); m->interrupt_info = v; }
-static inline struct orma_pb_interrupt_info *orma_pb_trace_packet_set_new_interrupt_info(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[49]); return m->interrupt_info = orma_proto_new(&orma_pb_interrupt_info_desc, arena); }
+static inline void orma_pb_trace_packet_set_interrupt_info(struct orma_pb_trace_packet *m, struct orma_pb_interrupt_info *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[52]); m->interrupt_info = v; }
+static inline struct orma_pb_interrupt_info *orma_pb_trace_packet_set_new_interrupt_info(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[52]); return m->interrupt_info = orma_proto_new(&orma_pb_interrupt_info_desc, arena); }
+static inline bool orma_pb_trace_packet_has_art_process_metadata(const struct orma_pb_trace_packet *m) { return m->art_process_metadata != NULL; }
+static inline void orma_pb_trace_packet_set_art_process_metadata(struct orma_pb_trace_packet *m, struct orma_pb_art_process_metadata *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[53]); m->art_process_metadata = v; }
+static inline struct orma_pb_art_process_metadata *orma_pb_trace_packet_set_new_art_process_metadata(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[53]); return m->art_process_metadata = orma_proto_new(&orma_pb_art_process_metadata_desc, arena); }
 static inline bool orma_pb_trace_packet_has_journald_event(const struct orma_pb_trace_packet *m) { return m->journald_event != NULL; }
-static inline void orma_pb_trace_packet_set_journald_event(struct orma_pb_trace_packet *m, struct orma_pb_systemd_journald_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[50]); m->journald_event = v; }
-static inline struct orma_pb_systemd_journald_event *orma_pb_trace_packet_set_new_journald_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[50]); return m->journald_event = orma_proto_new(&orma_pb_systemd_journald_event_desc, arena); }
+static inline void orma_pb_trace_packet_set_journald_event(struct orma_pb_trace_packet *m, struct orma_pb_systemd_journald_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[54]); m->journald_event = v; }
+static inline struct orma_pb_systemd_journald_event *orma_pb_trace_packet_set_new_journald_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[54]); return m->journald_event = orma_proto_new(&orma_pb_systemd_journald_event_desc, arena); }
 static inline bool orma_pb_trace_packet_has_zstd_compressed_packets(const struct orma_pb_trace_packet *m) { return m->has[0] >> 12 & 1; }
-static inline void orma_pb_trace_packet_set_zstd_compressed_packets(struct orma_pb_trace_packet *m, struct orma_str v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[51]); m->has[0] |= UINT32_C(1) << 12; m->zstd_compressed_packets = v; }
+static inline void orma_pb_trace_packet_set_zstd_compressed_packets(struct orma_pb_trace_packet *m, struct orma_str v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[55]); m->has[0] |= UINT32_C(1) << 12; m->zstd_compressed_packets = v; }
 static inline bool orma_pb_trace_packet_has_concurrent_session_event(const struct orma_pb_trace_packet *m) { return m->concurrent_session_event != NULL; }
-static inline void orma_pb_trace_packet_set_concurrent_session_event(struct orma_pb_trace_packet *m, struct orma_pb_concurrent_session_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[52]); m->concurrent_session_event = v; }
-static inline struct orma_pb_concurrent_session_event *orma_pb_trace_packet_set_new_concurrent_session_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[52]); return m->concurrent_session_event = orma_proto_new(&orma_pb_concurrent_session_event_desc, arena); }
+static inline void orma_pb_trace_packet_set_concurrent_session_event(struct orma_pb_trace_packet *m, struct orma_pb_concurrent_session_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[56]); m->concurrent_session_event = v; }
+static inline struct orma_pb_concurrent_session_event *orma_pb_trace_packet_set_new_concurrent_session_event(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[56]); return m->concurrent_session_event = orma_proto_new(&orma_pb_concurrent_session_event_desc, arena); }
 static inline bool orma_pb_trace_packet_has_stack_sample(const struct orma_pb_trace_packet *m) { return m->stack_sample != NULL; }
-static inline void orma_pb_trace_packet_set_stack_sample(struct orma_pb_trace_packet *m, struct orma_pb_stack_sample *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[53]); m->stack_sample = v; }
-static inline struct orma_pb_stack_sample *orma_pb_trace_packet_set_new_stack_sample(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[53]); return m->stack_sample = orma_proto_new(&orma_pb_stack_sample_desc, arena); }
+static inline void orma_pb_trace_packet_set_stack_sample(struct orma_pb_trace_packet *m, struct orma_pb_stack_sample *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[57]); m->stack_sample = v; }
+static inline struct orma_pb_stack_sample *orma_pb_trace_packet_set_new_stack_sample(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[57]); return m->stack_sample = orma_proto_new(&orma_pb_stack_sample_desc, arena); }
 static inline bool orma_pb_trace_packet_has_for_testing(const struct orma_pb_trace_packet *m) { return m->for_testing != NULL; }
-static inline void orma_pb_trace_packet_set_for_testing(struct orma_pb_trace_packet *m, struct orma_pb_test_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[54]); m->for_testing = v; }
-static inline struct orma_pb_test_event *orma_pb_trace_packet_set_new_for_testing(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[54]); return m->for_testing = orma_proto_new(&orma_pb_test_event_desc, arena); }
+static inline void orma_pb_trace_packet_set_for_testing(struct orma_pb_trace_packet *m, struct orma_pb_test_event *v) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[58]); m->for_testing = v; }
+static inline struct orma_pb_test_event *orma_pb_trace_packet_set_new_for_testing(struct orma_pb_trace_packet *m, struct orma_arena *arena) { orma_proto_select_oneof(&m->base, &orma_pb_trace_packet_desc.fields[58]); return m->for_testing = orma_proto_new(&orma_pb_test_event_desc, arena); }
 
 #endif
