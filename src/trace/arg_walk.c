@@ -20,7 +20,8 @@ void orma_arg_walk_add(struct orma_arg_walk *walk, enum orma_arg_type type, uint
 	struct orma_arg_path *path = walk->path;
 	int64_t value = (int64_t)number;
 	if (type == ORMA_ARG_STRING || type == ORMA_ARG_JSON)
-		value = orma_tables_string(walk->list->tables, text.data ? text : ORMA_STR(""));
+		value = orma_tables_passing_string(walk->list->tables,
+						   text.data ? text : ORMA_STR(""));
 	orma_arg_list_add(walk->list,
 			  (struct orma_str){(char *)path->flat_key.data, path->flat_key.size},
 			  (struct orma_str){(char *)path->key.data, path->key.size}, type, value);

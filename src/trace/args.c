@@ -73,34 +73,51 @@ static int add_arg(struct orma_arg_list *list, struct orma_arg arg)
 	return index_args(list);
 }
 
+/* The pool that keys are in. */
+static struct orma_string_pool *key_pool(const struct orma_arg_list *list)
+{
+	return list->tables->passing ? list->tables->passing : &list->tables->strings;
+}
+
+static int add_key(struct orma_arg_list *list, struct orma_str key, uint32_t *ret)
+{
+	return list->tables->passing ? orma_store_pool_add(list->tables->passing, key, ret)
+				     : orma_tables_add_string(list->tables, key, ret);
+}
+
+struct orma_str orma_arg_list_key(const struct orma_arg_list *list, uint32_t idx)
+{
+	return orma_store_pool_get(key_pool(list), list->args[idx].key);
+}
+
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value)
 {
 	struct orma_arg arg = {.type = type, .value = value};
 	int r = list->error;
 	if (r == 0)
-		r = orma_tables_add_string(list->tables, flat_key, &arg.flat_key);
+		r = add_key(list, flat_key, &arg.flat_key);
 	if (r == 0)
-		r = orma_tables_add_string(list->tables, key, &arg.key);
+		r = add_key(list, key, &arg.key);
 	list->error = r < 0 ? r : add_arg(list, arg);
 }
 
 bool orma_arg_list_has(struct orma_arg_list *list, struct orma_str key)
 {
-	uint32_t id = orma_store_pool_find(&list->tables->strings, key);
+	uint32_t id = orma_store_pool_find(key_pool(list), key);
 	return id > 0 && find_arg(list, id) != NULL;
 }
 
 uint32_t orma_arg_list_index(struct orma_arg_list *list, struct orma_str key)
 {
-	uint32_t id = orma_store_pool_find(&list->tables->strings, key);
+	uint32_t id = orma_store_pool_find(key_pool(list), key);
 	return id == 0 ? 0 : (uint32_t)(uintptr_t)orma_base_map_get(&list->arrays, id);
 }
 
 void orma_arg_list_set_index(struct orma_arg_list *list, struct orma_str key, uint32_t idx)
 {
 	uint32_t id;
-	int r = idx == 0 ? 0 : orma_store_pool_add(&list->tables->strings, key, &id);
+	int r = idx == 0 ? 0 : orma_store_pool_add(key_pool(list), key, &id);
 	if (r == 0 && idx > 0)
 		r = orma_base_map_put(&list->arrays, id, (void *)(uintptr_t)idx);
 	list->error = r < 0 ? r : list->error;
@@ -113,7 +130,7 @@ void orma_arg_list_add_int(struct orma_arg_list *list, const char *key, int64_t 
 
 void orma_arg_list_add_string(struct orma_arg_list *list, const char *key, struct orma_str value)
 {
-	int64_t cell = orma_tables_string(list->tables, value.data ? value : ORMA_STR(""));
+	int64_t cell = orma_tables_passing_string(list->tables, value.data ? value : ORMA_STR(""));
 	orma_arg_list_add(list, orma_base_str(key), orma_base_str(key), ORMA_ARG_STRING, cell);
 }
 
@@ -169,7 +186,7 @@ int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *li
 {
 	struct orma_table *table = &sets->tables->all[ORMA_TABLE_ARGS];
 	*ret_id = ORMA_CELL_NULL;
-	if (list->error < 0 || list->count == 0)
+	if (list->error < 0 || list->count == 0 || sets->tables->passing)
 		return list->error;
 	uint64_t hash = hash_list(list);
 	uintptr_t known = (uintptr_t)orma_base_map_get(&sets->ids, hash);

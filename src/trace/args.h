@@ -19,9 +19,9 @@ enum orma_arg_type {
 };
 
 struct orma_arg {
-	uint32_t flat_key, key; /* strings of the pool */
+	uint32_t flat_key, key; /* strings of the pool, in a live import of the passing ones */
 	enum orma_arg_type type;
-	int64_t value; /* a string of the pool, the bits of a double, or an integer */
+	int64_t value; /* the cell of a text, the bits of a double, or an integer */
 };
 
 /* A set that is being made. A key that is added twice keeps its first place and takes the later value. {.tables = ...} is
@@ -39,6 +39,8 @@ void orma_arg_list_done(struct orma_arg_list *list);
 void orma_arg_list_clear(struct orma_arg_list *list);
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value);
+/* Returns the key of an argument. */
+struct orma_str orma_arg_list_key(const struct orma_arg_list *list, uint32_t idx);
 /* True when the list has an argument with this key. */
 bool orma_arg_list_has(struct orma_arg_list *list, struct orma_str key);
 /* Returns the index that the next entry of an array gets, and sets it: an array that is given twice goes on. */
@@ -55,7 +57,7 @@ struct orma_arg_sets {
 };
 
 void orma_arg_sets_done(struct orma_arg_sets *sets);
-/* Adds a set, unless there is an equal one. `*ret_id` is ORMA_CELL_NULL for an empty list. 0 or a negative errno value. */
+/* Adds a set, unless there is an equal one. `*ret_id` is ORMA_CELL_NULL for an empty list, and in a live import. 0 or a negative errno value. */
 int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *list,
 		      int64_t *ret_id);
 

@@ -338,7 +338,8 @@ static int make_single(struct orma_descriptor_tracks *tracks, const struct orma_
 							    : single_types;
 	bool takes_event_name = descriptor->name == ORMA_CELL_NULL && !descriptor->is_root &&
 				!descriptor->is_counter;
-	int64_t name = takes_event_name ? event_name : descriptor->name;
+	int64_t name = takes_event_name ? orma_tables_keep_string(tracks->tables, event_name)
+					: descriptor->name;
 	begin_key(&key, descriptor, sequence->machine_idx, types);
 	if (!is_thread)
 		add_dimension(&key, "track_uuid", ORMA_ARG_INT, (int64_t)descriptor->uuid);
@@ -370,7 +371,7 @@ static int find_group(struct orma_descriptor_tracks *tracks, uint32_t machine_id
 	if (descriptor->group)
 		return 0;
 	if (descriptor->name == ORMA_CELL_NULL)
-		descriptor->name = event_name;
+		descriptor->name = orma_tables_keep_string(tracks->tables, event_name);
 	merged_key(descriptor, machine_idx, descriptor->name, &key);
 	descriptor->group = orma_track_groups_get(&tracks->groups, orma_track_key_hash(&key));
 	return descriptor->group ? 0 : -ENOMEM;

@@ -289,15 +289,17 @@ static int take_marker(const struct orma_kernel_call *call, const struct marker 
 {
 	switch (marker->phase) {
 	case 'B':
-		return orma_kernel_begin(call, own_track(call, marker), ORMA_CELL_NULL,
-					 orma_system_text(call->system, marker->name),
-					 ORMA_CELL_NULL);
+		return orma_kernel_begin(
+			call, own_track(call, marker), ORMA_CELL_NULL,
+			orma_tables_passing_string(call->system->tables, marker->name),
+			ORMA_CELL_NULL);
 	case 'E':
 		return end_own(call, marker);
 	case 'I':
-		return orma_kernel_instant(call, own_track(call, marker), ORMA_CELL_NULL,
-					   orma_system_text(call->system, marker->name),
-					   ORMA_CELL_NULL);
+		return orma_kernel_instant(
+			call, own_track(call, marker), ORMA_CELL_NULL,
+			orma_tables_passing_string(call->system->tables, marker->name),
+			ORMA_CELL_NULL);
 	case 'S':
 		return begin_async(call, marker);
 	case 'F':

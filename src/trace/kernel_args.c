@@ -72,9 +72,9 @@ static void add_value(struct orma_arg_list *list, struct orma_str name, unsigned
 	case ORMA_PROTO_KIND_STRING:
 	case ORMA_PROTO_KIND_BYTES:
 		orma_arg_list_add(list, name, name, ORMA_ARG_STRING,
-				  orma_tables_string(list->tables, field->bytes.data
-									   ? field->bytes
-									   : ORMA_STR("")));
+				  orma_tables_passing_string(list->tables, field->bytes.data
+										   ? field->bytes
+										   : ORMA_STR("")));
 		break;
 	case ORMA_PROTO_KIND_UINT32:
 	case ORMA_PROTO_KIND_UINT64:
@@ -159,7 +159,7 @@ static int add_typed(struct orma_kernel_args *args, uint64_t bundle, uint32_t id
 					       field.value, &symbol);
 		if (symbol.data)
 			orma_arg_list_add(list, name, name, ORMA_ARG_STRING,
-					  orma_tables_string(list->tables, symbol));
+					  orma_tables_passing_string(list->tables, symbol));
 		else
 			add_value(list, name, known->kind, &field);
 	}
@@ -186,8 +186,9 @@ static void add_self_named(struct orma_str message, struct orma_arg_list *list)
 			orma_arg_list_add(list, name, name, ORMA_ARG_INT,
 					  (int64_t)parts.values[UINT]);
 		else if (parts.texts >> TEXT & 1)
-			orma_arg_list_add(list, name, name, ORMA_ARG_STRING,
-					  orma_tables_string(list->tables, parts.strings[TEXT]));
+			orma_arg_list_add(
+				list, name, name, ORMA_ARG_STRING,
+				orma_tables_passing_string(list->tables, parts.strings[TEXT]));
 	}
 }
 

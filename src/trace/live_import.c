@@ -22,6 +22,9 @@
 enum {
 	LIVE_MEMORY_BYTES = 64 << 20, /* more text of names goes to a file */
 	LIVE_UNPACKED_MAX_BYTES = 64 << 20,
+	/* Texts that pass are forgotten when there are so many, which is seldom and costs little for each. */
+	LIVE_PASSING_TEXTS = 4096,
+	LIVE_PASSING_BYTES = 1 << 20,
 };
 
 /* Tables whose rows are only of use while they are new. */
@@ -43,6 +46,8 @@ int orma_live_import_init(struct orma_live_import *live)
 {
 	live->input = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
 	int r = orma_tables_init(&live->tables, LIVE_MEMORY_BYTES, NULL);
+	live->passing = (struct orma_string_pool){.text = {.fd = -1}, .seed = live->seed};
+	live->tables.passing = &live->passing;
 	live->importer.seed = live->tables.strings.seed = live->states.seed = live->seed;
 	if (r == 0)
 		r = orma_importer_init(&live->importer, &live->tables, &live->input, live->unpack);
@@ -74,6 +79,7 @@ void orma_live_import_done(struct orma_live_import *live)
 	orma_arg_list_done(&live->args);
 	orma_importer_done(&live->importer);
 	orma_tables_done(&live->tables);
+	orma_store_pool_done(&live->passing);
 }
 
 static struct orma_sequence_state *use_state(struct orma_live_import *live,
@@ -154,6 +160,12 @@ static void forget_waiting(struct orma_importer *importer)
 		orma_row_args_done(all[i]);
 		*all[i] = empty;
 	}
+}
+
+static void forget_texts(struct orma_string_pool *texts)
+{
+	if (texts->count >= LIVE_PASSING_TEXTS || texts->text.memory_bytes > LIVE_PASSING_BYTES)
+		orma_store_pool_done(texts);
 }
 
 /* Takes the next kernel event of the bundle: the earliest of the three lists. False at the end. */
@@ -283,6 +295,7 @@ static int take_compressed(struct orma_live_import *live, const struct orma_pack
 int orma_live_import_packet(struct orma_live_import *live, struct orma_str bytes)
 {
 	struct orma_packet packet;
+	forget_texts(&live->passing);
 	if (orma_trace_packet_read(bytes.data, bytes.size, &packet) < 0)
 		return 0;
 	bool is_compressed = packet.kind == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS ||

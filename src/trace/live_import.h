@@ -2,7 +2,8 @@
  * live_import.h - imports a trace while it is recorded.
  *
  * Packets are imported at once, in the order of the file, and their rows are shown while they are new; tables of events
- * forget older rows. So memory holds the threads, tracks, names and the incremental states, and not the events.
+ * forget older rows, and their arguments and texts pass with them. So memory holds the threads, tracks, names and the
+ * incremental states, and not the events.
  */
 #ifndef ORMA_TRACE_LIVE_IMPORT_H
 #define ORMA_TRACE_LIVE_IMPORT_H
@@ -10,7 +11,7 @@
 #include "trace/importer.h"
 #include "trace/kernel_args.h"
 
-/* Sees a new row, with its arguments. */
+/* Sees a new row, with its arguments. The texts of cells and arguments that pass (see tables.h) are there until the next packet. */
 typedef int orma_live_row_fn(void *ctx, enum orma_table_id table, uint64_t row,
 			     const struct orma_arg_list *args);
 
@@ -23,6 +24,7 @@ struct orma_live_import {
 	uint64_t seed;          /* see packet_index.h */
 	/* The rest is its own. */
 	struct orma_tables tables;
+	struct orma_string_pool passing;
 	struct orma_importer importer;
 	struct orma_trace_bytes input; /* empty: packets are gone when they were imported */
 	struct orma_map states;        /* struct orma_sequence_state by sequence and machine */

@@ -212,7 +212,8 @@ static int add_entry(struct orma_system *system, uint32_t machine_idx, int64_t t
 		[ORMA_LOG_LOG_SOURCE] =
 			orma_tables_string(system->tables, ORMA_STR("systemd_journald")),
 		[ORMA_LOG_TAG] = orma_tables_string(system->tables, entry->tag),
-		[ORMA_LOG_MSG] = orma_system_text(system, entry->message),
+		[ORMA_LOG_MSG] = orma_tables_passing_string(
+			system->tables, entry->message.data ? entry->message : ORMA_STR("")),
 		[ORMA_LOG_ARG_SET_ID] = orma_system_take_args(system),
 	};
 	return orma_store_table_append(&system->tables->all[ORMA_TABLE_LOG], cells);

@@ -374,3 +374,34 @@ int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text)
 	tables->error = r;
 	return ORMA_CELL_NULL;
 }
+
+int64_t orma_tables_passing_string(struct orma_tables *tables, struct orma_str text)
+{
+	uint32_t id;
+	if (!tables->passing || !text.data)
+		return orma_tables_string(tables, text);
+	int r = orma_store_pool_add(tables->passing, text, &id);
+	if (r == 0)
+		return ORMA_STRING_PASSES | id;
+	tables->error = r;
+	return ORMA_CELL_NULL;
+}
+
+static bool passes(const struct orma_tables *tables, int64_t cell)
+{
+	return tables->passing && cell != ORMA_CELL_NULL && (cell & ORMA_STRING_PASSES);
+}
+
+int64_t orma_tables_keep_string(struct orma_tables *tables, int64_t cell)
+{
+	return passes(tables, cell) ? orma_tables_string(tables, orma_tables_text(tables, cell))
+				    : cell;
+}
+
+struct orma_str orma_tables_text(const struct orma_tables *tables, int64_t cell)
+{
+	if (cell == ORMA_CELL_NULL)
+		return (struct orma_str){NULL, 0};
+	return orma_store_pool_get(passes(tables, cell) ? tables->passing : &tables->strings,
+				   (uint32_t)cell);
+}

@@ -298,6 +298,12 @@ enum {
 #define ORMA_ARG_SET_OF_SLICE        (INT64_C(1) << 60)
 #define ORMA_ARG_SET_OF_FTRACE_EVENT (INT64_C(1) << 61)
 
+/*
+ * A live import forgets the texts of events, so their cells have this bit, and the number of a string of `passing`. All
+ * other cells of texts are strings of `strings`.
+ */
+#define ORMA_STRING_PASSES (INT64_C(1) << 62)
+
 /* A short text that was asked for lately, as the names of tasks are with each switch. Size 0 is an empty place. */
 struct orma_recent_string {
 	uint64_t words[2];
@@ -308,6 +314,7 @@ enum { ORMA_RECENT_SHIFT = 9, ORMA_RECENT_STRINGS = 1 << ORMA_RECENT_SHIFT };
 struct orma_tables {
 	struct orma_memory_budget budget;
 	struct orma_string_pool strings;
+	struct orma_string_pool *passing; /* borrowed; NULL = texts of events stay, as others do */
 	struct orma_extents extents;
 	struct orma_table all[ORMA_TABLES];
 	struct orma_recent_string recent[ORMA_RECENT_STRINGS];
@@ -332,5 +339,11 @@ int orma_tables_add_string(struct orma_tables *tables, struct orma_str text, uin
 /* Returns a string's cell, or ORMA_CELL_NULL for a string without data. When memory is short, the string is lost and
  * `tables->error` is set. */
 int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text);
+/* The same for a text that differs from event to event, such as a message: it is only of use while the event is new. */
+int64_t orma_tables_passing_string(struct orma_tables *tables, struct orma_str text);
+/* Returns the same text's cell that stays. */
+int64_t orma_tables_keep_string(struct orma_tables *tables, int64_t cell);
+/* Returns the text of a cell of any kind; .data = NULL for ORMA_CELL_NULL. */
+struct orma_str orma_tables_text(const struct orma_tables *tables, int64_t cell);
 
 #endif

@@ -90,6 +90,14 @@ static int64_t find_category(struct orma_event_import *import)
 	return orma_tables_string(import->importer->tables, (struct orma_str){text, (size_t)size});
 }
 
+/* True for the begin of a slice and for an instant of the newer kind, whose names only their slices have. */
+static bool is_of_slice(const struct orma_event_import *import)
+{
+	return !import->legacy &&
+	       (import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN ||
+		import->event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT);
+}
+
 static int64_t find_name(struct orma_event_import *import)
 {
 	uint64_t iid = import->event.name_iid;
@@ -97,9 +105,12 @@ static int64_t find_name(struct orma_event_import *import)
 		iid = import->legacy->name_iid;
 	if (iid)
 		return interned_cell(import, ORMA_PB_INTERNED_DATA_EVENT_NAMES, iid);
-	if (import->event.flags & ORMA_EVENT_HAS_NAME)
-		return orma_tables_string(import->importer->tables, import->event.name);
-	return ORMA_CELL_NULL;
+	if (!(import->event.flags & ORMA_EVENT_HAS_NAME))
+		return ORMA_CELL_NULL;
+	struct orma_tables *tables = import->importer->tables;
+	/* Tracks and other parts of the import keep the name of any other event. */
+	return is_of_slice(import) ? orma_tables_passing_string(tables, import->event.name)
+				   : orma_tables_string(tables, import->event.name);
 }
 
 /* An event of a process, or of nobody, was made by the thread of its sequence all the same. 1 or a negative errno value. */

@@ -32,7 +32,7 @@ static bool is_text(const struct orma_arg *arg)
 	return arg->type == ORMA_ARG_STRING || arg->type == ORMA_ARG_JSON;
 }
 
-static int append_text_value(const struct orma_string_pool *strings, const struct orma_arg *arg,
+static int append_text_value(const struct orma_tables *tables, const struct orma_arg *arg,
 			     struct orma_buf *out)
 {
 	if (arg->type == ORMA_ARG_POINTER)
@@ -41,7 +41,7 @@ static int append_text_value(const struct orma_string_pool *strings, const struc
 		return orma_base_buf_printf(out, "%.6g", orma_store_double_of_cell(arg->value));
 	if (!is_text(arg))
 		return append_number(arg, out);
-	struct orma_str text = orma_store_pool_get(strings, (uint32_t)arg->value);
+	struct orma_str text = orma_tables_text(tables, arg->value);
 	const char *quote = arg->type == ORMA_ARG_STRING ? "\"" : "";
 	int r = orma_base_buf_append_str(out, quote);
 	if (r == 0)
@@ -52,13 +52,12 @@ static int append_text_value(const struct orma_string_pool *strings, const struc
 	return r ? r : orma_base_buf_append_str(out, quote);
 }
 
-int orma_args_append_text(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-			  struct orma_buf *out)
+int orma_args_append_text(const struct orma_arg_list *list, struct orma_buf *out)
 {
 	size_t start = out->size;
 	int r = 0;
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
-		struct orma_str key = orma_store_pool_get(strings, list->args[i].key);
+		struct orma_str key = orma_arg_list_key(list, i);
 		/* The number of a row says nothing to people. */
 		if (orma_base_str_is(key, "legacy_event.passthrough_utid"))
 			continue;
@@ -70,27 +69,26 @@ int orma_args_append_text(const struct orma_string_pool *strings, const struct o
 		if (r == 0)
 			r = orma_base_buf_append_str(out, "=");
 		if (r == 0)
-			r = append_text_value(strings, &list->args[i], out);
+			r = append_text_value(list->tables, &list->args[i], out);
 	}
 	return r;
 }
 
-int orma_args_append_json(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-			  struct orma_buf *json)
+int orma_args_append_json(const struct orma_arg_list *list, struct orma_buf *json)
 {
 	int r = orma_base_buf_append_str(json, "{");
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
 		const struct orma_arg *arg = &list->args[i];
 		r = i > 0 ? orma_base_buf_append_str(json, ",") : 0;
 		if (r == 0)
-			r = orma_json_append_string(json, orma_store_pool_get(strings, arg->key));
+			r = orma_json_append_string(json, orma_arg_list_key(list, i));
 		if (r == 0)
 			r = orma_base_buf_append_str(json, ":");
 		if (r < 0)
 			break;
 		if (is_text(arg))
-			r = orma_json_append_string(
-				json, orma_store_pool_get(strings, (uint32_t)arg->value));
+			r = orma_json_append_string(json,
+						    orma_tables_text(list->tables, arg->value));
 		else if (arg->type == ORMA_ARG_REAL)
 			r = orma_fact_append_json_number(json,
 							 orma_store_double_of_cell(arg->value));
@@ -107,7 +105,7 @@ int orma_arg_set_append_text(struct orma_trace_database *database, int64_t set,
 	if (set == ORMA_CELL_NULL)
 		return 0;
 	int r = orma_trace_database_args(database, set, &list);
-	return r < 0 ? r : orma_args_append_text(&database->tables.strings, list, out);
+	return r < 0 ? r : orma_args_append_text(list, out);
 }
 
 int orma_arg_set_append_json(struct orma_trace_database *database, int64_t set,
@@ -117,7 +115,7 @@ int orma_arg_set_append_json(struct orma_trace_database *database, int64_t set,
 	if (set == ORMA_CELL_NULL)
 		return orma_base_buf_append_str(json, "{}");
 	int r = orma_trace_database_args(database, set, &list);
-	return r < 0 ? r : orma_args_append_json(&database->tables.strings, list, json);
+	return r < 0 ? r : orma_args_append_json(list, json);
 }
 
 int64_t orma_slice_arg_set(const struct orma_trace_database *database, uint64_t row)

@@ -8,10 +8,8 @@
 #include "base/buf.h"
 
 /* The same as the functions below, for a list at hand. */
-int orma_args_append_text(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-			  struct orma_buf *out);
-int orma_args_append_json(const struct orma_string_pool *strings, const struct orma_arg_list *list,
-			  struct orma_buf *json);
+int orma_args_append_text(const struct orma_arg_list *list, struct orma_buf *out);
+int orma_args_append_json(const struct orma_arg_list *list, struct orma_buf *json);
 /* Appends `key="text" other=1` of a set of arguments, not escaped for terminals; leaves "debug." out of keys. An unknown
  * set is empty. 0, -ENOMEM or an error of reading the trace. */
 int orma_arg_set_append_text(struct orma_trace_database *database, int64_t set,

@@ -29,9 +29,7 @@ void orma_event_lines_done(struct orma_event_lines *lines)
 
 static struct orma_str text_of(const struct orma_event_lines *lines, int64_t cell)
 {
-	return cell == ORMA_CELL_NULL
-		       ? (struct orma_str){NULL, 0}
-		       : orma_store_pool_get(&lines->tables->strings, (uint32_t)cell);
+	return orma_tables_text(lines->tables, cell);
 }
 
 static int64_t cell_of(const struct orma_event_lines *lines, enum orma_table_id table,

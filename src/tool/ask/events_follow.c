@@ -44,6 +44,8 @@ struct waiting {
 	uint64_t arrived_ms;
 	const char *word; /* "end"; NULL = a whole event, or a begin */
 	char *args;       /* NULL = none */
+	/* The event's texts that pass; NULL = they are cells that stay. */
+	char *name, *text;
 	bool is_waiting, is_open;
 };
 
@@ -112,27 +114,41 @@ static void free_item(struct waiting *item)
 {
 	if (!item->is_waiting && !item->is_open) {
 		orma_base_free(item->args);
+		orma_base_free(item->name);
+		orma_base_free(item->text);
 		orma_base_free(item);
 	}
+}
+
+/* The event with cells for the texts that were copied. */
+static struct orma_event_row event_of(struct follow *follow, const struct waiting *item)
+{
+	struct orma_event_row event = item->event;
+	struct orma_tables *tables = &follow->live.tables;
+	if (item->name)
+		event.name = orma_tables_passing_string(tables, orma_base_str(item->name));
+	if (item->text)
+		event.text = orma_tables_passing_string(tables, orma_base_str(item->text));
+	return event;
 }
 
 static int print_item(struct follow *follow, const struct waiting *item)
 {
 	struct orma_event_lines *lines = &follow->lines;
-	bool is_begin = item->event.kind == ORMA_KIND_SLICE && item->event.dur < 0;
+	const struct orma_event_row event = event_of(follow, item);
+	bool is_begin = event.kind == ORMA_KIND_SLICE && event.dur < 0;
 	const char *word = item->word ? item->word : is_begin ? "begin" : NULL;
-	if (item->event.kind == ORMA_KIND_STATE)
+	if (event.kind == ORMA_KIND_STATE)
 		word = "";
-	if (!orma_event_is_chosen(lines, &item->event) || follow->printed == follow->options->limit)
+	if (!orma_event_is_chosen(lines, &event) || follow->printed == follow->options->limit)
 		return 0;
 	if (!follow->has_start)
-		lines->start_ns = item->event.ts;
+		lines->start_ns = event.ts;
 	follow->has_start = true;
-	follow->last_ns = ORMA_MAX(follow->last_ns, item->event.ts);
+	follow->last_ns = ORMA_MAX(follow->last_ns, event.ts);
 	follow->printed++;
-	return orma_event_line_append(lines, &item->event,
-				      orma_base_str(item->args ? item->args : ""), word,
-				      &follow->out);
+	return orma_event_line_append(lines, &event, orma_base_str(item->args ? item->args : ""),
+				      word, &follow->out);
 }
 
 /* Prints what has waited long enough, or all. */
@@ -170,14 +186,22 @@ static struct waiting *new_item(struct follow *follow, const struct orma_event_r
 	return item;
 }
 
+/* Copies a text that is forgotten before the event is printed. */
+static int take_text(const struct follow *follow, int64_t cell, char **ret)
+{
+	if (cell == ORMA_CELL_NULL || !(cell & ORMA_STRING_PASSES))
+		return 0;
+	*ret = orma_base_str_dup(orma_tables_text(&follow->live.tables, cell));
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int take_args(struct follow *follow, const struct orma_arg_list *list, char **ret)
 {
-	const struct orma_string_pool *strings = &follow->live.tables.strings;
 	follow->args.size = 0;
 	if (list->count == 0 || follow->options->has_no_args)
 		return 0;
-	int r = follow->options->is_json ? orma_args_append_json(strings, list, &follow->args)
-					 : orma_args_append_text(strings, list, &follow->args);
+	int r = follow->options->is_json ? orma_args_append_json(list, &follow->args)
+					 : orma_args_append_text(list, &follow->args);
 	if (r == 0 && !orma_base_buf_cstr(&follow->args))
 		r = -ENOMEM;
 	*ret = r == 0 ? orma_base_strdup((const char *)follow->args.data) : NULL;
@@ -195,7 +219,9 @@ static int on_row(void *ctx, enum orma_table_id table, uint64_t row,
 	if (!is_open && !orma_event_is_chosen(&follow->lines, &event))
 		return 0;
 	struct waiting *item = new_item(follow, &event);
-	int r = item ? 0 : -ENOMEM;
+	int r = item ? take_text(follow, event.name, &item->name) : -ENOMEM;
+	if (r == 0)
+		r = take_text(follow, event.text, &item->text);
 	if (r == 0)
 		r = take_args(follow, args, &item->args);
 	if (r == 0 && is_open && follow->open.count < OPEN_MAX)
@@ -225,8 +251,11 @@ static void on_end(void *ctx, int64_t row, int64_t dur)
 	if (__builtin_add_overflow(event.ts, dur, &event.ts))
 		event.ts = INT64_MAX;
 	end = new_item(follow, &event);
-	if (end)
+	if (end) {
 		end->word = "end";
+		end->name = ORMA_TAKE(item->name);
+		end->text = ORMA_TAKE(item->text);
+	}
 	if (!end || push(follow, end) < 0)
 		follow->error = -ENOMEM;
 	free_item(item);
