@@ -153,8 +153,12 @@ static int find_states(struct orma_trace_database *database, struct orma_slice_c
 		       size_t count)
 {
 	struct orma_column_scan scan;
-	int r = orma_column_scan_begin(&scan, &database->tables.all[ORMA_TABLE_THREAD_STATE],
-				       state_columns, STATE_COLUMNS, 0);
+	int r = orma_thread_states_finish(&database->importer.sched.states);
+	if (r == 0)
+		r = orma_column_scan_begin(&scan, &database->tables.all[ORMA_TABLE_THREAD_STATE],
+					   state_columns, STATE_COLUMNS, 0);
+	if (r < 0)
+		return r;
 	while (r == 0 && orma_column_scan_next(&scan))
 		for (size_t i = 0; i < scan.row_count; i++)
 			for (size_t k = 0; k < count; k++)

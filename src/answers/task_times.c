@@ -83,8 +83,12 @@ static int read_states(struct orma_trace_database *database, struct orma_task_ti
 					 ORMA_THREAD_STATE_UTID, ORMA_THREAD_STATE_STATE};
 	int64_t runnable = cell_of(database, "R"), preempted = cell_of(database, "R+");
 	struct orma_column_scan scan;
-	int r = orma_column_scan_begin(&scan, &database->tables.all[ORMA_TABLE_THREAD_STATE],
-				       columns, ORMA_ARRAY_SIZE(columns), 0);
+	int r = orma_thread_states_finish(&database->importer.sched.states);
+	if (r == 0)
+		r = orma_column_scan_begin(&scan, &database->tables.all[ORMA_TABLE_THREAD_STATE],
+					   columns, ORMA_ARRAY_SIZE(columns), 0);
+	if (r < 0)
+		return r;
 	while (r == 0 && orma_column_scan_next(&scan))
 		for (size_t i = 0; i < scan.row_count && r == 0; i++) {
 			int64_t state = scan.cells[3][i], dur = scan.cells[1][i];

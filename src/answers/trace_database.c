@@ -66,6 +66,13 @@ static int add_bounds(struct orma_trace_database *database, struct orma_error *r
 		     {ORMA_TABLE_HEAP_GRAPH, ORMA_HEAP_GRAPH_TS},
 		     {ORMA_TABLE_HEAP_OBJECT, ORMA_HEAP_OBJECT_GRAPH_SAMPLE_TS}};
 	int64_t start = INT64_MAX, end = INT64_MIN;
+	struct orma_thread_states *states = &database->importer.sched.states;
+	/* Without raw events a state may be at a time that no other table has. */
+	int r = database->options.has_no_raw_events && orma_thread_states_has_notes(states)
+			? orma_thread_states_finish(states)
+			: 0;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++)
 		add_times(&database->tables.all[timed[i].table], timed[i].column, &start, &end);
 	if (start > end)

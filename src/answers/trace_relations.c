@@ -47,6 +47,12 @@ static int read_event_sets(void *ctx, uint64_t first, size_t count, int64_t *ret
 	return 0;
 }
 
+static int fill_states(void *ctx)
+{
+	return orma_thread_states_finish(
+		&((struct orma_trace_database *)ctx)->importer.sched.states);
+}
+
 static int add_table(struct orma_trace_database *database, enum orma_table_id id)
 {
 	struct orma_table *table = &database->tables.all[id];
@@ -72,6 +78,10 @@ static int add_table(struct orma_trace_database *database, enum orma_table_id id
 		r = orma_sql_relation_add(relation, &column);
 	}
 	relation->table = table;
+	if (id == ORMA_TABLE_THREAD_STATE || id == ORMA_TABLE_SPURIOUS_WAKEUP) {
+		relation->fill = fill_states;
+		relation->fill_ctx = database;
+	}
 	if (r == 0)
 		r = orma_sql_add_relation(database->sql, relation);
 	orma_sql_relation_unref(relation);

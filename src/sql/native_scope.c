@@ -87,7 +87,8 @@ static int use_relation(struct orma_select *select)
 	memcpy(name, select->table.data, select->table.size);
 	name[select->table.size] = '\0';
 	struct orma_relation *relation = orma_sql_find_relation(select->sql, name);
-	if (!relation || orma_sql_relation_rows(relation) < ROWS_MIN)
+	if (!relation || orma_sql_relation_fill(relation) < 0 ||
+	    orma_sql_relation_rows(relation) < ROWS_MIN)
 		return ORMA_NO_MATCH;
 	select->query->relation = relation;
 	int r = 0;

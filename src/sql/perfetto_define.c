@@ -121,8 +121,8 @@ static int create_index(struct orma_sql *sql, const struct orma_perfetto_stateme
 		orma_sql_forget_index(sql, old);
 	}
 	struct orma_relation_column *column = &relation->columns[first];
-	int r = 0;
-	if (!column->index && column->type != ORMA_COLUMN_DOUBLE &&
+	int r = orma_sql_relation_fill(relation);
+	if (r == 0 && !column->index && column->type != ORMA_COLUMN_DOUBLE &&
 	    !(column->flags & ORMA_RELATION_ROW))
 		r = orma_sql_index_new(relation, (size_t)first, &column->index);
 	return r < 0 ? r : keep_index(sql, statement);

@@ -47,6 +47,10 @@ struct orma_relation {
 	uint64_t row_count;
 	const struct orma_string_pool *pool;
 	unsigned refs;
+	/* Makes the rows of the table, before a statement that uses them is planned. 0 or a negative errno value; NULL = they
+	 * are there. */
+	int (*fill)(void *ctx);
+	void *fill_ctx;
 	/* For relations that own what they show: called with ctx when the last reference goes. */
 	void (*release)(void *ctx);
 	void *release_ctx;
@@ -60,6 +64,15 @@ int orma_sql_relation_new(const char *name, const char *id_name,
 			  const struct orma_string_pool *pool, struct orma_relation **ret);
 struct orma_relation *orma_sql_relation_ref(struct orma_relation *relation);
 void orma_sql_relation_unref(struct orma_relation *relation);
+
+/* Makes the relation's rows if they are not there yet. 0 or a negative errno value. */
+static inline int orma_sql_relation_fill(struct orma_relation *relation)
+{
+	int r = relation->fill ? relation->fill(relation->fill_ctx) : 0;
+	if (r == 0)
+		relation->fill = NULL;
+	return r;
+}
 
 /* The column's name and ctx outlive the relation. 0, -ENOMEM, or -EEXIST (two columns of one name). */
 int orma_sql_relation_add(struct orma_relation *relation,

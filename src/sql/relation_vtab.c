@@ -115,7 +115,14 @@ static int table_destroy(sqlite3_vtab *vtab)
 
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-	return orma_sql_plan_make(((struct table *)(void *)vtab)->relation, info);
+	struct orma_relation *relation = ((struct table *)(void *)vtab)->relation;
+	int r = orma_sql_relation_fill(relation);
+	if (r < 0) {
+		vtab->zErrMsg = sqlite3_mprintf("the rows of %s can't be made: %s", relation->name,
+						strerror(-r));
+		return r == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+	}
+	return orma_sql_plan_make(relation, info);
 }
 
 static int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)

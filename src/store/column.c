@@ -209,6 +209,26 @@ int orma_store_column_append_other(struct orma_column *column, int64_t cell)
 	return r;
 }
 
+int orma_store_column_pad(struct orma_column *column, uint64_t rows)
+{
+	uint64_t left = rows - orma_store_column_rows(column);
+	int r = 0;
+	while (left > 0 && r == 0) {
+		bool is_uniform = !column->tail && column->equal_count > 0 &&
+				  column->tail_cell == ORMA_CELL_NULL;
+		size_t count = is_uniform ? (size_t)ORMA_MIN(left, (uint64_t)ORMA_BLOCK_ROWS -
+									   column->equal_count)
+					  : 0;
+		column->equal_count += count;
+		left -= count;
+		if (left > 0 && count == 0) {
+			r = orma_store_column_append(column, ORMA_CELL_NULL);
+			left--;
+		}
+	}
+	return r;
+}
+
 static int compare_patches(const void *a, const void *b)
 {
 	const struct orma_column_patch *x = a, *y = b;
@@ -262,9 +282,14 @@ static int add_patch(struct orma_column *column, uint64_t row, int64_t cell)
 
 int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_t cell)
 {
-	ORMA_ASSERT(row < orma_store_column_rows(column));
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
 	int r = 0;
+	if (row >= orma_store_column_rows(column)) {
+		ORMA_ASSERT(column->is_sparse);
+		r = cell == ORMA_CELL_NULL ? 0 : orma_store_column_pad(column, row + 1);
+		return r < 0 || cell == ORMA_CELL_NULL ? r
+						       : orma_store_column_set(column, row, cell);
+	}
 	if (block_idx < column->packed)
 		return column->forgets ? 0 : add_patch(column, row, cell);
 	if (block_idx == column->block_count) {
@@ -311,8 +336,11 @@ static bool is_uniform(const struct orma_block *block)
 int64_t orma_store_column_get(const struct orma_column *column, uint64_t row)
 {
 	size_t block_idx = (size_t)(row >> ORMA_BLOCK_SHIFT), idx = (size_t)(row % ORMA_BLOCK_ROWS);
-	if (block_idx == column->block_count) {
-		ORMA_ASSERT(idx < orma_store_column_tail(column));
+	if (block_idx >= column->block_count) {
+		bool is_there = row < orma_store_column_rows(column);
+		ORMA_ASSERT(is_there || column->is_sparse);
+		if (!is_there)
+			return ORMA_CELL_NULL;
 		return column->tail ? column->tail[idx] : column->tail_cell;
 	}
 	const struct orma_block *block = &column->blocks[block_idx];

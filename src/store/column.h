@@ -39,6 +39,7 @@ struct orma_column {
 	enum orma_column_type type;
 	/* How many full blocks stay raw, so that their cells can be changed: 0 for a column that is only appended to. */
 	uint32_t raw_blocks;
+	bool is_sparse; /* NULLs at its end may be missing; see table.h */
 	bool forgets; /* cells of blocks that are no longer raw become NULL, for tables that nobody asks later */
 };
 
@@ -61,6 +62,9 @@ static inline int orma_store_column_append(struct orma_column *column, int64_t c
 	return orma_store_column_append_other(column, cell);
 }
 
+/* Adds NULLs until the column has so many rows. Not for doubles. Errors as above. */
+int orma_store_column_pad(struct orma_column *column, uint64_t rows);
+
 static inline size_t orma_store_column_tail(const struct orma_column *column)
 {
 	return column->tail ? (size_t)(column->next - column->tail) : column->equal_count;
@@ -76,8 +80,10 @@ int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_
 static inline int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell)
 {
 	/* Most rows are changed soon, so they are in the tail. */
-	if (column->tail && row >> ORMA_BLOCK_SHIFT == column->block_count) {
-		column->tail[row % ORMA_BLOCK_ROWS] = cell;
+	int64_t *place = column->tail + row % ORMA_BLOCK_ROWS;
+	if (column->tail && row >> ORMA_BLOCK_SHIFT == column->block_count &&
+	    place < column->next) {
+		*place = cell;
 		return 0;
 	}
 	return orma_store_column_set_other(column, row, cell);

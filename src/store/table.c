@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * table.c - a table is an array of columns. Invariant: all have the same number of rows, unless an append failed.
+ * table.c - a table is an array of columns. Invariant: all have the same number of rows, unless an append failed, or they are
+ * sparse and the table is not sealed: then NULLs at their ends are left out, because skipping one is cheaper than counting it.
  */
 #include "store/table.h"
 
@@ -15,7 +16,7 @@ int orma_store_table_init(struct orma_table *table, const char *name,
 			  const struct orma_column_spec *specs, size_t column_count,
 			  struct orma_extents *extents)
 {
-	ORMA_ASSERT(column_count > 0);
+	ORMA_ASSERT(column_count > 0 && column_count <= 64);
 	*table = (struct orma_table){.name = name, .specs = specs};
 	table->columns = orma_base_alloc_array(column_count, sizeof(*table->columns));
 	if (!table->columns)
@@ -26,6 +27,10 @@ int orma_store_table_init(struct orma_table *table, const char *name,
 		if (specs[i].flags & ORMA_COLUMN_RANDOM)
 			raw_blocks = UINT32_MAX;
 		orma_store_column_init(&table->columns[i], specs[i].type, extents, raw_blocks);
+		/* The first column says how many rows there are. */
+		ORMA_ASSERT(i > 0 || !(specs[i].flags & ORMA_COLUMN_SPARSE));
+		table->columns[i].is_sparse = (specs[i].flags & ORMA_COLUMN_SPARSE) != 0;
+		table->sparse |= (uint64_t)table->columns[i].is_sparse << i;
 	}
 	return 0;
 }
@@ -40,8 +45,17 @@ void orma_store_table_done(struct orma_table *table)
 
 int orma_store_table_append(struct orma_table *table, const int64_t *cells)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
-		int r = orma_store_column_append(&table->columns[i], cells[i]);
+	struct orma_column *column = table->columns, *end = column + table->column_count;
+	uint64_t sparse = table->sparse;
+	for (; column != end; column++, cells++, sparse >>= 1) {
+		int r = 0;
+		if (sparse & 1) {
+			if (*cells == ORMA_CELL_NULL)
+				continue;
+			r = orma_store_column_pad(column, orma_store_table_rows(table) - 1);
+		}
+		if (r == 0)
+			r = orma_store_column_append(column, *cells);
 		if (r < 0)
 			return r;
 	}
@@ -50,11 +64,20 @@ int orma_store_table_append(struct orma_table *table, const int64_t *cells)
 
 int orma_store_table_seal(struct orma_table *table)
 {
+	if (orma_store_table_rows(table) == 0)
+		return 0;
 	for (size_t i = 0; i < table->column_count; i++) {
-		int r = orma_store_column_seal(&table->columns[i]);
+		struct orma_column *column = &table->columns[i];
+		int r = column->is_sparse
+				? orma_store_column_pad(column, orma_store_table_rows(table))
+				: 0;
+		if (r == 0)
+			r = orma_store_column_seal(column);
 		if (r < 0)
 			return r;
+		column->is_sparse = false;
 	}
+	table->sparse = 0;
 	return 0;
 }
 

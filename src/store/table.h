@@ -12,6 +12,8 @@ enum {
 	ORMA_COLUMN_HIDDEN = 4,  /* not part of `select *` */
 	ORMA_COLUMN_RANDOM =
 		8, /* cells are read and changed at any time before the table is sealed */
+	ORMA_COLUMN_SPARSE =
+		16, /* most cells are NULL, and are not written before another follows; not for doubles */
 };
 
 struct orma_column_spec {
@@ -26,6 +28,7 @@ struct orma_table {
 		*specs; /* the column `id`, which is the row's number, is not one of them */
 	struct orma_column *columns;
 	size_t column_count;
+	uint64_t sparse; /* bit N: column N is, until the table is sealed */
 };
 
 /* `name` and `specs` live as long as the table. 0 or -ENOMEM. */

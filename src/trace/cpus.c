@@ -14,6 +14,9 @@ int64_t orma_cpus_get(struct orma_tables *tables, uint32_t machine_idx, uint32_t
 		return -ERANGE;
 	uint64_t row = (uint64_t)machine_idx * ORMA_CPUS_PER_MACHINE + cpu;
 	int64_t cells[ORMA_CPU_COLUMNS];
+	if (row < orma_store_table_rows(table) &&
+	    orma_store_column_get(numbers, row) != ORMA_CELL_NULL)
+		return (int64_t)row;
 	for (size_t i = 0; i < ORMA_CPU_COLUMNS; i++)
 		cells[i] = ORMA_CELL_NULL;
 	for (uint64_t at = orma_store_table_rows(table); at <= row; at++) {

@@ -233,6 +233,8 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 	importer->flows.sets = &importer->sets;
 	importer->sched.tables = tables;
 	importer->sched.processes = &importer->processes;
+	importer->sched.states.tables = tables;
+	importer->sched.states.processes = &importer->processes;
 	importer->descriptors.tables = tables;
 	importer->descriptors.processes = &importer->processes;
 	importer->descriptors.tracks = &importer->tracks;

@@ -102,7 +102,9 @@ static int add_state(struct orma_event_import *import)
 	if (legacy->has_io_wait)
 		state[ORMA_THREAD_STATE_IO_WAIT] = legacy->io_wait;
 	state[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = orma_tables_string(tables, legacy->text);
-	int r = orma_store_table_append(&tables->all[ORMA_TABLE_THREAD_STATE], state);
+	int r = orma_sched_apply_states(&import->importer->sched);
+	if (r == 0)
+		r = orma_store_table_append(&tables->all[ORMA_TABLE_THREAD_STATE], state);
 	if (r < 0 || !legacy->has_number || legacy->number < 0 ||
 	    legacy->number >= ORMA_CPUS_PER_MACHINE ||
 	    !orma_base_str_is(name_of(import), "Running"))

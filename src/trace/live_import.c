@@ -57,6 +57,8 @@ int orma_live_import_init(struct orma_live_import *live)
 		orma_store_table_forget(&live->tables.all[passing[i]]);
 	orma_trace_clocks_init(&live->importer.index.clocks);
 	live->importer.index.trace_default_clock = ORMA_CLOCK_BOOTTIME;
+	/* Notes would wait for the end of the trace. */
+	live->importer.sched.states.is_direct = true;
 	live->importer.slices.on_end = end_slice;
 	live->importer.slices.on_end_ctx = live;
 	live->importer.profiles.graphs.is_off = true; /* nobody asks for them */

@@ -89,6 +89,7 @@ static int64_t add_thread_row(struct orma_processes *processes, uint32_t machine
 	processes->threads[processes->thread_count] =
 		(struct orma_thread_info){.tid = tid,
 					  .upid = -1,
+					  .name = ORMA_CELL_NULL,
 					  .older = -1,
 					  .next_in_process = -1,
 					  .machine_idx = machine_idx};
@@ -427,6 +428,10 @@ int orma_processes_name_thread(struct orma_processes *processes, int64_t utid, i
 	if (name == ORMA_CELL_NULL || rank < thread->name_rank)
 		return 0;
 	thread->name_rank = (uint8_t)rank;
+	/* Each switch names a thread, and nearly always as before. */
+	if (name == thread->name)
+		return 0;
+	thread->name = name;
 	return set_thread_cell(processes, utid, ORMA_THREAD_NAME, name);
 }
 

@@ -30,6 +30,7 @@ enum orma_process_name_rank {
 struct orma_thread_info {
 	int64_t tid;
 	int64_t upid;  /* -1 = not known */
+	int64_t name;  /* cell */
 	int64_t older; /* the thread that had this tid before and is not ended; -1 = none */
 	int64_t next_in_process; /* -1 = none */
 	uint32_t machine_idx;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sched.c - a row for each time a task runs on a CPU, and a row for each state of a thread.
+ * sched.c - a row for each time a task runs on a CPU; thread_states.c makes the states of threads.
  *
  * Rows are added when something begins and get their duration when it ends, which for scheduling is soon. The end
- * needs cells of the last row of each CPU and thread, so these are also kept beside the tables. The idle task runs on CPUs
- * but is not a thread with states.
+ * needs cells of the last row of each CPU, so these are also kept beside the table.
  */
 #include "trace/sched.h"
 
@@ -14,15 +13,12 @@
 #include "store/grow.h"
 #include "trace/task_state.h"
 
-enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, NO_FLAGS = -1 };
-
 void orma_sched_done(struct orma_sched *sched)
 {
 	orma_base_free(sched->cpus);
-	orma_base_free(sched->threads);
+	orma_thread_states_done(&sched->states);
 	sched->cpus = NULL;
-	sched->threads = NULL;
-	sched->cpu_count = sched->thread_count = 0;
+	sched->cpu_count = 0;
 }
 
 static int64_t read_state(struct orma_sched *sched, int64_t prev_state)
@@ -35,9 +31,10 @@ static int64_t read_state(struct orma_sched *sched, int64_t prev_state)
 
 static int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
 {
-	if (ORMA_UNLIKELY(!sched->running)) {
-		sched->running = orma_tables_string(sched->tables, ORMA_STR("Running"));
-		sched->runnable = orma_tables_string(sched->tables, ORMA_STR("R"));
+	struct orma_thread_states *states = &sched->states;
+	if (ORMA_UNLIKELY(!states->running)) {
+		states->running = orma_tables_string(sched->tables, ORMA_STR("Running"));
+		states->runnable = orma_tables_string(sched->tables, ORMA_STR("R"));
 	}
 	if (ORMA_UNLIKELY(sched->states_version != sched->kernel_version)) {
 		memset(sched->state_cells, 0, sizeof(sched->state_cells));
@@ -80,102 +77,6 @@ static int find_cpu(struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu
 	return 0;
 }
 
-static int find_thread(struct orma_sched *sched, int64_t utid, struct orma_thread_run **ret)
-{
-	if (utid >= sched->thread_count) {
-		uint32_t count = sched->thread_count;
-		int r = orma_store_grow(&sched->threads, (uint64_t)utid + 1, &count,
-					sizeof(*sched->threads));
-		if (r < 0)
-			return r;
-		for (; sched->thread_count < count; sched->thread_count++)
-			sched->threads[sched->thread_count] =
-				(struct orma_thread_run){.row = -1, .blocked_row = -1};
-	}
-	*ret = &sched->threads[utid];
-	return 0;
-}
-
-static int close_state(struct orma_sched *sched, const struct orma_thread_run *thread, int64_t ts)
-{
-	if (thread->row < 0)
-		return 0;
-	return orma_store_column_set(
-		orma_tables_column(sched->tables, ORMA_TABLE_THREAD_STATE, ORMA_THREAD_STATE_DUR),
-		(uint64_t)thread->row, ts - thread->ts);
-}
-
-struct new_state {
-	int64_t ts, utid, state, ucpu, waker_utid;
-	int32_t flags;
-};
-
-static int open_state(struct orma_sched *sched, const struct new_state *new)
-{
-	struct orma_table *table = &sched->tables->all[ORMA_TABLE_THREAD_STATE];
-	uint32_t machine_idx = sched->processes->threads[new->utid].machine_idx;
-	struct orma_thread_run *thread, *waker = NULL;
-	bool has_waker = new->waker_utid >= 0;
-	if (new->utid == sched->processes->machines[machine_idx].idle_utid)
-		return 0;
-	int r = has_waker ? find_thread(sched, new->waker_utid, &waker) : 0;
-	bool is_waker_running =
-		r == 0 && has_waker && waker->row >= 0 && waker->state == sched->running;
-	int64_t cells[ORMA_THREAD_STATE_COLUMNS] = {
-		[ORMA_THREAD_STATE_TS] = new->ts,
-		[ORMA_THREAD_STATE_DUR] = -1,
-		[ORMA_THREAD_STATE_UTID] = new->utid,
-		[ORMA_THREAD_STATE_STATE] = new->state,
-		[ORMA_THREAD_STATE_IO_WAIT] = ORMA_CELL_NULL,
-		[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = ORMA_CELL_NULL,
-		[ORMA_THREAD_STATE_WAKER_UTID] = has_waker ? new->waker_utid : ORMA_CELL_NULL,
-		[ORMA_THREAD_STATE_WAKER_ID] = is_waker_running ? waker->row : ORMA_CELL_NULL,
-		[ORMA_THREAD_STATE_IRQ_CONTEXT] =
-			new->flags == NO_FLAGS ? ORMA_CELL_NULL
-					       : (new->flags &(FLAG_HARDIRQ | FLAG_SOFTIRQ)) != 0,
-		[ORMA_THREAD_STATE_UCPU] = new->ucpu >= 0 ? new->ucpu : ORMA_CELL_NULL,
-	};
-	/* The waker's entry is read above, because this may move it. */
-	if (r == 0)
-		r = find_thread(sched, new->utid, &thread);
-	int64_t row = (int64_t)orma_store_table_rows(table);
-	if (r == 0)
-		r = orma_store_table_append(table, cells);
-	if (r != 0)
-		return r;
-	bool is_blocked = new->state != sched->running &&new->state != sched->runnable;
-	if (is_blocked)
-		thread->blocked_row = row;
-	else if (new->state == sched->running)
-		thread->blocked_row = -1;
-	thread->row = row;
-	thread->ts = new->ts;
-	thread->state = new->state;
-	return 0;
-}
-
-/* One thread stops and another begins. */
-static int switch_states(struct orma_sched *sched, int64_t ts, int64_t ucpu, int64_t prev_utid,
-			 int64_t prev_state, int64_t next_utid)
-{
-	struct orma_thread_run *prev, *next;
-	int r = find_thread(sched, prev_utid, &prev);
-	/* If the thread did not run, its switch was lost, and when its last state ended is not known. */
-	if (r == 0 && (prev->row < 0 || prev->state == sched->running))
-		r = close_state(sched, prev, ts);
-	if (r == 0)
-		r = open_state(sched,
-			       &(struct new_state){ts, prev_utid, prev_state, -1, -1, NO_FLAGS});
-	if (r == 0)
-		r = find_thread(sched, next_utid, &next);
-	if (r == 0)
-		r = close_state(sched, next, ts);
-	if (r == 0)
-		r = open_state(sched, &(struct new_state){ts, next_utid, sched->running, ucpu, -1,
-							  NO_FLAGS});
-	return r;
-}
-
 static int close_slice(struct orma_sched *sched, const struct orma_cpu_state *cpu, int64_t ts,
 		       int64_t end_state)
 {
@@ -199,6 +100,7 @@ static int open_slice(struct orma_sched *sched, struct orma_cpu_state *cpu, int6
 		[ORMA_SCHED_PRIORITY] = prio, [ORMA_SCHED_UCPU] = cpu->ucpu};
 	cpu->row = (int64_t)orma_store_table_rows(table);
 	cpu->ts = ts;
+	cpu->row_utid = utid;
 	return orma_store_table_append(table, cells);
 }
 
@@ -229,6 +131,7 @@ int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *
 			     : orma_processes_name_thread(sched->processes, prev, event->prev_comm,
 							  ORMA_THREAD_NAME_FTRACE);
 	}
+	bool is_told = is_match && cpu->row >= 0 && cpu->row_utid == prev;
 	cpu->tid = event->next_tid;
 	cpu->utid = next;
 	cpu->prio = event->next_prio;
@@ -237,7 +140,10 @@ int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *
 	if (r < 0 || is_first || event->is_early)
 		return r;
 	r = open_slice(sched, cpu, event->ts, next, event->next_prio);
-	return r < 0 ? r : switch_states(sched, event->ts, cpu->ucpu, prev, state, next);
+	return r < 0 ? r
+		     : orma_thread_states_switch(&sched->states, &(struct orma_thread_switch){
+									 event->ts, cpu->ucpu, prev,
+									 state, next, is_told});
 }
 
 int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu)
@@ -246,69 +152,34 @@ int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx,
 	return key < sched->cpu_count ? sched->cpus[key].utid : -1;
 }
 
-static int add_spurious(struct orma_sched *sched, int64_t ts, const struct orma_thread_run *thread,
-			int64_t utid, int64_t waker_utid, int32_t flags)
-{
-	int64_t cells[ORMA_SPURIOUS_WAKEUP_COLUMNS] = {
-		[ORMA_SPURIOUS_WAKEUP_TS] = ts,
-		[ORMA_SPURIOUS_WAKEUP_THREAD_STATE_ID] = thread->row,
-		[ORMA_SPURIOUS_WAKEUP_IRQ_CONTEXT] =
-			flags == NO_FLAGS ? ORMA_CELL_NULL
-					  : (flags & (FLAG_HARDIRQ | FLAG_SOFTIRQ)) != 0,
-		[ORMA_SPURIOUS_WAKEUP_UTID] = utid,
-		[ORMA_SPURIOUS_WAKEUP_WAKER_UTID] = waker_utid};
-	return orma_store_table_append(&sched->tables->all[ORMA_TABLE_SPURIOUS_WAKEUP], cells);
-}
-
 int orma_sched_waking(struct orma_sched *sched, int64_t ts, uint32_t machine_idx, int64_t tid,
 		      int64_t waker_utid, int32_t flags)
 {
-	struct orma_thread_run *thread;
 	int64_t utid = orma_processes_thread(sched->processes, machine_idx, tid);
 	state_cell(sched, 0);
-	int r = utid < 0 ? (int)utid : find_thread(sched, utid, &thread);
-	if (r < 0)
-		return r;
-	if (thread->row >= 0 &&
-	    (thread->state == sched->running || thread->state == sched->runnable))
-		return add_spurious(sched, ts, thread, utid, waker_utid, flags);
-	r = close_state(sched, thread, ts);
-	if (r < 0)
-		return r;
-	return open_state(sched,
-			  &(struct new_state){ts, utid, sched->runnable, -1, waker_utid, flags});
+	return utid < 0 ? (int)utid
+			: orma_thread_states_waking(&sched->states, ts, utid, waker_utid, flags);
 }
 
 int orma_sched_new_task(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t parent_utid)
 {
 	state_cell(sched, 0);
-	return open_state(sched,
-			  &(struct new_state){ts, utid, sched->runnable, -1, parent_utid, 0});
+	return orma_thread_states_new_task(&sched->states, ts, utid, parent_utid);
 }
 
 int orma_sched_blocked_reason(struct orma_sched *sched, int64_t utid, int64_t io_wait,
 			      int64_t function)
 {
-	if (utid < 0 || utid >= sched->thread_count || sched->threads[utid].blocked_row < 0)
-		return 0;
-	uint64_t row = (uint64_t)sched->threads[utid].blocked_row;
-	int r = 0;
-	if (io_wait != ORMA_CELL_NULL)
-		r = orma_store_column_set(orma_tables_column(sched->tables, ORMA_TABLE_THREAD_STATE,
-							     ORMA_THREAD_STATE_IO_WAIT),
-					  row, io_wait);
-	if (r == 0 && function != ORMA_CELL_NULL)
-		r = orma_store_column_set(orma_tables_column(sched->tables, ORMA_TABLE_THREAD_STATE,
-							     ORMA_THREAD_STATE_BLOCKED_FUNCTION),
-					  row, function);
-	return r;
+	return utid < 0 ? 0 : orma_thread_states_blocked(&sched->states, utid, io_wait, function);
 }
 
 int64_t orma_sched_begin_slice(struct orma_sched *sched, int64_t ts, uint32_t machine_idx,
 			       uint32_t cpu, int64_t utid, int32_t prio)
 {
 	struct orma_cpu_state state = {.ucpu = orma_cpus_get(sched->tables, machine_idx, cpu)};
-	int r = state.ucpu < 0 ? (int)state.ucpu : open_slice(sched, &state, ts, utid, prio);
+	int r = orma_sched_apply_states(sched);
+	if (r == 0)
+		r = state.ucpu < 0 ? (int)state.ucpu : open_slice(sched, &state, ts, utid, prio);
 	return r < 0 ? r : state.row;
 }
 
@@ -320,32 +191,23 @@ int orma_sched_end_slice(struct orma_sched *sched, int64_t row, int64_t dur, int
 int orma_sched_push_state(struct orma_sched *sched, int64_t ts, int64_t utid, int64_t state,
 			  int64_t cpu, bool *ret_is_repeated)
 {
-	struct orma_thread_run *thread;
 	uint32_t machine_idx = sched->processes->threads[utid].machine_idx;
 	int64_t ucpu = cpu < 0 ? -1 : orma_cpus_get(sched->tables, machine_idx, (uint32_t)cpu);
 	state_cell(sched, 0);
-	int r = find_thread(sched, utid, &thread);
-	if (r < 0)
-		return r;
-	*ret_is_repeated = thread->row >= 0 && thread->ts == ts;
-	r = close_state(sched, thread, ts);
+	int r = orma_sched_apply_states(sched);
 	return r < 0 ? r
-		     : open_state(sched, &(struct new_state){ts, utid, state, ucpu, -1, NO_FLAGS});
+		     : orma_thread_states_push(&sched->states, ts, utid, state, ucpu,
+					       ret_is_repeated);
 }
 
 int orma_sched_replace_state(struct orma_sched *sched, int64_t utid, int64_t state)
 {
-	if (utid >= sched->thread_count || sched->threads[utid].row < 0)
-		return 0;
-	sched->threads[utid].state = state;
-	return orma_store_column_set(
-		orma_tables_column(sched->tables, ORMA_TABLE_THREAD_STATE, ORMA_THREAD_STATE_STATE),
-		(uint64_t)sched->threads[utid].row, state);
+	int r = orma_sched_apply_states(sched);
+	return r < 0 ? r : orma_thread_states_replace(&sched->states, utid, state);
 }
 
-int64_t orma_sched_state_of(const struct orma_sched *sched, int64_t utid)
+int64_t orma_sched_state_of(struct orma_sched *sched, int64_t utid)
 {
-	return utid < sched->thread_count && sched->threads[utid].row >= 0
-		       ? sched->threads[utid].state
-		       : ORMA_CELL_NULL;
+	return orma_sched_apply_states(sched) < 0 ? ORMA_CELL_NULL
+						  : orma_thread_states_of(&sched->states, utid);
 }

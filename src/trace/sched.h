@@ -5,7 +5,7 @@
 #define ORMA_TRACE_SCHED_H
 
 #include "trace/cpus.h"
-#include "trace/processes.h"
+#include "trace/thread_states.h"
 
 enum orma_sched_count {
 	ORMA_SCHED_SWITCHES_SKIPPED,
@@ -18,33 +18,24 @@ enum orma_sched_count {
 
 /* The task that runs on a CPU. */
 struct orma_cpu_state {
-	int64_t row;  /* its slice; -1 = none */
-	int64_t ts;   /* that row's */
-	int64_t ucpu; /* -1 = not known */
+	int64_t row;          /* its slice; -1 = none */
+	int64_t ts, row_utid; /* that row's */
+	int64_t ucpu;         /* -1 = not known */
 	int64_t tid;
 	int64_t utid; /* -1 = nothing known */
 	int32_t prio;
 };
 
-/* A thread's last state. */
-struct orma_thread_run {
-	int64_t row;         /* -1 = none */
-	int64_t ts;          /* that row's */
-	int64_t state;       /* cell */
-	int64_t blocked_row; /* where it blocked last; -1 = not known */
-};
-
 enum { ORMA_SCHED_RAW_STATES = 1024 };
 
-/* {.tables = ..., .processes = ...} is empty. */
+/* {.tables = ..., .processes = ..., .states = {...}} is empty. */
 struct orma_sched {
 	struct orma_tables *tables;
 	struct orma_processes *processes;
-	unsigned kernel_version;         /* major << 8 | minor; 0 = not known */
-	struct orma_cpu_state *cpus;     /* by ucpu */
-	struct orma_thread_run *threads; /* by utid */
-	uint32_t cpu_count, thread_count;
-	int64_t running, runnable;                  /* cells */
+	unsigned kernel_version;     /* major << 8 | minor; 0 = not known */
+	struct orma_cpu_state *cpus; /* by ucpu */
+	uint32_t cpu_count;
+	struct orma_thread_states states;
 	int64_t state_cells[ORMA_SCHED_RAW_STATES]; /* by prev_state; 0 = not asked for */
 	unsigned states_version;                    /* the kernel's version that they are for */
 	uint64_t counts[ORMA_SCHED_COUNTS];
@@ -71,6 +62,11 @@ int orma_sched_new_task(struct orma_sched *sched, int64_t ts, int64_t utid, int6
 int orma_sched_blocked_reason(struct orma_sched *sched, int64_t utid, int64_t io_wait,
 			      int64_t function);
 /* The following are for kernels that say the state of one task at a time. A state is a cell. */
+/* Makes the rows of states that were noted so far; what comes gets its own at once. */
+static inline int orma_sched_apply_states(struct orma_sched *sched)
+{
+	return orma_thread_states_apply(&sched->states);
+}
 /* Begins the row of what runs on a CPU. Returns the row or a negative errno value: -ERANGE for a CPU that can't be. */
 int64_t orma_sched_begin_slice(struct orma_sched *sched, int64_t ts, uint32_t machine_idx,
 			       uint32_t cpu, int64_t utid, int32_t prio);
@@ -81,7 +77,7 @@ int orma_sched_push_state(struct orma_sched *sched, int64_t ts, int64_t utid, in
 /* Changes the state that the thread is in. */
 int orma_sched_replace_state(struct orma_sched *sched, int64_t utid, int64_t state);
 /* Returns the state that a thread is in, or NULL. */
-int64_t orma_sched_state_of(const struct orma_sched *sched, int64_t utid);
+int64_t orma_sched_state_of(struct orma_sched *sched, int64_t utid);
 /* Returns the thread that runs on a CPU, or -1. */
 int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu);
 

@@ -18,6 +18,7 @@
 #define CHANGES ORMA_COLUMN_CHANGES
 #define RANDOM  ORMA_COLUMN_RANDOM
 #define HIDDEN  ORMA_COLUMN_HIDDEN
+#define SPARSE  ORMA_COLUMN_SPARSE
 
 static const struct orma_column_spec machine_columns[] = {
 	[ORMA_MACHINE_RAW_ID] = {"raw_id", INT, RANDOM},
@@ -91,20 +92,20 @@ static const struct orma_column_spec slice_columns[] = {
 	[ORMA_SLICE_NAME] = {"name", STRING, CHANGES},
 	[ORMA_SLICE_DEPTH] = {"depth", INT, 0},
 	[ORMA_SLICE_PARENT_ID] = {"parent_id", INT, 0},
-	[ORMA_SLICE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES},
-	[ORMA_SLICE_THREAD_TS] = {"thread_ts", INT, 0},
-	[ORMA_SLICE_THREAD_DUR] = {"thread_dur", INT, CHANGES},
-	[ORMA_SLICE_THREAD_INSTRUCTION_COUNT] = {"thread_instruction_count", INT, 0},
-	[ORMA_SLICE_THREAD_INSTRUCTION_DELTA] = {"thread_instruction_delta", INT, CHANGES},
-	[ORMA_SLICE_BEGIN_PACKET] = {"begin_packet", INT, HIDDEN},
-	[ORMA_SLICE_END_PACKET] = {"end_packet", INT, CHANGES | HIDDEN},
-	[ORMA_SLICE_PASSED_UTID] = {"passed_utid", INT, CHANGES | HIDDEN},
+	[ORMA_SLICE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES | SPARSE},
+	[ORMA_SLICE_THREAD_TS] = {"thread_ts", INT, SPARSE},
+	[ORMA_SLICE_THREAD_DUR] = {"thread_dur", INT, CHANGES | SPARSE},
+	[ORMA_SLICE_THREAD_INSTRUCTION_COUNT] = {"thread_instruction_count", INT, SPARSE},
+	[ORMA_SLICE_THREAD_INSTRUCTION_DELTA] = {"thread_instruction_delta", INT, CHANGES | SPARSE},
+	[ORMA_SLICE_BEGIN_PACKET] = {"begin_packet", INT, HIDDEN | SPARSE},
+	[ORMA_SLICE_END_PACKET] = {"end_packet", INT, CHANGES | HIDDEN | SPARSE},
+	[ORMA_SLICE_PASSED_UTID] = {"passed_utid", INT, CHANGES | HIDDEN | SPARSE},
 };
 static const struct orma_column_spec counter_columns[] = {
 	[ORMA_COUNTER_TS] = {"ts", INT, SORTED},
 	[ORMA_COUNTER_TRACK_ID] = {"track_id", INT, CHANGES},
 	[ORMA_COUNTER_VALUE] = {"value", DOUBLE, 0},
-	[ORMA_COUNTER_ARG_SET_ID] = {"arg_set_id", INT, 0},
+	[ORMA_COUNTER_ARG_SET_ID] = {"arg_set_id", INT, SPARSE},
 };
 static const struct orma_column_spec state_columns[] = {
 	[ORMA_STATE_TS] = {"ts", INT, SORTED},
@@ -112,7 +113,7 @@ static const struct orma_column_spec state_columns[] = {
 	[ORMA_STATE_TRACK_ID] = {"track_id", INT, 0},
 	[ORMA_STATE_CATEGORY] = {"category", STRING, 0},
 	[ORMA_STATE_VALUE] = {"value", STRING, 0},
-	[ORMA_STATE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES},
+	[ORMA_STATE_ARG_SET_ID] = {"arg_set_id", INT, CHANGES | SPARSE},
 };
 static const struct orma_column_spec flow_columns[] = {
 	[ORMA_FLOW_SLICE_OUT] = {"slice_out", INT, 0},
@@ -142,11 +143,11 @@ static const struct orma_column_spec thread_state_columns[] = {
 	[ORMA_THREAD_STATE_DUR] = {"dur", INT, CHANGES},
 	[ORMA_THREAD_STATE_UTID] = {"utid", INT, 0},
 	[ORMA_THREAD_STATE_STATE] = {"state", STRING, 0},
-	[ORMA_THREAD_STATE_IO_WAIT] = {"io_wait", INT, CHANGES},
-	[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = {"blocked_function", STRING, CHANGES},
-	[ORMA_THREAD_STATE_WAKER_UTID] = {"waker_utid", INT, 0},
-	[ORMA_THREAD_STATE_WAKER_ID] = {"waker_id", INT, 0},
-	[ORMA_THREAD_STATE_IRQ_CONTEXT] = {"irq_context", INT, 0},
+	[ORMA_THREAD_STATE_IO_WAIT] = {"io_wait", INT, CHANGES | SPARSE},
+	[ORMA_THREAD_STATE_BLOCKED_FUNCTION] = {"blocked_function", STRING, CHANGES | SPARSE},
+	[ORMA_THREAD_STATE_WAKER_UTID] = {"waker_utid", INT, SPARSE},
+	[ORMA_THREAD_STATE_WAKER_ID] = {"waker_id", INT, SPARSE},
+	[ORMA_THREAD_STATE_IRQ_CONTEXT] = {"irq_context", INT, SPARSE},
 	[ORMA_THREAD_STATE_UCPU] = {"ucpu", INT, 0},
 };
 static const struct orma_column_spec spurious_wakeup_columns[] = {
@@ -160,8 +161,8 @@ static const struct orma_column_spec ftrace_event_columns[] = {
 	[ORMA_FTRACE_EVENT_TS] = {"ts", INT, SORTED},
 	[ORMA_FTRACE_EVENT_NAME] = {"name", STRING, 0},
 	[ORMA_FTRACE_EVENT_UTID] = {"utid", INT, 0},
-	[ORMA_FTRACE_EVENT_ARG_SET_ID] = {"arg_set_id", INT, 0},
-	[ORMA_FTRACE_EVENT_COMMON_FLAGS] = {"common_flags", INT, 0},
+	[ORMA_FTRACE_EVENT_ARG_SET_ID] = {"arg_set_id", INT, SPARSE},
+	[ORMA_FTRACE_EVENT_COMMON_FLAGS] = {"common_flags", INT, SPARSE},
 	[ORMA_FTRACE_EVENT_UCPU] = {"ucpu", INT, 0},
 	[ORMA_FTRACE_EVENT_PACKET] = {"packet", INT, HIDDEN},
 	[ORMA_FTRACE_EVENT_ORDER] = {"order", INT, HIDDEN},

@@ -99,6 +99,43 @@ ORMA_TEST(columns_of_equal_cells_that_change_now_and_then_are_as_in_an_array)
 		}
 }
 
+/* NULLs at the end of a sparse column are not written, but are there for readers. */
+ORMA_TEST(sparse_columns_are_as_in_an_array)
+{
+	static const struct orma_column_spec specs[] = {
+		{"ts", ORMA_COLUMN_INT, ORMA_COLUMN_SORTED},
+		{"args", ORMA_COLUMN_INT, ORMA_COLUMN_SPARSE},
+		{"end", ORMA_COLUMN_INT, ORMA_COLUMN_SPARSE | ORMA_COLUMN_CHANGES},
+	};
+	static int64_t ends[ROWS];
+	for (uint32_t gap = 1; gap < 4 * ORMA_BLOCK_ROWS; gap = gap * 3 + 1) {
+		struct orma_extents extents = {.fd = -1};
+		struct orma_table table;
+		uint32_t state = gap;
+		CHECK_INT(orma_store_table_init(&table, "slice", specs, 3, &extents), 0);
+		for (uint64_t row = 0; row < ROWS; row++) {
+			bool is_there = next_random(&state) % gap == 0;
+			model[row] = is_there ? (int64_t)row : ORMA_CELL_NULL;
+			ends[row] = ORMA_CELL_NULL;
+			int64_t cells[] = {(int64_t)row, model[row], ORMA_CELL_NULL};
+			CHECK_INT(orma_store_table_append(&table, cells), 0);
+			uint64_t changed = row - next_random(&state) % (row + 1);
+			CHECK_INT(orma_store_column_get(&table.columns[2], changed), ends[changed]);
+			if (next_random(&state) % gap > 0)
+				continue;
+			ends[changed] = (int64_t)(row / 2);
+			CHECK_INT(orma_store_column_set(&table.columns[2], changed, ends[changed]),
+				  0);
+		}
+		CHECK_INT(orma_store_table_seal(&table), 0);
+		check_against_model(&table.columns[1], ROWS);
+		memcpy(model, ends, sizeof(model));
+		check_against_model(&table.columns[2], ROWS);
+		orma_store_table_done(&table);
+		orma_store_extents_done(&extents);
+	}
+}
+
 ORMA_TEST(more_changes_than_a_list_of_patches_holds_are_all_made)
 {
 	struct orma_extents extents = {.fd = -1};

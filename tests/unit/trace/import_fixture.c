@@ -77,6 +77,8 @@ const char *import_rows(struct import_fixture *fixture, enum orma_table_id id, c
 	const struct orma_table *table = &fixture->tables.all[id];
 	size_t size = 0;
 	fixture->text[0] = '\0';
+	if (id == ORMA_TABLE_THREAD_STATE || id == ORMA_TABLE_SPURIOUS_WAKEUP)
+		CHECK_INT(orma_thread_states_finish(&fixture->importer.sched.states), 0);
 	for (uint64_t row = 0; row < orma_store_table_rows(table); row++) {
 		for (const char *name = columns; *name;) {
 			size_t length = strcspn(name, " ");
