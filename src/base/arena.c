@@ -62,11 +62,13 @@ static bool add_block(struct orma_arena *arena, size_t least)
 void *orma_base_arena_alloc(struct orma_arena *arena, size_t size)
 {
 	size_t rounded;
-	if (!round_up(size, &rounded) || is_over_limit(arena, rounded))
+	bool fits = round_up(size, &rounded) && !is_over_limit(arena, rounded);
+	if (fits && (!arena->blocks || arena->blocks->capacity - arena->blocks->used < rounded))
+		fits = add_block(arena, rounded);
+	if (!fits) {
+		arena->has_failed = true;
 		return NULL;
-	if (!arena->blocks || arena->blocks->capacity - arena->blocks->used < rounded)
-		if (!add_block(arena, rounded))
-			return NULL;
+	}
 	struct orma_arena_block *block = arena->blocks;
 	void *memory = block->data + block->used;
 	ORMA_ASSERT(block->used % ALIGNMENT == 0 && rounded <= block->capacity - block->used);
@@ -162,4 +164,5 @@ void orma_base_arena_done(struct orma_arena *arena)
 	free_blocks(arena->blocks);
 	arena->blocks = NULL;
 	arena->used_bytes = 0;
+	arena->has_failed = false;
 }

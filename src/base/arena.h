@@ -4,6 +4,7 @@
 #ifndef ORMA_BASE_ARENA_H
 #define ORMA_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
@@ -15,6 +16,9 @@ struct orma_arena {
 	struct orma_arena_block *blocks; /* newest first */
 	size_t used_bytes;               /* the sum of all allocations */
 	size_t limit_bytes;              /* allocations beyond it fail; 0 = no limit */
+	/* An allocation has failed since the arena was empty. For readers that go on without what was to be copied, and say so
+	 * at the end. */
+	bool has_failed;
 };
 
 void orma_base_arena_done(struct orma_arena *arena);

@@ -30,13 +30,15 @@ static bool split(struct orma_str line, struct orma_str *ret_stack, uint64_t *re
 				  ret_count);
 }
 
-/* The first lines are stacks of several frames. A line that is longer than what is seen of the file may be one. */
+/* The first lines are stacks, and one of them has several frames. A line that is longer than what is seen of the file may be
+ * one. */
 static bool detect(int fd, struct orma_str beginning)
 {
 	struct orma_str rest = beginning, stack;
 	bool is_cut = beginning.size == ORMA_FORMAT_BEGINNING_BYTES;
 	uint64_t count;
 	int seen = 0;
+	bool have_frames = false;
 	(void)fd;
 	while (rest.data && seen < LINES_TO_SEE) {
 		struct orma_str line = orma_text_cut(&rest, '\n');
@@ -47,14 +49,14 @@ static bool detect(int fd, struct orma_str beginning)
 			if (iscntrl((unsigned char)text.data[i]))
 				return false;
 		bool is_last = !rest.data && is_cut;
-		bool has_frames = memchr(text.data, ';', text.size) != NULL;
-		if (!has_frames || (!is_last && !split(line, &stack, &count)))
+		have_frames = have_frames || memchr(text.data, ';', text.size);
+		if (!is_last && !split(line, &stack, &count))
 			return false;
 		seen += !is_last || seen == 0;
 		if (is_last)
 			break;
 	}
-	return seen > 0;
+	return have_frames;
 }
 
 struct collapsed {

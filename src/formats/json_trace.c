@@ -135,40 +135,47 @@ static int take_events(struct json *json, struct orma_error *reterr)
 }
 
 /* The metadata of the file become attributes of the trace, with names that say where they are from. */
+static void write_attribute(struct json *json, struct orma_proto_writer *to,
+			    const struct orma_buf *name, const struct orma_json_value *value)
+{
+	struct orma_proto_nested attribute;
+	int64_t number = value->kind == ORMA_JSON_TRUE;
+	bool is_number =
+		value->kind == ORMA_JSON_TRUE || value->kind == ORMA_JSON_FALSE ||
+		(value->kind == ORMA_JSON_INTEGER && orma_json_read_i64(value->text, &number));
+	orma_proto_nested_begin(to, &attribute, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE);
+	orma_proto_write_bytes(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_KEY, name->data, name->size);
+	if (is_number)
+		orma_proto_write_int(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_LONG_VALUE, number);
+	else
+		orma_proto_write_str(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_STRING_VALUE,
+				     value->kind == ORMA_JSON_STRING
+					     ? orma_json_unescape(value, &json->writer.arena)
+					     : value->text);
+	orma_proto_nested_end(to, &attribute);
+}
+
 static int take_metadata(struct json *json, struct orma_str object)
 {
 	struct orma_json_scan scan = {object.data, object.data + object.size, true};
 	struct orma_packet_output *output = json->conversion->output;
 	struct orma_json_value key, value;
-	struct orma_proto_nested attributes, attribute;
+	struct orma_proto_nested attributes;
 	struct orma_proto_writer *to = orma_packet_output_begin_untimed(output, 1);
+	int r = 0;
 	orma_proto_nested_begin(to, &attributes, ORMA_PB_TRACE_PACKET_TRACE_ATTRIBUTES);
-	while (orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
+	while (r >= 0 && orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
 		ORMA_AUTO(orma_base_buf_done) struct orma_buf name = {0};
 		struct orma_str text = orma_json_unescape(&key, &json->writer.arena);
-		int64_t number = value.kind == ORMA_JSON_TRUE;
-		bool is_number = value.kind == ORMA_JSON_TRUE || value.kind == ORMA_JSON_FALSE ||
-				 (value.kind == ORMA_JSON_INTEGER &&
-				  orma_json_read_i64(value.text, &number));
-		if (value.kind == ORMA_JSON_NULL ||
-		    orma_base_buf_printf(&name, "json_metadata.%.*s", (int)text.size,
-					 text.data ? text.data : "") < 0)
+		if (value.kind == ORMA_JSON_NULL)
 			continue;
-		orma_proto_nested_begin(to, &attribute, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE);
-		orma_proto_write_bytes(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_KEY, name.data,
-				       name.size);
-		if (is_number)
-			orma_proto_write_int(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_LONG_VALUE,
-					     number);
-		else
-			orma_proto_write_str(
-				to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_STRING_VALUE,
-				value.kind == ORMA_JSON_STRING
-					? orma_json_unescape(&value, &json->writer.arena)
-					: value.text);
-		orma_proto_nested_end(to, &attribute);
+		r = orma_base_buf_printf(&name, "json_metadata.%.*s", (int)text.size,
+					 text.data ? text.data : "");
+		if (r >= 0)
+			write_attribute(json, to, &name, &value);
 	}
-	return orma_packet_output_end(output);
+	int ended = orma_packet_output_end(output);
+	return r < 0 ? r : ended;
 }
 
 /* A value whose content nobody needs may be larger than any window. 1, 0 (the file ends in it), or a negative errno value. */
@@ -286,6 +293,9 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 		json.scan.at++;
 		r = first == '[' ? take_events(&json, reterr) : take_object(&json, reterr);
 	}
+	/* Texts that could not be copied are missing. */
+	if (r >= 0 && json.writer.arena.has_failed)
+		r = -ENOMEM;
 	orma_json_writer_done(&json.writer);
 	orma_trace_window_done(&json.window);
 	return ORMA_MIN(r, 0);

@@ -154,15 +154,19 @@ static struct orma_output_string *find_string(struct orma_packet_output *output,
 		if (string->field == field && orma_base_str_is_equal(string->text, text))
 			return string;
 	if (output->string_count == STRINGS_MAX ||
-	    text.size > STRINGS_MAX_BYTES - output->arena.used_bytes)
+	    output->arena.used_bytes + text.size > STRINGS_MAX_BYTES)
 		return NULL;
 	struct orma_output_string *string = orma_base_arena_alloc(&output->arena, sizeof(*string));
 	char *copy = orma_base_arena_memdup(&output->arena, text.data, text.size);
-	if (!string || !copy)
-		return NULL;
-	*string = (struct orma_output_string){
-		first, ++output->string_count, field, {copy, text.size}};
-	return orma_base_map_put(&output->strings, hash, string) < 0 ? NULL : string;
+	bool is_short = !string || !copy;
+	if (!is_short) {
+		*string = (struct orma_output_string){
+			first, ++output->string_count, field, {copy, text.size}};
+		is_short = orma_base_map_put(&output->strings, hash, string) < 0;
+	}
+	if (is_short)
+		set_error(output, -ENOMEM);
+	return is_short ? NULL : string;
 }
 
 /* Returns false when the sequence has the string. */

@@ -323,6 +323,9 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 	int r = orma_perf_file_open(&data->file, reterr);
 	if (r == 0)
 		r = read_records(data, reterr);
+	/* Names that could not be copied are missing. */
+	if (r == 0 && data->file.arena.has_failed)
+		r = -ENOMEM;
 	orma_perf_output_done(&data->output);
 	orma_perf_file_done(&data->file);
 	orma_trace_window_done(&data->window);

@@ -183,6 +183,26 @@ ORMA_TEST(an_error_of_the_spool_is_reported_at_the_end)
 	orma_trace_bytes_done(&bytes);
 }
 
+ORMA_TEST(interned_strings_have_a_limit)
+{
+	static struct orma_packet_output output;
+	struct orma_trace_bytes bytes = {.fd = -1, .spool_fd = -1};
+	char text[4096] = "";
+	int interned = 0, count = 17000;
+	orma_packet_output_init(&output, &bytes);
+	for (int i = 0; i < count; i++) {
+		(void)orma_packet_output_begin(&output, 1, 0);
+		memcpy(text, &i, sizeof(i));
+		struct orma_str name = {text, sizeof(text)};
+		interned += orma_packet_output_intern(&output, ORMA_PB_INTERNED_DATA_EVENT_NAMES,
+						      name) > 0;
+		CHECK_INT(orma_packet_output_end(&output), 0);
+	}
+	CHECK(interned > 16000 && interned < 16500);
+	CHECK_INT(orma_packet_output_finish(&output, "test", 0), 0);
+	orma_trace_bytes_done(&bytes);
+}
+
 ORMA_TEST(a_conversion_without_memory_fails)
 {
 	for (uint64_t nth = 1;; nth++) {
@@ -194,7 +214,6 @@ ORMA_TEST(a_conversion_without_memory_fails)
 		orma_test_fail_allocation(0);
 		orma_trace_bytes_done(&bytes);
 		close(fd);
-		/* A string that cannot be interned is written in place. */
 		CHECK(has_failed ? r == -ENOMEM || r == 1 : r == 1);
 		if (!has_failed)
 			break;

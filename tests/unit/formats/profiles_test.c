@@ -23,6 +23,13 @@ ORMA_TEST(collapsed_stacks_are_samples_with_weights)
 	import_done(&fixture);
 }
 
+ORMA_TEST(the_first_stacks_may_have_one_frame)
+{
+	convert_text(&fixture, "[unknown] 2\nmain;work 5\nswapper 1\n");
+	CHECK_STR(import_counters(&fixture), "samples: 2 5 1\n");
+	import_done(&fixture);
+}
+
 ORMA_TEST(a_stack_may_be_longer_than_what_tells_its_format)
 {
 	static char text[20000];
