@@ -171,11 +171,11 @@ static int run_file(struct session *session, const char *name, const struct orma
 	return r;
 }
 
-static void report_broken_trace(struct session *session, const char *path)
+static void report_broken_trace(struct session *session, const char *path, const char *words)
 {
 	struct outcome none = {.rows = 0};
 	struct orma_check check = {ORMA_STR("the trace can be read"), {NULL, 0}, 0};
-	report(session, path, &check, ORMA_CHECK_BROKEN, 0, &none, "it cannot be read");
+	report(session, path, &check, ORMA_CHECK_BROKEN, 0, &none, words);
 }
 
 static int run_trace(struct session *session, const char *path)
@@ -186,11 +186,14 @@ static int run_trace(struct session *session, const char *path)
 	if (!is_quiet(session))
 		orma_tool_print_line(stdout, "%s", name);
 	session->ask = orma_ask_load(path, &options->ask);
-	if (!session->ask)
-		report_broken_trace(session, name);
-	for (size_t i = 0; i < options->file_count && r == 0 && session->ask; i++)
+	/* Nothing is wrong in an empty file; but something was with the recording. */
+	bool is_empty = session->ask && orma_ask_database(session->ask)->importer.index.bytes == 0;
+	bool is_checked = session->ask && !is_empty;
+	if (!is_checked)
+		report_broken_trace(session, name, is_empty ? "it is empty" : "it cannot be read");
+	for (size_t i = 0; i < options->file_count && r == 0 && is_checked; i++)
 		r = run_file(session, options->files[i], &session->files[i]);
-	for (size_t i = 0; i < options->query_count && r == 0 && session->ask; i++) {
+	for (size_t i = 0; i < options->query_count && r == 0 && is_checked; i++) {
 		struct orma_str query = orma_base_str(options->queries[i]);
 		struct orma_check check = {query, query, 0};
 		r = run_check(session, "query", &check);

@@ -372,10 +372,14 @@ int orma_events_follow(const struct orma_events_options *options, const char *pa
 		r = run(&follow, fd);
 	if (r == -EBADMSG)
 		(void)print_waiting(&follow, true);
+	bool has_packets = follow.live.importer.index.sequence_count > 0;
 	done(&follow);
 	orma_trace_input_close(fd);
 	if (r == -EBADMSG)
-		return orma_tool_fail("%s: the trace is damaged", orma_trace_input_name(path));
+		return orma_tool_fail(has_packets ? "%s: the trace is damaged"
+						  : "%s: this is no trace of packets, and --follow "
+						    "reads no other format",
+				      orma_trace_input_name(path));
 	return r < 0 && r != -EPIPE
 		       ? orma_tool_fail("%s: %s", orma_trace_input_name(path), strerror(-r))
 		       : ORMA_EXIT_OK;

@@ -364,6 +364,9 @@ static void describe_events(const struct orma_summary *summary, struct orma_buf 
 	add_count(out, rows_of(summary, ORMA_TABLE_STATE), "state", "states");
 	add_count(out, rows_of(summary, ORMA_TABLE_FTRACE_EVENT), "kernel event", "kernel events");
 	add_count(out, rows_of(summary, ORMA_TABLE_LOG), "log entry", "log entries");
+	add_count(out, rows_of(summary, ORMA_TABLE_PROFILER_SAMPLE), "sample", "samples");
+	add_count(out, rows_of(summary, ORMA_TABLE_HEAP_ALLOCATION), "sum of allocations",
+		  "sums of allocations");
 	if (out->size == 0)
 		(void)orma_base_buf_append_str(out, "none; `orma doctor` says why");
 	if (slices->unfinished > 0)
