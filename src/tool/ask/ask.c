@@ -110,6 +110,13 @@ static int open_files(struct orma_ask *ask, const char *const *paths, size_t cou
 	return 0;
 }
 
+/* Traces were opened before, so a path that cannot be used is that of temporary files. */
+static bool is_of_folder(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EROFS ||
+	       error == -EOPNOTSUPP || error == -ENOSPC || error == -EFBIG;
+}
+
 /* Says what is wrong. The message names the trace if there are several. */
 static int fail(const struct orma_ask *ask, const char *name, int error,
 		const struct orma_error *detail)
@@ -118,6 +125,9 @@ static int fail(const struct orma_ask *ask, const char *name, int error,
 				    ? orma_trace_input_words(ask->sources[0].fd)
 				    : NULL;
 	const char *message = detail->message[0] ? detail->message : strerror(-error);
+	if (!detail->message[0] && is_of_folder(error))
+		return orma_tool_fail("cannot write a temporary file below TMPDIR or /var/tmp: %s",
+				      message);
 	if (ask->count > 1)
 		return orma_tool_fail("%s", message);
 	return words ? orma_tool_fail("%s: %s: %s", name, message, words)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * export_file.c - writes FILE.part and renames it, so that an older file stays until the new one is whole.
+ * export_file.c - writes FILE.part and renames it, so that an older file stays until the new one is whole. Standard output,
+ * which is called -, is written as it is.
  */
 #include "tool/export/export_file.h"
 
@@ -47,7 +48,8 @@ static void set_unfinished(const char *path)
 
 static int fail(const struct orma_export_file *file, const char *what, int error)
 {
-	return orma_tool_fail("cannot %s %s: %s", what, file->path, strerror(error));
+	return orma_tool_fail("cannot %s %s: %s", what,
+			      file->is_output ? "to standard output" : file->path, strerror(error));
 }
 
 int orma_export_file_name(struct orma_export_file *file, const char *path)
@@ -63,8 +65,17 @@ int orma_export_file_name(struct orma_export_file *file, const char *path)
 	return 0;
 }
 
+static int open_output(struct orma_export_file *file)
+{
+	*file = (struct orma_export_file){.is_output = true};
+	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return file->fd < 0 ? fail(file, "write", errno) : 0;
+}
+
 int orma_export_file_open(struct orma_export_file *file, const char *path)
 {
+	if (strcmp(path, "-") == 0)
+		return open_output(file);
 	int r = orma_export_file_name(file, path);
 	if (r)
 		return r;
@@ -81,6 +92,9 @@ static int write_waiting(struct orma_export_file *file)
 {
 	int r = orma_base_fd_write_all(file->fd, file->waiting.data, file->waiting.size);
 	file->waiting.size = 0;
+	/* `orma export --json - x | head` is not a failure. */
+	if (file->is_output && r == -EPIPE)
+		r = 0;
 	return r < 0 ? fail(file, "write", -r) : 0;
 }
 
@@ -97,6 +111,8 @@ int orma_export_file_finish(struct orma_export_file *file)
 {
 	char path[PATH_MAX];
 	int r = file->fd >= 0 ? write_waiting(file) : 0;
+	if (file->is_output)
+		return r;
 	/* Some file systems tell only now that the disk is full. */
 	if (r == 0 && file->fd >= 0 && fsync(file->fd) < 0 && errno != EINVAL && errno != EROFS)
 		r = fail(file, "write", errno);

@@ -5,18 +5,20 @@
 #define ORMA_TOOL_EXPORT_FILE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/buf.h"
 
 /* Its functions return 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
 struct orma_export_file {
 	char path[PATH_MAX]; /* while it is written, with ".part" behind */
+	bool is_output;      /* standard output, which has no path */
 	int fd;
 	struct orma_buf waiting;
 	uint64_t size; /* so far, with what waits */
 };
 
-/* A file that is not finished is removed when a signal ends the program. One file at a time. */
+/* A path of - is standard output. A file that is not finished is removed when a signal ends the program. One file at a time. */
 int orma_export_file_open(struct orma_export_file *file, const char *path);
 /* The same for a file that another library writes: finds the path, and {.fd = -1} it stays. */
 int orma_export_file_name(struct orma_export_file *file, const char *path);
