@@ -108,6 +108,12 @@ struct orma_archive {
 	unsigned depth; /* its depth */
 };
 
+static int refuse_format(struct orma_error *reterr)
+{
+	return orma_base_error_set(reterr, -EPROTONOSUPPORT,
+				   "Unknown trace type provided (ERR:fmt)");
+}
+
 /* Tells what has become of a file on its way to packets. */
 struct way {
 	struct orma_trace_files *files;
@@ -147,8 +153,7 @@ static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *a
 		struct orma_trace_bytes next;
 		r = detect(fd, bytes, &format);
 		if (r == -EPROTONOSUPPORT)
-			return orma_base_error_set(reterr, r,
-						   "Unknown trace type provided (ERR:fmt)");
+			return refuse_format(reterr);
 		if (r < 0)
 			return r;
 		orma_trace_files_begin(way->files, way->file, format ? format->name : "proto",
@@ -317,6 +322,19 @@ static int join_all(struct orma_archive *archive, int *retdamage, struct orma_tr
 	return ORMA_MIN(r, 0);
 }
 
+/* A pipe or a device may have no end, so its format is looked at first. */
+static int open_bytes(int fd, const char *folder, struct orma_trace_bytes *ret,
+		      struct orma_error *reterr)
+{
+	const struct orma_format *format;
+	int r = orma_trace_bytes_begin(ret, fd, folder, ORMA_FORMAT_BEGINNING_BYTES);
+	if (r == 0)
+		r = detect(fd, ret, &format);
+	if (r == -EPROTONOSUPPORT)
+		return refuse_format(reterr);
+	return r < 0 ? r : orma_trace_bytes_read_rest(ret);
+}
+
 static int open_one(const struct orma_formats_source *source, struct orma_trace_files *files,
 		    struct orma_trace_bytes *ret, struct orma_error *reterr)
 {
@@ -326,7 +344,7 @@ static int open_one(const struct orma_formats_source *source, struct orma_trace_
 						       ORMA_TRACE_FILE_NONE)};
 	int r = ORMA_MIN(way.file, 0);
 	if (r == 0 && !is_folder(source->fd))
-		r = orma_trace_bytes_open(ret, source->fd, ret->folder);
+		r = open_bytes(source->fd, ret->folder, ret, reterr);
 	way.is_converted = ret->size == 0;
 	if (r == 0)
 		r = follow(source->fd, ret, &archive, &way, reterr);

@@ -19,6 +19,9 @@ int orma_sql_append_json_text(struct orma_buf *out, struct orma_str text)
 			r = orma_base_buf_append_str(out, "\\t");
 		else if (c < 0x20 || c == 0x7f)
 			r = orma_base_buf_printf(out, "\\u%04x", c);
+		else if (c == 0xc2 && size == 2 && (unsigned char)text.data[i + 1] < 0xa0)
+			/* Terminals obey these control characters, too. */
+			r = orma_base_buf_printf(out, "\\u%04x", (unsigned char)text.data[i + 1]);
 		else if (size == 0)
 			r = orma_base_buf_append_str(out, "\xef\xbf\xbd");
 		else

@@ -50,14 +50,15 @@ int orma_trace_bytes_add(struct orma_trace_bytes *input, const void *data, size_
 	return 0;
 }
 
-static int copy_to_spool(struct orma_trace_bytes *input)
+/* Copies until the spool has so many bytes, and perhaps a few more, or to the end. */
+static int copy_to_spool(struct orma_trace_bytes *input, uint64_t least)
 {
 	enum { COPY_BYTES = 1 << 16 };
 	uint8_t *bytes = orma_base_alloc(COPY_BYTES);
 	if (!bytes)
 		return -ENOMEM;
 	int r = 0;
-	while (r == 0) {
+	while (r == 0 && input->spool_size < least) {
 		uint64_t address;
 		ssize_t size = read(input->fd, bytes, COPY_BYTES);
 		if (size == 0)
@@ -71,7 +72,8 @@ static int copy_to_spool(struct orma_trace_bytes *input)
 	return r;
 }
 
-int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder)
+int orma_trace_bytes_begin(struct orma_trace_bytes *input, int fd, const char *folder,
+			   uint64_t least)
 {
 	struct stat status;
 	*input = (struct orma_trace_bytes){.fd = fd, .spool_fd = -1, .folder = folder};
@@ -80,9 +82,19 @@ int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *fo
 	if (S_ISDIR(status.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(status.st_mode))
-		return copy_to_spool(input);
+		return copy_to_spool(input, least);
 	input->size = (uint64_t)status.st_size;
 	return 0;
+}
+
+int orma_trace_bytes_read_rest(struct orma_trace_bytes *input)
+{
+	return input->size == 0 && input->fd >= 0 ? copy_to_spool(input, UINT64_MAX) : 0;
+}
+
+int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder)
+{
+	return orma_trace_bytes_begin(input, fd, folder, UINT64_MAX);
 }
 
 void orma_trace_bytes_done(struct orma_trace_bytes *input)

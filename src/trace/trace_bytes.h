@@ -35,6 +35,10 @@ struct orma_trace_window {
 
 /* Begins to read a file or a pipe, which stays open until orma_trace_bytes_done(). 0 or a negative errno value. */
 int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder);
+/* The same in two steps: of a pipe, the first one reads so many bytes, and perhaps a few more. */
+int orma_trace_bytes_begin(struct orma_trace_bytes *input, int fd, const char *folder,
+			   uint64_t least);
+int orma_trace_bytes_read_rest(struct orma_trace_bytes *input);
 void orma_trace_bytes_done(struct orma_trace_bytes *input);
 static inline uint64_t orma_trace_bytes_end(const struct orma_trace_bytes *input)
 {

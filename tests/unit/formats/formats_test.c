@@ -203,6 +203,19 @@ ORMA_TEST(interned_strings_have_a_limit)
 	orma_trace_bytes_done(&bytes);
 }
 
+ORMA_TEST(a_pipe_of_no_format_is_refused_before_its_end)
+{
+	static const char zeros[8192];
+	struct orma_trace_bytes bytes;
+	int fds[2];
+	CHECK_INT(pipe(fds), 0);
+	CHECK_INT(write(fds[1], zeros, sizeof(zeros)), sizeof(zeros));
+	CHECK_INT(orma_formats_open(fds[0], NULL, &bytes, NULL), -EPROTONOSUPPORT);
+	orma_trace_bytes_done(&bytes);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 ORMA_TEST(a_conversion_without_memory_fails)
 {
 	for (uint64_t nth = 1;; nth++) {

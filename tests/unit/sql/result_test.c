@@ -57,11 +57,12 @@ ORMA_TEST(json_keeps_types_and_is_valid)
 	CHECK_STR(
 		write(ORMA_RESULT_JSON,
 		      "select 1 as a, 0.1 as d, 1e300 as e, 1e999 as i, null as n, x'00ff' as raw, "
-		      "'q\"\\' || char(10) || char(1) || cast(x'ff' as text) || '\xc3\xa4' as "
+		      "'q\"\\' || char(10) || char(1) || cast(x'ff' as text) || '\xc3\xa4\xc2\x9b' "
+		      "as "
 		      "\"s\"\"t\" union all "
 		      "select 2, 2.0, 3.5, 1, 1, 1, ''; select 1 as x where 0"),
 		"[\n{\"a\":1,\"d\":0.1,\"e\":1e+300,\"i\":null,\"n\":null,\"raw\":\"00ff\","
-		"\"s\\\"t\":\"q\\\"\\\\\\n\\u0001\xef\xbf\xbd\xc3\xa4\"},\n"
+		"\"s\\\"t\":\"q\\\"\\\\\\n\\u0001\xef\xbf\xbd\xc3\xa4\\u009b\"},\n"
 		"{\"a\":2,\"d\":2,\"e\":3.5,\"i\":1,\"n\":1,\"raw\":1,\"s\\\"t\":\"\"}\n]\n[]\n");
 }
 
