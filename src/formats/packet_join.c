@@ -187,7 +187,7 @@ int orma_packet_join_add(struct orma_packet_join *join, uint32_t file,
 		if (r > 0)
 			r = is_compressed(&packet) ? add_compressed(join, &packet)
 						   : append_packet(join, &packet);
-		address += size;
+		address += r < 0 ? 0 : size;
 	}
 	orma_trace_window_done(&window);
 	join->end_address = address;
