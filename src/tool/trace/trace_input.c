@@ -111,8 +111,13 @@ const char *orma_trace_input_words(int fd)
 {
 	char beginning[ORMA_TOOL_BEGINNING_BYTES];
 	ssize_t size = pread(fd, beginning, sizeof(beginning), 0);
-	return orma_tool_foreign_file_words(
-		(struct orma_str){beginning, size > 0 ? (size_t)size : 0});
+	struct orma_str bytes = {beginning, size > 0 ? (size_t)size : 0};
+#ifdef ORMA_HAVE_FORMATS
+	/* A compressed file is read; what is in it is no trace. */
+	if (orma_formats_name(fd, bytes))
+		return NULL;
+#endif
+	return orma_tool_foreign_file_words(bytes);
 }
 
 void orma_trace_input_close(int fd)
