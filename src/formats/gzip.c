@@ -10,10 +10,6 @@
 #include "formats/inflate.h"
 #include "formats/zstd_unpack.h"
 
-#ifdef ORMA_HAVE_ZSTD
-#include <zstd.h>
-#endif
-
 enum {
 	HEADER_BYTES = 10,
 	TRAILER_BYTES = 8,
@@ -155,80 +151,30 @@ static bool detect_zstd(int fd, struct orma_str beginning)
 	return beginning.size >= 4 && memcmp(beginning.data, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
-#ifdef ORMA_HAVE_ZSTD
-/* Passes a piece of the file through the decompressor. *ret_left is what the library says is missing of the frame. */
-static int unpack_piece(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *buffer,
-			uint64_t limit, struct orma_trace_bytes *output, size_t *ret_left)
-{
-	ZSTD_inBuffer in = {data, size, 0};
-	bool is_full = true;
-	uint64_t address;
-	while (in.pos < in.size || is_full) {
-		ZSTD_outBuffer out = {buffer, ZSTD_DStreamOutSize(), 0};
-		*ret_left = ZSTD_decompressStream(context, &out, &in);
-		is_full = out.pos == out.size;
-		if (out.pos > limit - output->spool_size)
-			return -EMSGSIZE;
-		int r = out.pos > 0 ? orma_trace_bytes_add(output, buffer, out.pos, &address) : 0;
-		if (r < 0 || ZSTD_isError(*ret_left))
-			return r < 0 ? r : -EBADMSG;
-	}
-	return 0;
-}
-
-int orma_zstd_unpack(struct orma_str data, uint64_t max_bytes, struct orma_trace_bytes *output)
-{
-	ZSTD_DCtx *context = ZSTD_createDCtx();
-	uint8_t *buffer = orma_base_alloc(ZSTD_DStreamOutSize());
-	size_t left = 1;
-	int r = context && buffer ? unpack_piece(context, (const uint8_t *)data.data, data.size,
-						 buffer, max_bytes, output, &left)
-				  : -ENOMEM;
-	ZSTD_freeDCtx(context);
-	orma_base_free(buffer);
-	return r == 0 && left > 0 ? -EBADMSG : r;
-}
-
 static int unpack_zstd(struct orma_conversion *conversion, struct orma_error *reterr)
 {
 	enum { PIECE_BYTES = 256 << 10 };
 	uint64_t end = orma_trace_bytes_end(conversion->input), at = 0;
 	struct orma_trace_window window = {0};
-	ZSTD_DCtx *context = ZSTD_createDCtx();
-	uint8_t *buffer = orma_base_alloc(ZSTD_DStreamOutSize());
-	size_t left = 1;
-	int r = context && buffer ? 0 : -ENOMEM;
+	struct orma_zstd_stream stream = {.context = NULL};
+	int r = orma_zstd_begin(&stream);
 	while (r == 0 && at < end) {
 		const uint8_t *data;
 		size_t size = (size_t)ORMA_MIN(end - at, (uint64_t)PIECE_BYTES);
 		r = orma_trace_window_read(&window, conversion->input, at, size, size, &data);
 		if (r > 0)
-			r = unpack_piece(context, data, size, buffer, orma_unpacked_limit(end),
-					 conversion->content, &left);
+			r = orma_zstd_add(&stream, data, size, orma_unpacked_limit(end),
+					  conversion->content);
 		at += size;
 	}
-	ZSTD_freeDCtx(context);
-	orma_base_free(buffer);
-	orma_trace_window_done(&window);
-	if (r == 0 && left > 0)
+	if (r == 0 && !stream.is_whole)
 		r = -EBADMSG;
+	orma_zstd_done(&stream);
+	orma_trace_window_done(&window);
+	if (r == -ENOTSUP)
+		return orma_base_error_set(
+			reterr, r, "it is compressed with zstd, which this orma was built without");
 	return r == -EBADMSG || r == -EMSGSIZE ? damaged(r, at, reterr) : r;
 }
-#else
-int orma_zstd_unpack(struct orma_str data, uint64_t max_bytes, struct orma_trace_bytes *output)
-{
-	(void)data;
-	(void)max_bytes;
-	(void)output;
-	return -ENOTSUP;
-}
-
-static int unpack_zstd(struct orma_conversion *conversion, struct orma_error *reterr)
-{
-	(void)conversion;
-	return orma_base_error_set(reterr, -ENOTSUP,
-				   "it is compressed with zstd, which this orma was built without");
-}
-#endif
 
 const struct orma_format orma_format_zstd = {"zstd", false, true, detect_zstd, unpack_zstd};

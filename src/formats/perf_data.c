@@ -4,6 +4,9 @@
  * Records of several CPUs are not in the order of time, and a sample needs the mappings of its time. perf marks the end of
  * each round over its buffers: nothing that comes later is older than the newest record of the round before. So records wait,
  * with 24 bytes each, until a round has passed.
+ *
+ * `perf record -z` packs records, each piece of them into one record of its own, and a packed record may begin in one piece
+ * and end in the next. They are unpacked into the spool behind the file, where they have addresses like all others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +15,10 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "formats/format.h"
+#include "formats/inflate.h"
 #include "formats/perf_file.h"
 #include "formats/perf_output.h"
+#include "formats/zstd_unpack.h"
 #include "store/grow.h"
 
 enum { AHEAD_BYTES = 256 << 10, WAITING_MAX = 16 << 20 };
@@ -29,11 +34,16 @@ struct waiting {
 
 struct perf_data {
 	struct orma_perf_file file;
+	struct orma_trace_bytes *input;
 	struct orma_perf_output output;
 	struct orma_trace_window window, record_window;
 	struct waiting *waiting;
 	uint32_t waiting_count, waiting_capacity;
 	uint64_t newest, newest_before; /* times of this round, and of those before */
+	struct orma_zstd_stream packed;
+	uint64_t
+		unpacked; /* where the next record is that was packed; UINT64_MAX = there are none */
+	uint64_t spool_max; /* bytes */
 };
 
 static int compare(const void *a, const void *b)
@@ -225,6 +235,26 @@ static bool is_needless(uint32_t type)
 	       type == ORMA_PERF_TRACING_DATA;
 }
 
+/* Unpacks records; read_unpacked() takes them. Damaged pieces are left out. */
+static int take_packed(struct perf_data *data, uint32_t type, struct orma_perf_bytes bytes)
+{
+	if (type == ORMA_PERF_COMPRESSED2) {
+		uint64_t size = orma_perf_read_u64(&bytes);
+		if (size <= (uint64_t)(bytes.end - bytes.at))
+			bytes.end = bytes.at + size;
+	}
+	int r = data->packed.context ? 0 : orma_zstd_begin(&data->packed);
+	if (r == 0 && data->unpacked == UINT64_MAX)
+		data->unpacked = orma_trace_bytes_end(data->input);
+	if (r == 0)
+		r = orma_zstd_add(&data->packed, bytes.at, (size_t)(bytes.end - bytes.at),
+				  data->spool_max, data->input);
+	if (r != -ENOTSUP && r != -EBADMSG && r != -EMSGSIZE)
+		return r;
+	skip_record(data, type);
+	return 0;
+}
+
 /* Records of perf itself. */
 static int take_own_record(struct perf_data *data, uint32_t type, uint16_t misc,
 			   struct orma_perf_bytes bytes)
@@ -242,8 +272,7 @@ static int take_own_record(struct perf_data *data, uint32_t type, uint16_t misc,
 	}
 	case ORMA_PERF_COMPRESSED:
 	case ORMA_PERF_COMPRESSED2:
-		skip_record(data, type);
-		return 0;
+		return take_packed(data, type, bytes);
 	default:
 		if (!is_needless(type))
 			orma_stats_add(&data->output.packets->stats, 0,
@@ -261,9 +290,9 @@ static uint64_t size_behind(uint32_t type, struct orma_perf_bytes bytes)
 }
 
 /* Returns the bytes of the record with those behind it, 0 when it is cut or no record, or a negative errno value. */
-static int64_t next_record(struct perf_data *data, uint64_t address)
+static int64_t next_record(struct perf_data *data, uint64_t address, uint64_t end)
 {
-	uint64_t left = data->file.data_end - address;
+	uint64_t left = end - address;
 	uint32_t type, sizes;
 	const uint8_t *header;
 	int r = left < ORMA_PERF_RECORD_HEADER
@@ -293,17 +322,34 @@ static int64_t next_record(struct perf_data *data, uint64_t address)
 	return behind > left - size ? 0 : (int64_t)(size + behind);
 }
 
+/* Takes the records that are whole by now. */
+static int read_unpacked(struct perf_data *data)
+{
+	uint64_t end = orma_trace_bytes_end(data->input);
+	int64_t size = 1;
+	while (data->unpacked < end && size > 0) {
+		size = next_record(data, data->unpacked, end);
+		data->unpacked += size > 0 ? (uint64_t)size : 0;
+	}
+	return size < 0 ? (int)size : 0;
+}
+
 static int read_records(struct perf_data *data, struct orma_error *reterr)
 {
-	uint64_t address = data->file.data_begin;
+	uint64_t address = data->file.data_begin, end = data->file.data_end;
 	int64_t size = 1;
-	while (address < data->file.data_end && (size = next_record(data, address)) > 0)
+	while (address < end && (size = next_record(data, address, end)) > 0) {
 		address += (uint64_t)size;
+		int r = read_unpacked(data);
+		if (r < 0)
+			return r;
+	}
 	int r = size < 0 ? (int)size : flush(data, UINT64_MAX);
-	return r == 0 && size == 0 ? orma_base_error_set(reterr, -EBADMSG,
-							 "the file of perf is damaged at byte %llu",
-							 (unsigned long long)address)
-				   : r;
+	bool is_cut = size == 0 || data->unpacked < orma_trace_bytes_end(data->input);
+	return r == 0 && is_cut ? orma_base_error_set(reterr, -EBADMSG,
+						      "the file of perf is damaged at byte %llu",
+						      (unsigned long long)address)
+				: r;
 }
 
 static bool detect(int fd, struct orma_str beginning)
@@ -317,7 +363,10 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 	struct perf_data *data = orma_base_zalloc(sizeof(*data));
 	if (!data)
 		return -ENOMEM;
-	data->file.input = conversion->input;
+	data->file.input = data->input = conversion->input;
+	data->unpacked = UINT64_MAX;
+	data->spool_max = conversion->input->spool_size +
+			  orma_unpacked_limit(orma_trace_bytes_end(conversion->input));
 	data->output.file = &data->file;
 	data->output.packets = data->output.stacks.output = conversion->output;
 	int r = orma_perf_file_open(&data->file, reterr);
@@ -330,6 +379,7 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 	orma_perf_file_done(&data->file);
 	orma_trace_window_done(&data->window);
 	orma_trace_window_done(&data->record_window);
+	orma_zstd_done(&data->packed);
 	orma_base_free(data->waiting);
 	orma_base_free(data);
 	return r;

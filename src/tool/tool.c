@@ -59,11 +59,16 @@ bool orma_tool_is_drop_in(void)
 void orma_tool_print_version(const char *program)
 {
 	uint32_t codecs = orma_tool_codecs();
+#ifdef ORMA_HAVE_SQL
+	char sqlite = '+';
+#else
+	char sqlite = '-';
+#endif
 
-	orma_tool_print_line(stdout, "%s %s %czstd %cdeflate %cpcre2", program, orma_version(),
-			     codecs >> ORMA_CODEC_ZSTD & 1 ? '+' : '-',
+	orma_tool_print_line(stdout, "%s %s %czstd %cdeflate %cpcre2 %csqlite", program,
+			     orma_version(), codecs >> ORMA_CODEC_ZSTD & 1 ? '+' : '-',
 			     codecs >> ORMA_CODEC_DEFLATE & 1 ? '+' : '-',
-			     orma_tool_regex_ops ? '+' : '-');
+			     orma_tool_regex_ops ? '+' : '-', sqlite);
 }
 
 void orma_tool_warn(const char *format, ...)

@@ -51,7 +51,7 @@ const char *orma_tool_path(void);
 void orma_tool_set_drop_in(bool is_drop_in);
 bool orma_tool_is_drop_in(void);
 /* Prints the version, and the optional libraries that are built in: "orma 0.2.0 +zstd +deflate
- * -pcre2". */
+ * -pcre2 +sqlite". */
 void orma_tool_print_version(const char *program);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Does the same, and returns ORMA_EXIT_FAILURE. */

@@ -5,6 +5,7 @@
 
 #include "convert_fixture.h"
 #include "formats/perf_spaces.h"
+#include "formats/zstd_unpack.h"
 
 static struct import_fixture fixture;
 
@@ -310,6 +311,87 @@ ORMA_TEST(a_pipe_has_its_events_among_the_records)
 	CHECK_STR(import_counters(&fixture), "cpu-cycles: 500 1000 1500\npage-faults: 500\n");
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_MACHINE, "release"), "6.1.0\n");
 	CHECK_INT(import_stat(&fixture, "perf_unknown_record_type"), 1);
+	import_done(&fixture);
+}
+
+static void put_packed(struct bytes *bytes, const uint8_t *data, size_t size)
+{
+	size_t record = begin_record(bytes, 81, 0);
+	put(bytes, data, size);
+	end_record(bytes, record);
+}
+
+/* The start of a frame of zstd, and a block in it that holds its bytes as they are. */
+static void put_frame_start(struct bytes *bytes, size_t block_size)
+{
+	static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x50};
+	put(bytes, header, sizeof(header));
+	uint32_t block = (uint32_t)block_size << 3;
+	put(bytes, &block, 3);
+}
+
+static bool has_zstd(void)
+{
+	struct orma_zstd_stream stream = {.context = NULL};
+	int r = orma_zstd_begin(&stream);
+	orma_zstd_done(&stream);
+	return r == 0;
+}
+
+/* A pipe whose records are packed, with a cut inside one of them. */
+static void put_packed_pipe(struct bytes *bytes, size_t first_size)
+{
+	static struct bytes records, frame;
+	records.size = frame.size = 0;
+	put_records(&records);
+	put_frame_start(&frame, records.size);
+	put(&frame, records.data, records.size);
+	bytes->size = 0;
+	put(bytes, "PERFILE2", 8);
+	put64(bytes, 16);
+	for (uint64_t i = 0; i < 2; i++) {
+		size_t record = begin_record(bytes, 64, 0);
+		put_attr(bytes, (uint32_t)i, 2 * i);
+		put64(bytes, i + 1);
+		end_record(bytes, record);
+	}
+	put_packed(bytes, frame.data, first_size);
+	put_packed(bytes, frame.data + first_size, frame.size - first_size);
+}
+
+ORMA_TEST(packed_records_may_begin_in_one_piece_and_end_in_the_next)
+{
+	static struct bytes bytes;
+	if (!has_zstd())
+		orma_test_skip("built without zstd");
+	for (size_t cut = 0; cut < 200; cut += 13) {
+		put_packed_pipe(&bytes, cut);
+		CHECK_INT(convert_bytes(&fixture, bytes.data, bytes.size, NULL), 1);
+		CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROFILER_SAMPLE, "ts callsite_id"),
+			  "30 2\n60 3\n70 4\n100 5\n");
+		CHECK_INT(import_stat(&fixture, "perf_record_skipped"), 1);
+		import_done(&fixture);
+	}
+}
+
+ORMA_TEST(packed_records_that_are_damaged_are_counted)
+{
+	static struct bytes bytes;
+	struct orma_error error = {0};
+	put_pipe(&bytes);
+	put_packed(&bytes, (const uint8_t *)"no zstd at all..", 16);
+	put_packed(&bytes, (const uint8_t *)"no zstd at all..", 16);
+	CHECK_INT(convert_bytes(&fixture, bytes.data, bytes.size, NULL), 1);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROFILER_SAMPLE, "ts"), "30\n60\n70\n100\n");
+	const char *stats = import_rows(&fixture, ORMA_TABLE_STATS, "name idx value");
+	CHECK(strstr(stats,
+		     has_zstd() ? "perf_record_skipped 81 2\n" : "perf_record_skipped 81 3\n"));
+	import_done(&fixture);
+	if (!has_zstd())
+		return;
+	put_packed_pipe(&bytes, 100);
+	bytes.size -= 200;
+	CHECK_INT(convert_bytes(&fixture, bytes.data, bytes.size, &error), -EBADMSG);
 	import_done(&fixture);
 }
 
