@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +15,20 @@
 
 enum { DEFAULT_MIN_BYTES = 64 << 20 };
 
+/* For file systems that have no files without a name: NFS, and overlays of older kernels, which containers lie on. */
+static int open_named(const char *folder)
+{
+	char path[PATH_MAX];
+	if ((size_t)snprintf(path, sizeof(path), "%s/orma-XXXXXX", folder) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	int fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(path);
+	return fd;
+}
+
 int orma_memory_budget_open_file(const struct orma_memory_budget *budget)
 {
 	const char *folder = budget && budget->folder ? budget->folder : getenv("TMPDIR");
@@ -20,6 +36,8 @@ int orma_memory_budget_open_file(const struct orma_memory_budget *budget)
 		folder = "/var/tmp";
 	int fd = orma_base_fd_avoid_standard(
 		open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
+		fd = orma_base_fd_avoid_standard(open_named(folder));
 	return fd < 0 ? -errno : fd;
 }
 

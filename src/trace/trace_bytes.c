@@ -18,15 +18,16 @@
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "store/memory_budget.h"
 
 static int open_spool(struct orma_trace_bytes *input)
 {
-	const char *folder = input->folder ? input->folder : getenv("TMPDIR");
-	if (!folder || !*folder)
-		folder = "/var/tmp";
-	input->spool_fd = orma_base_fd_avoid_standard(
-		open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
-	return input->spool_fd < 0 ? -errno : 0;
+	const struct orma_memory_budget budget = {.folder = input->folder};
+	int fd = orma_memory_budget_open_file(&budget);
+	if (fd < 0)
+		return fd;
+	input->spool_fd = fd;
+	return 0;
 }
 
 int orma_trace_bytes_add(struct orma_trace_bytes *input, const void *data, size_t size,
