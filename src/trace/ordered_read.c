@@ -6,7 +6,8 @@
  * more events has the largest key of all. After the winner has moved on, it is matched against the losers on its way up, which
  * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch.
  *
- * Memory is a window of some kilobytes for each source, and one unpacked bundle for each lane. Rejected: a sorter for all
+ * Memory is a window of some kilobytes for each source, blocks for those that take turns packet by packet, and one unpacked
+ * bundle for each lane. Rejected: a sorter for all
  * events, which needs memory for each; see packet_index.c. Also rejected: a heap, which compares twice a level.
  */
 #include "trace/ordered_read.h"
@@ -71,6 +72,7 @@ struct merge {
 	uint32_t *tree;      /* sources: the winner, and the losers of the nodes from 1 on */
 	uint32_t leaf_count; /* a power of two */
 	uint64_t read_bytes; /* since the last batch */
+	struct orma_trace_blocks blocks;
 };
 
 static bool is_before_at_one_time(const struct key *a, const struct key *b)
@@ -270,7 +272,7 @@ static int open_sources(struct merge *merge)
 		if (source)
 			source->idx = i;
 		int r = source ? orma_packet_cursor_init(source->packets, index,
-							 index->sequences[i], ahead,
+							 index->sequences[i], ahead, &merge->blocks,
 							 &merge->read_bytes)
 			       : -ENOMEM;
 		if (r < 0)
@@ -288,6 +290,7 @@ static int open_sources(struct merge *merge)
 	struct source *source = add_source(merge, SOURCE_UNTIMED, sizeof(struct untimed_cursor));
 	if (!source)
 		return -ENOMEM;
+	source->untimed->window.blocks = &merge->blocks;
 	source->untimed->window.read_bytes = &merge->read_bytes;
 	return 0;
 }
@@ -375,6 +378,7 @@ int orma_ordered_read(struct orma_packet_index *index, orma_ordered_fn *fn, void
 		r = run(&merge, fn, ctx);
 	for (uint32_t i = 0; i < merge.source_count; i++)
 		close_source(&merge.sources[i]);
+	orma_trace_blocks_done(&merge.blocks);
 	orma_base_free(merge.sources);
 	orma_base_free(merge.keys);
 	orma_base_free(merge.tree);

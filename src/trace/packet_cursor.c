@@ -119,8 +119,7 @@ static int next_in_list(struct orma_packet_cursor *cursor)
 		return 0;
 	const struct orma_packet_place *place = &cursor->places[cursor->place_idx++];
 	int r = orma_trace_window_read(&cursor->window, cursor->index->input, place->address,
-				       place->size,
-				       ORMA_MAX((size_t)place->size, cursor->ahead_bytes), &data);
+				       place->size, place->size, &data);
 	if (r <= 0 || orma_trace_packet_read(data, place->size, &cursor->packet) < 0)
 		return r < 0 ? r : -EIO;
 	cursor->packet.address = place->address;
@@ -133,7 +132,7 @@ static int next_in_list(struct orma_packet_cursor *cursor)
 int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 			    const struct orma_packet_index *index,
 			    const struct orma_sequence *sequence, size_t ahead_bytes,
-			    uint64_t *read_bytes)
+			    struct orma_trace_blocks *blocks, uint64_t *read_bytes)
 {
 	*cursor = (struct orma_packet_cursor){.index = index,
 					      .sequence = sequence,
@@ -142,7 +141,10 @@ int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 	cursor->time.sequence = sequence->id;
 	cursor->time.machine_idx = sequence->machine_idx;
 	cursor->address = sequence->run_count > 0 ? sequence->runs[0].address : 0;
-	return sequence->is_disordered ? sort_packets(cursor) : 0;
+	int r = sequence->is_disordered ? sort_packets(cursor) : 0;
+	/* Sorting reads the whole file for one sequence, so it has no use for blocks of others. */
+	cursor->window.blocks = blocks;
+	return r;
 }
 
 void orma_packet_cursor_done(struct orma_packet_cursor *cursor)

@@ -29,11 +29,12 @@ struct orma_packet_cursor {
 	uint32_t rank; /* see orma_packet_rank() */
 };
 
-/* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. `read_bytes` is of the cursor's window. */
+/* 0, -ENOMEM or an error of reading. Reads all packets of a disordered sequence. `blocks` and `read_bytes` are of
+ * the cursor's window. */
 int orma_packet_cursor_init(struct orma_packet_cursor *cursor,
 			    const struct orma_packet_index *index,
 			    const struct orma_sequence *sequence, size_t ahead_bytes,
-			    uint64_t *read_bytes);
+			    struct orma_trace_blocks *blocks, uint64_t *read_bytes);
 void orma_packet_cursor_done(struct orma_packet_cursor *cursor);
 /* Goes to the next packet, by (time, rank, place in the file). 1, 0 (there is none), -ENOMEM or an error of reading. */
 int orma_packet_cursor_next(struct orma_packet_cursor *cursor);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_bytes.c - reads with pread() into windows.
  *
- * Each cursor over the trace has a window of its own, so a window is refilled in the direction in which its owner reads.
+ * Each cursor over the trace has a window of its own, so a window is refilled in the direction in which its owner reads. Windows
+ * that get small pieces may take them from blocks that they share, as copies, because a piece stays until its window is used again.
  * Invariant: window->data holds the `size` bytes from window->address on, all of them from the file or all from the spool.
  *
  * Rejected: mapping the file. A file that another process cuts while it is mapped kills the reader with SIGBUS, and its
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,11 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "store/memory_budget.h"
+
+enum {
+	BLOCK_BYTES = 16 << 10,
+	PIECE_MAX_BYTES = 4 << 10, /* larger ones are worth a system call */
+};
 
 static int open_spool(struct orma_trace_bytes *input)
 {
@@ -108,7 +115,14 @@ void orma_trace_bytes_done(struct orma_trace_bytes *input)
 void orma_trace_window_done(struct orma_trace_window *window)
 {
 	orma_base_free(window->data);
-	*window = (struct orma_trace_window){.read_bytes = window->read_bytes};
+	*window = (struct orma_trace_window){.blocks = window->blocks,
+					     .read_bytes = window->read_bytes};
+}
+
+void orma_trace_blocks_done(struct orma_trace_blocks *blocks)
+{
+	for (size_t i = 0; i < ORMA_TRACE_BLOCKS; i++)
+		orma_trace_window_done(&blocks->windows[i]);
 }
 
 /* Reads up to `size` bytes; fewer only at the end of the file or of the spool. */
@@ -140,6 +154,28 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_bytes 
 	return input->progress ? input->progress(input->progress_ctx, window->size) : 0;
 }
 
+/* Copies bytes from the block that they begin in, which is read as far as they go. */
+static int copy_from_block(struct orma_trace_window *window, const struct orma_trace_bytes *input,
+			   uint64_t address, size_t size)
+{
+	uint64_t number = address / BLOCK_BYTES, begin = number * BLOCK_BYTES;
+	struct orma_trace_window *block = &window->blocks->windows[number % ORMA_TRACE_BLOCKS];
+	const uint8_t *data;
+	/* The file's last block ends where the spool begins. */
+	if (begin < input->size && address >= input->size)
+		begin = input->size;
+	size_t skipped = (size_t)(address - begin);
+	block->read_bytes = window->read_bytes;
+	int r = orma_trace_window_read(block, input, begin, skipped + size, BLOCK_BYTES, &data);
+	window->address = address;
+	window->size = 0;
+	if (r <= 0)
+		return ORMA_MIN(r, 0);
+	memcpy(window->data, data + skipped, size);
+	window->size = size;
+	return 0;
+}
+
 int orma_trace_window_refill(struct orma_trace_window *window, const struct orma_trace_bytes *input,
 			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
 {
@@ -153,7 +189,9 @@ int orma_trace_window_refill(struct orma_trace_window *window, const struct orma
 		window->capacity = wanted;
 		window->size = 0;
 	}
-	int r = fill(window, input, address, wanted);
+	int r = window->blocks && wanted <= PIECE_MAX_BYTES
+			? copy_from_block(window, input, address, wanted)
+			: fill(window, input, address, wanted);
 	if (r < 0)
 		return r;
 	*ret = window->data;

@@ -29,9 +29,21 @@ struct orma_trace_window {
 	uint8_t *data;
 	size_t size, capacity;
 	uint64_t address; /* where data[0] is */
+	/* If it is set, small pieces are copied from these blocks. */
+	struct orma_trace_blocks *blocks;
 	/* If it is set, the bytes that are read are added to it, and not given to `progress`: for another thread's windows. */
 	uint64_t *read_bytes;
 };
+
+/*
+ * Parts of the input that several readers of one thread need at about the same time, a small piece each: where sequences take turns
+ * packet by packet, a window of its own would cost each of them a system call for each packet. {0} is empty.
+ */
+enum { ORMA_TRACE_BLOCKS = 256 };
+struct orma_trace_blocks {
+	struct orma_trace_window windows[ORMA_TRACE_BLOCKS]; /* by the number of the block */
+};
+void orma_trace_blocks_done(struct orma_trace_blocks *blocks);
 
 /* Begins to read a file or a pipe, which stays open until orma_trace_bytes_done(). 0 or a negative errno value. */
 int orma_trace_bytes_open(struct orma_trace_bytes *input, int fd, const char *folder);

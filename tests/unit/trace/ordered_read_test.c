@@ -306,3 +306,42 @@ ORMA_TEST(a_failing_allocation_ends_the_pass)
 	}
 	close(fd);
 }
+
+/* Blocks end anywhere in a piece, and those of the file end where the spool begins. */
+ORMA_TEST(pieces_from_shared_blocks_are_those_of_the_input)
+{
+	enum { FILE_BYTES = 100001, SPOOL_BYTES = 70000, PIECE_BYTES = 300 };
+	static uint8_t bytes[FILE_BYTES + SPOOL_BYTES];
+	static struct orma_trace_blocks blocks;
+	struct orma_trace_window windows[] = {{.blocks = &blocks}, {.blocks = &blocks}};
+	struct orma_trace_bytes input;
+	uint64_t state = 3, address;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)draw(&state, 256);
+	int fd = memfd_create("input", MFD_CLOEXEC);
+	CHECK(fd >= 0 && write(fd, bytes, FILE_BYTES) == FILE_BYTES);
+	CHECK_INT(orma_trace_bytes_open(&input, fd, orma_test_tmpdir()), 0);
+	CHECK_INT(orma_trace_bytes_add(&input, bytes + FILE_BYTES, SPOOL_BYTES, &address), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct orma_trace_window *window = &windows[i % 2];
+		size_t size = 1 + draw(&state, PIECE_BYTES);
+		bool is_spool = draw(&state, 2) > 0;
+		size_t at = is_spool ? FILE_BYTES + draw(&state, SPOOL_BYTES - PIECE_BYTES)
+				     : draw(&state, FILE_BYTES - PIECE_BYTES);
+		const uint8_t *data;
+		CHECK_INT(orma_trace_window_read(window, &input, at, size, size, &data), 1);
+		CHECK(memcmp(data, bytes + at, size) == 0);
+	}
+	/* A piece that the input ends in is not there. */
+	const uint8_t *data;
+	CHECK_INT(orma_trace_window_read(&windows[0], &input, sizeof(bytes) - 10, 11, 11, &data),
+		  0);
+	CHECK_INT(orma_trace_window_read(&windows[0], &input, sizeof(bytes) - 10, 10, 10, &data),
+		  1);
+	CHECK(memcmp(data, bytes + sizeof(bytes) - 10, 10) == 0);
+	for (int i = 0; i < 2; i++)
+		orma_trace_window_done(&windows[i]);
+	orma_trace_blocks_done(&blocks);
+	orma_trace_bytes_done(&input);
+	close(fd);
+}
