@@ -169,8 +169,11 @@ static int add_switches(struct orma_bundle_events *events, struct compact *compa
 			events->bad_compact++;
 			return 0;
 		}
-		int r = orma_store_grow(&events->switches, (uint64_t)events->switch_count + 1,
-					&events->switch_capacity, sizeof(*events->switches));
+		int r = events->switch_count < events->switch_capacity
+				? 0
+				: orma_store_grow(
+					  &events->switches, (uint64_t)events->switch_count + 1,
+					  &events->switch_capacity, sizeof(*events->switches));
 		if (r < 0)
 			return r;
 		struct orma_compact_switch *row = &events->switches[events->switch_count];

@@ -119,8 +119,7 @@ int orma_ftrace_process_free(const struct orma_kernel_call *call)
 
 /* A compact event's row: `utid` is the thread that ran. */
 static int add_compact_row(struct orma_system *system, const struct orma_ordered_event *event,
-			   uint32_t id, int64_t utid, int64_t flags, uint32_t order,
-			   enum orma_kernel_row_kind kind)
+			   uint32_t id, int64_t utid, int64_t flags)
 {
 	struct orma_kernel_row row = {
 		.ts = event->ns,
@@ -129,9 +128,8 @@ static int add_compact_row(struct orma_system *system, const struct orma_ordered
 		.id = id,
 		.utid = utid,
 		.common_flags = flags,
-		.bundle = event->address,
-		.place = order,
-		.kind = kind,
+		.packet = ORMA_CELL_NULL,
+		.offset = ORMA_CELL_NULL,
 	};
 	return system->has_no_raw_events ? 0 : orma_kernel_add_row(system, &row);
 }
@@ -159,7 +157,7 @@ int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordere
 	if (r < 0 || prev < 0)
 		return r;
 	return add_compact_row(system, event, ORMA_PB_FTRACE_EVENT_SCHED_SWITCH, prev,
-			       ORMA_CELL_NULL, compact->order, ORMA_KERNEL_ROW_SWITCH);
+			       ORMA_CELL_NULL);
 }
 
 int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordered_event *event)
@@ -175,7 +173,7 @@ int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordere
 		return 0;
 	}
 	int r = add_compact_row(system, event, ORMA_PB_FTRACE_EVENT_SCHED_WAKING, waker,
-				compact->common_flags, compact->order, ORMA_KERNEL_ROW_WAKING);
+				compact->common_flags);
 	if (r < 0 || window == ORMA_KERNEL_EARLY)
 		return r;
 	return orma_sched_waking(system->sched, event->ns, event->machine_idx, compact->pid, waker,

@@ -2,8 +2,8 @@
  * kernel_args.c - the fields of a kernel event under their names.
  *
  * A row of the table says where its event lies. Fields of events of the schema have its names and types, those of other
- * events the ones that the trace gives. Compact events have what they leave out from the tables: the name of the thread that ran,
- * and its priority from the switch before.
+ * events the ones that the trace gives. Compact events are found by their times, and have what they leave out from the tables: the name of the thread
+ * that ran, and its priority from the switch before.
  */
 #include "trace/kernel_args.h"
 
@@ -12,6 +12,7 @@
 #include "proto/kind.h"
 #include "proto/reader.h"
 #include "schema/gen/ftrace_event.pb.h"
+#include "trace/compact_search.h"
 #include "trace/type_pool.h"
 
 enum { HEAD_BYTES = 2 * ORMA_PROTO_VARINT_MAX, AHEAD_BYTES = 64 << 10 };
@@ -221,103 +222,23 @@ static uint32_t machine_of(const struct orma_system *system, uint64_t row)
 	return (uint32_t)(ucpu / ORMA_CPUS_PER_MACHINE);
 }
 
-/* Finds the bundle in its lane. */
-static const struct orma_bundle *find_bundle(const struct orma_system *system, uint64_t row,
-					     uint64_t address, const struct orma_bundle **ret_last)
-{
-	int64_t ucpu =
-		get_cell(system->tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_UCPU, row);
-	uint64_t key =
-		(uint64_t)machine_of(system, row) << 32 | (uint64_t)(ucpu % ORMA_CPUS_PER_MACHINE);
-	const struct orma_lane *lane = orma_base_map_get(&system->index->cpus, key);
-	for (; lane; lane = lane->next) {
-		uint32_t low = 0, high = lane->bundle_count;
-		while (low < high) {
-			uint32_t middle = low + (high - low) / 2;
-			if (lane->bundles[middle].address < address)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < lane->bundle_count && lane->bundles[low].address == address) {
-			*ret_last = low > 0 ? &lane->bundles[low - 1] : NULL;
-			return &lane->bundles[low];
-		}
-	}
-	return NULL;
-}
-
-static int load_bundle(struct orma_kernel_args *args, const struct orma_bundle *bundle)
-{
-	struct orma_packet_index *index = args->system->index;
-	struct orma_sequence_state *state;
-	struct orma_packet packet;
-	const uint8_t *data;
-	if (args->bundle == bundle->address + 1)
-		return 0;
-	args->bundle = 0;
-	/* The events' texts stay in this window. */
-	int r = orma_trace_window_read(&args->bundle_window, index->input, bundle->address,
-				       bundle->size, bundle->size, &data);
-	if (r <= 0 || orma_trace_packet_read(data, bundle->size, &packet) < 0)
-		return r < 0 ? r : -EIO;
-	r = orma_kernel_find_state(&args->system->kernel, index->input, bundle->address, &state);
-	if (r == 0 && state)
-		r = orma_bundle_events_read(&args->compact, &index->clocks, state->sequence,
-					    &packet, bundle->snapshots);
-	if (r < 0 || !state)
-		return r < 0 ? r : -EIO;
-	args->bundle = bundle->address + 1;
-	return 0;
-}
-
 static void add_text(struct orma_arg_list *list, const char *key, struct orma_str text)
 {
 	orma_arg_list_add_string(list, key, text);
 }
 
-/* Lists are in the order of time, so the row's order is looked for. */
-static const struct orma_compact_switch *find_switch(const struct orma_bundle_events *events,
-						     uint64_t order, uint32_t *ret_idx)
-{
-	for (uint32_t i = 0; i < events->switch_count; i++) {
-		uint32_t idx = order < events->switch_count
-				       ? (uint32_t)((order + i) % events->switch_count)
-				       : i;
-		if (events->switches[idx].order == order) {
-			*ret_idx = idx;
-			return &events->switches[idx];
-		}
-	}
-	return NULL;
-}
-
-static int add_switch(struct orma_kernel_args *args, uint64_t row, uint64_t order,
-		      const struct orma_bundle *bundle, const struct orma_bundle *last,
-		      struct orma_arg_list *list)
+static int add_switch(struct orma_kernel_args *args, uint64_t row,
+		      const struct orma_compact_search *search, struct orma_arg_list *list)
 {
 	const struct orma_tables *tables = args->system->tables;
 	uint64_t utid =
 		(uint64_t)get_cell(tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_UTID, row);
 	int64_t comm = get_cell(tables, ORMA_TABLE_THREAD, ORMA_THREAD_NAME, utid);
-	int32_t prio = 0;
-	uint32_t idx = 0;
-	int r = load_bundle(args, bundle);
-	const struct orma_compact_switch *found =
-		r == 0 ? find_switch(&args->compact, order, &idx) : NULL;
-	/* The switch before may be in the bundle before, and then this one is read again. */
-	if (found && idx > 0) {
-		prio = found[-1].next_prio;
-	} else if (found && last) {
-		r = load_bundle(args, last);
-		if (r == 0 && args->compact.switch_count > 0)
-			prio = args->compact.switches[args->compact.switch_count - 1].next_prio;
-		if (r == 0)
-			r = load_bundle(args, bundle);
-		found = r == 0 ? find_switch(&args->compact, order, &idx) : NULL;
-	}
-	if (!found)
-		return r < 0 ? r : -EIO;
+	int32_t prio;
+	int r = orma_compact_last_prio(args, search, &prio);
+	if (r < 0)
+		return r;
+	const struct orma_compact_switch *found = &args->compact.switches[search->idx];
 	orma_arg_list_add(list, ORMA_STR("prev_comm"), ORMA_STR("prev_comm"), ORMA_ARG_STRING,
 			  comm);
 	orma_arg_list_add_int(list, "prev_pid",
@@ -330,24 +251,24 @@ static int add_switch(struct orma_kernel_args *args, uint64_t row, uint64_t orde
 	return 0;
 }
 
-static int add_waking(struct orma_kernel_args *args, uint64_t order,
-		      const struct orma_bundle *bundle, struct orma_arg_list *list)
+static void add_waking(const struct orma_compact_waking *waking, struct orma_arg_list *list)
 {
-	int r = load_bundle(args, bundle);
-	for (uint32_t i = 0; r == 0 && i < args->compact.waking_count; i++) {
-		uint32_t idx = order < args->compact.waking_count
-				       ? (uint32_t)((order + i) % args->compact.waking_count)
-				       : i;
-		const struct orma_compact_waking *waking = &args->compact.wakings[idx];
-		if (waking->order != order)
-			continue;
-		add_text(list, "comm", waking->comm);
-		orma_arg_list_add_int(list, "pid", waking->pid);
-		orma_arg_list_add_int(list, "prio", waking->prio);
-		orma_arg_list_add_int(list, "target_cpu", waking->target_cpu);
-		return 0;
-	}
-	return r < 0 ? r : -EIO;
+	add_text(list, "comm", waking->comm);
+	orma_arg_list_add_int(list, "pid", waking->pid);
+	orma_arg_list_add_int(list, "prio", waking->prio);
+	orma_arg_list_add_int(list, "target_cpu", waking->target_cpu);
+}
+
+static int add_compact(struct orma_kernel_args *args, uint64_t row, struct orma_arg_list *list)
+{
+	struct orma_compact_search search;
+	int r = orma_compact_search_row(args, row, &search);
+	if (r <= 0)
+		return r;
+	if (!search.is_waking)
+		return add_switch(args, row, &search, list);
+	add_waking(&args->compact.wakings[search.idx], list);
+	return 0;
 }
 
 static int add_message(struct orma_kernel_args *args, uint32_t machine_idx, uint64_t bundle,
@@ -409,22 +330,11 @@ int orma_kernel_args_add_ordered(struct orma_kernel_args *args,
 int orma_kernel_args_add(struct orma_kernel_args *args, uint64_t row, struct orma_arg_list *list)
 {
 	const struct orma_tables *tables = args->system->tables;
-	const struct orma_bundle *bundle, *last = NULL;
-	uint64_t address =
-		(uint64_t)get_cell(tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_PACKET, row);
-	uint64_t order =
-		(uint64_t)get_cell(tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_ORDER, row);
-	int r;
-	if ((order & 3) == ORMA_KERNEL_ROW_EVENT) {
-		r = add_event(args, row, address, order >> 2, list);
-		return r < 0 ? r : list->error;
-	}
-	bundle = find_bundle(args->system, row, address, &last);
-	if (!bundle)
-		return -EIO;
-	r = (order & 3) == ORMA_KERNEL_ROW_SWITCH
-		    ? add_switch(args, row, order >> 2, bundle, last, list)
-		    : add_waking(args, order >> 2, bundle, list);
+	int64_t packet = get_cell(tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_PACKET, row);
+	int64_t offset = get_cell(tables, ORMA_TABLE_FTRACE_EVENT, ORMA_FTRACE_EVENT_OFFSET, row);
+	int r = packet == ORMA_CELL_NULL
+			? add_compact(args, row, list)
+			: add_event(args, row, (uint64_t)packet, (uint64_t)offset, list);
 	return r < 0 ? r : list->error;
 }
 

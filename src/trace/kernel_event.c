@@ -131,8 +131,8 @@ int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row
 		[ORMA_FTRACE_EVENT_ARG_SET_ID] = ORMA_CELL_NULL,
 		[ORMA_FTRACE_EVENT_COMMON_FLAGS] = row->common_flags,
 		[ORMA_FTRACE_EVENT_UCPU] = ucpu,
-		[ORMA_FTRACE_EVENT_PACKET] = (int64_t)row->bundle,
-		[ORMA_FTRACE_EVENT_ORDER] = (int64_t)(row->place << 2 | row->kind),
+		[ORMA_FTRACE_EVENT_PACKET] = row->packet,
+		[ORMA_FTRACE_EVENT_OFFSET] = row->offset,
 	};
 	return orma_store_table_append(&system->tables->all[ORMA_TABLE_FTRACE_EVENT], cells);
 }
@@ -168,9 +168,8 @@ static int add_row(const struct orma_kernel_call *call)
 		.cpu = call->cpu,
 		.id = is_typed ? call->id : 0,
 		.common_flags = ORMA_CELL_NULL,
-		.bundle = call->bundle,
-		.place = (uint64_t)(call->locator & ~ORMA_KERNEL_EVENT_BIT) - call->bundle,
-		.kind = ORMA_KERNEL_ROW_EVENT,
+		.packet = (int64_t)call->bundle,
+		.offset = (call->locator & ~ORMA_KERNEL_EVENT_BIT) - (int64_t)call->bundle,
 	};
 	if (!is_typed && !find_name(call, &row.name))
 		return 0;
@@ -213,7 +212,9 @@ static int take_field(struct orma_kernel_call *call, bool is_early)
 
 int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts)
 {
-	const struct orma_system_machine *machine = orma_system_machine(system, machine_idx);
+	const struct orma_system_machine *machine =
+		machine_idx < system->machine_count ? &system->machines[machine_idx]
+						    : orma_system_machine(system, machine_idx);
 	if (!machine)
 		return -ENOMEM;
 	if (ts < machine->started_ns && !machine->keeps_old_events) {

@@ -12,21 +12,14 @@ enum { ORMA_KERNEL_DROPPED, ORMA_KERNEL_EARLY, ORMA_KERNEL_WHOLE };
 /* Also returns -ENOMEM. */
 int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts);
 
-/* Where the arguments of a row of kernel events are. */
-enum orma_kernel_row_kind {
-	ORMA_KERNEL_ROW_EVENT, /* `place` is the offset of the event's field in the bundle's packet */
-	ORMA_KERNEL_ROW_SWITCH, /* `place` is the index among the compact switches */
-	ORMA_KERNEL_ROW_WAKING,
-};
 struct orma_kernel_row {
 	int64_t ts;
 	uint32_t machine_idx, cpu;
 	uint32_t id;  /* number of the event; 0 = it has a name of its own */
 	int64_t name; /* cell */
 	int64_t utid;
-	int64_t common_flags; /* cell */
-	uint64_t bundle, place;
-	enum orma_kernel_row_kind kind;
+	int64_t common_flags;   /* cell */
+	int64_t packet, offset; /* cells: the event's field in its bundle; NULL for compact ones */
 };
 /* All return 0 or a negative errno value. */
 int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row *row);

@@ -172,7 +172,8 @@ static int update_state(struct orma_packet_index *index, struct orma_sequence *s
 	}
 	if (packet->kind == ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR)
 		index->counts[ORMA_COUNT_THREADS_WITHOUT_STATE] += !sequence->time.is_valid;
-	if (sequence->time.is_valid && orma_trace_packet_thread(packet).data)
+	if (packet->kind != ORMA_PB_TRACE_PACKET_TRACK_EVENT && sequence->time.is_valid &&
+	    orma_trace_packet_thread(packet).data)
 		notes |= ORMA_NOTE_THREAD;
 	return notes ? add_note(sequence, packet, notes) : 0;
 }

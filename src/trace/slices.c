@@ -55,6 +55,11 @@ static int set_dur(struct orma_slices *slices, const struct orma_open_slice *sli
 		(uint64_t)slice->row, dur);
 }
 
+static void pop(struct orma_slice_stack *stack)
+{
+	stack->ended -= stack->slices[--stack->depth].dur != -1;
+}
+
 /* Cuts the open slices above `idx` to the end of that slice, and removes all of them. */
 static int cut_above(struct orma_slices *slices, struct orma_slice_stack *stack, uint32_t idx)
 {
@@ -65,7 +70,8 @@ static int cut_above(struct orma_slices *slices, struct orma_slice_stack *stack,
 		if (r < 0)
 			return r;
 	}
-	stack->depth = idx;
+	while (stack->depth > idx)
+		pop(stack);
 	return 0;
 }
 
@@ -77,7 +83,8 @@ static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stac
 		       int64_t dur)
 {
 	bool has_open = false;
-	for (uint32_t i = stack->depth; i-- > 0;) {
+	/* As long as slices are nested well, all are open. */
+	for (uint32_t i = stack->ended > 0 ? stack->depth : 0; i-- > 0;) {
 		const struct orma_open_slice *slice = &stack->slices[i];
 		int64_t end = slice->ts + slice->dur;
 		if (slice->dur == -1) {
@@ -91,7 +98,7 @@ static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stac
 			has_open = false;
 		} else if (end < ts || (end == ts && !(slice->dur == 0 && dur == 0))) {
 			/* Instants of one time lie upon each other; else an interval does not contain its end. */
-			stack->depth--;
+			pop(stack);
 		} else if (dur != -1 && ts < end && dur > end - ts) {
 			slices->counts[ORMA_SLICES_OVERLAPPING]++;
 			return 0;
@@ -169,6 +176,7 @@ int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin 
 		return r;
 	stack->slices[stack->depth++] =
 		(struct orma_open_slice){row, begin->ts, begin->dur, begin->category, begin->name};
+	stack->ended += begin->dur != -1;
 	*ret_id = row;
 	return 1;
 }
@@ -204,7 +212,9 @@ int orma_slices_end(struct orma_slices *slices, int64_t ts, uint32_t track_id, i
 	slice->dur = ts - slice->ts;
 	*ret_id = slice->row;
 	r = set_dur(slices, slice, slice->dur);
-	stack->depth -= found == stack->depth;
+	stack->ended += slice->dur != -1;
+	if (found == stack->depth)
+		pop(stack);
 	return r;
 }
 

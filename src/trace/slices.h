@@ -22,6 +22,7 @@ struct orma_open_slice;
 struct orma_slice_stack {
 	struct orma_open_slice *slices;
 	uint32_t depth, capacity;
+	uint32_t ended; /* entries that have a length */
 };
 
 /* {.tables = ...} is empty. */

@@ -164,8 +164,9 @@ static const struct orma_column_spec ftrace_event_columns[] = {
 	[ORMA_FTRACE_EVENT_ARG_SET_ID] = {"arg_set_id", INT, SPARSE},
 	[ORMA_FTRACE_EVENT_COMMON_FLAGS] = {"common_flags", INT, SPARSE},
 	[ORMA_FTRACE_EVENT_UCPU] = {"ucpu", INT, 0},
-	[ORMA_FTRACE_EVENT_PACKET] = {"packet", INT, HIDDEN},
-	[ORMA_FTRACE_EVENT_ORDER] = {"order", INT, HIDDEN},
+	/* Rows of compact events have none: their times say where they are. */
+	[ORMA_FTRACE_EVENT_PACKET] = {"packet", INT, HIDDEN | SPARSE},
+	[ORMA_FTRACE_EVENT_OFFSET] = {"offset", INT, HIDDEN | SPARSE},
 };
 static const struct orma_column_spec clock_snapshot_columns[] = {
 	[ORMA_CLOCK_SNAPSHOT_TS] = {"ts", INT, 0},

@@ -349,6 +349,8 @@ int orma_event_end_slice(struct orma_event_import *import, int64_t track_id, boo
 		r = add_args_now(import, slice, 0);
 	else
 		r = note_end(import, (uint64_t)slice);
+	if (import->thread_ts == ORMA_CELL_NULL && import->thread_instructions == ORMA_CELL_NULL)
+		return r < 0 ? r : add_links(import, slice, track_id);
 	if (r == 0 && import->owner.utid >= 0 && !is_async)
 		r = set_thread_part(import, slice, ORMA_SLICE_THREAD_TS, ORMA_SLICE_THREAD_DUR,
 				    import->thread_ts, true);

@@ -300,6 +300,31 @@ ORMA_TEST(compact_events_have_rows_with_arguments_of_what_they_leave_out)
 	import_done(&fixture);
 }
 
+#define SWITCH_AT(ns, pid)                                                                         \
+	"switch_timestamp: " #ns " switch_prev_state: 0 switch_next_pid: " #pid                    \
+	" switch_next_prio: " #pid " switch_next_comm_index: 0 "
+#define COMPACT(switches)                                                                          \
+	"packet { ftrace_events { cpu: 0 compact_sched { intern_table: 'a' " switches              \
+	"} } trusted_packet_sequence_id: 1 } "
+
+/* The first switch of the CPU has no row. Times are differences. */
+ORMA_TEST(compact_events_of_one_time_have_the_arguments_of_their_own)
+{
+	import_text(&fixture, SYSTEM COMPACT(SWITCH_AT(10, 1) SWITCH_AT(0, 2) SWITCH_AT(0, 3))
+				      COMPACT(SWITCH_AT(10, 4) SWITCH_AT(5, 5) SWITCH_AT(0, 6)));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FTRACE_EVENT, "ts packet offset"),
+		  "10 - -\n10 - -\n10 - -\n15 - -\n15 - -\n");
+	for (uint64_t row = 0; row < 5; row++) {
+		char expected[200];
+		snprintf(expected, sizeof(expected),
+			 "prev_comm=a prev_pid=%d prev_prio=%d prev_state=0 next_comm=a "
+			 "next_pid=%d next_prio=%d",
+			 (int)row + 1, (int)row + 1, (int)row + 2, (int)row + 2);
+		CHECK_STR(import_event_args(&fixture, row), expected);
+	}
+	import_done(&fixture);
+}
+
 ORMA_TEST(raw_rows_can_be_left_out)
 {
 	fixture.importer.system.has_no_raw_events = true;
