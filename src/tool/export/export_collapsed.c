@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * export_collapsed.c - a line for each stack, as flamegraph.pl and speedscope read it: `process;thread;outer;inner 12`.
  *
- * The number is that of samples, or for slices the nanoseconds that a slice took without the slices in it. Stacks are a
+ * The number is that of samples, in profiles that have counted already their first weight, or for slices the nanoseconds that a slice took without the slices in it. Stacks are a
  * tree that is kept in memory: as much as the file has, about.
  */
 #include <errno.h>
@@ -161,8 +161,8 @@ static const char stack_query[] =
 	"select s.parent_id, s.frame_id, n + 1 from c join stack_profile_callsite s on s.id = "
 	"c.parent "
 	"limit 512) "
-	"select coalesce(f.deobfuscated_name, nullif(f.name, ''), '[' || m.name || ']', "
-	"'[unknown]') "
+	"select coalesce(f.deobfuscated_name, nullif(f.name, ''), "
+	"iif(m.name glob '[[]*', m.name, '[' || m.name || ']'), '[unknown]') "
 	"from c join stack_profile_frame f on f.id = c.frame "
 	"left join stack_profile_mapping m on m.id = f.mapping order by n desc";
 
@@ -189,8 +189,13 @@ static int add_samples(struct orma_trace_database *database, struct tree *tree)
 	int status = 0, more = -1;
 	sqlite3_stmt *row = orma_export_prepare(
 		database, "select s.callsite_id, s.n, p.name, coalesce(t.name, t.tid) from ("
-			  "select callsite_id, c.utid, count(*) as n from stack_sample "
+			  "select callsite_id, c.utid, sum(coalesce(w.value, 1)) as n "
+			  "from stack_sample x "
 			  "left join stack_sample_task_context c on c.id = task_context_id "
+			  "left join (select stack_sample_id, value from stack_sample_counter "
+			  "join stack_sample_counter_track k on k.id = track_id "
+			  "where k.type = 'stack_sample_session_counter' and k.is_timebase) w "
+			  "on w.stack_sample_id = x.id "
 			  "where callsite_id is not null group by 1, 2) s "
 			  "left join thread t on t.utid = s.utid "
 			  "left join process p on p.upid = t.upid");
