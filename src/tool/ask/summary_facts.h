@@ -23,7 +23,7 @@ struct orma_summary {
 	struct orma_task_times tasks;
 	struct orma_counter_groups counters;
 	struct orma_fact_table losses, programs, by_total, by_self, open, processes, threads, modes,
-		memory, delays, counter_lines;
+		memory, delays, counter_lines, samples;
 	struct orma_slow_slice {
 		const struct orma_slice_group *group;
 		int64_t usual_ns; /* the median of its name */
@@ -37,6 +37,7 @@ int orma_summary_find_recorded(struct orma_summary *summary);
 int orma_summary_find_slices(struct orma_summary *summary);
 int orma_summary_find_tasks(struct orma_summary *summary);
 int orma_summary_find_counters(struct orma_summary *summary);
+int orma_summary_find_samples(struct orma_summary *summary);
 
 /* The page. */
 void orma_summary_print_recorded(const struct orma_summary *summary);

@@ -21,6 +21,8 @@ static int find_facts(struct orma_summary *summary)
 		r = orma_summary_find_slices(summary);
 	if (r == 0)
 		r = orma_summary_find_tasks(summary);
+	if (r == 0)
+		r = orma_summary_find_samples(summary);
 	return r == 0 ? orma_summary_find_recorded(summary) : r;
 }
 
@@ -71,6 +73,7 @@ static void print_page(struct orma_summary *summary)
 	if (!is_same_order(&summary->by_total, &summary->by_self))
 		orma_fact_table_print(&summary->by_self, &summary->page);
 	orma_summary_print_slowest(summary);
+	orma_fact_table_print(&summary->samples, &summary->page);
 	orma_fact_table_print(&summary->open, &summary->page);
 	print_scheduling(summary);
 	orma_fact_table_print(&summary->modes, &summary->page);
@@ -116,9 +119,9 @@ static int print_json(struct orma_summary *summary)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf json = {0};
 	const struct orma_fact_table *tables[] = {
-		&summary->by_total,  &summary->by_self, &summary->open,
-		&summary->processes, &summary->threads, &summary->delays,
-		&summary->modes,     &summary->memory,  &summary->counter_lines,
+		&summary->by_total,      &summary->by_self, &summary->open,  &summary->processes,
+		&summary->threads,       &summary->delays,  &summary->modes, &summary->memory,
+		&summary->counter_lines, &summary->samples,
 	};
 	int r = orma_json_begin_element(&json);
 	if (r == 0)
