@@ -315,26 +315,6 @@ static void play_all(struct merge *merge)
 		merge->tree[node] ^= winner_of(merge, node * 2) ^ winner_of(merge, node * 2 + 1);
 }
 
-/* Makes the tree, and goes to the first event of each source. */
-static int begin(struct merge *merge)
-{
-	merge->leaf_count = 2;
-	while (merge->leaf_count < merge->source_count)
-		merge->leaf_count *= 2;
-	merge->keys = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->keys));
-	merge->tree = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->tree));
-	if (!merge->keys || !merge->tree)
-		return -ENOMEM;
-	int r = 0;
-	for (uint32_t i = 0; i < merge->leaf_count && r == 0; i++) {
-		merge->keys[i] = last_key;
-		if (i < merge->source_count)
-			r = next_of_source(merge, i);
-	}
-	play_all(merge);
-	return r;
-}
-
 static void close_source(struct source *source)
 {
 	switch (source->kind) {
@@ -350,6 +330,46 @@ static void close_source(struct source *source)
 		break;
 	}
 	orma_base_free(source->packets);
+}
+
+static uint32_t leaves_of(uint32_t source_count)
+{
+	uint32_t count = 2;
+	while (count < source_count)
+		count *= 2;
+	return count;
+}
+
+/* Goes to the first event of each source, and closes those that have none: each would take part in the matches. */
+static int open_events(struct merge *merge)
+{
+	int r = 0;
+	for (uint32_t i = 0; i < merge->source_count && r == 0;) {
+		r = next_of_source(merge, i);
+		bool is_empty = r == 0 && merge->keys[i].rank == last_key.rank;
+		if (is_empty) {
+			close_source(&merge->sources[i]);
+			merge->sources[i] = merge->sources[--merge->source_count];
+		}
+		i += !is_empty;
+	}
+	return r;
+}
+
+/* Makes the tree. */
+static int begin(struct merge *merge)
+{
+	merge->leaf_count = leaves_of(merge->source_count);
+	merge->keys = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->keys));
+	merge->tree = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->tree));
+	if (!merge->keys || !merge->tree)
+		return -ENOMEM;
+	int r = open_events(merge);
+	merge->leaf_count = leaves_of(merge->source_count);
+	for (uint32_t i = merge->source_count; i < merge->leaf_count; i++)
+		merge->keys[i] = last_key;
+	play_all(merge);
+	return r;
 }
 
 static int run(struct merge *merge, orma_ordered_fn *fn, void *ctx)

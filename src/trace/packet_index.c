@@ -282,10 +282,39 @@ static void take_file(struct orma_packet_index *index, struct orma_str content)
 		index->trace_file = number;
 }
 
+/* True for an event of the same sequence as the packet before, which changes no state: most packets of most traces are such. */
+static bool is_usual(const struct orma_packet_index *index, const struct orma_packet *packet)
+{
+	const unsigned needed = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE,
+		       allowed = ORMA_PACKET_NEEDS_STATE | ORMA_PACKET_HAS_PID;
+	const struct orma_sequence *last = index->last_sequence;
+	return packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT &&
+	       (packet->flags & ~allowed) == needed && packet->dropped == 0 && last &&
+	       last->id == packet->sequence && index->last_machine == packet->machine &&
+	       last->time.is_valid && index->is_host_used;
+}
+
+/* The same as take_packet() for such an event. */
+static int take_usual(struct orma_packet_index *index, const struct orma_packet *packet,
+		      uint64_t entry, uint64_t entry_size)
+{
+	struct orma_sequence *sequence = index->last_sequence;
+	int64_t ns;
+	sequence->packets++;
+	sequence->needed_state += (packet->flags & ORMA_PACKET_NEEDS_STATE) != 0;
+	if (find_time(index, sequence, packet, &ns)) {
+		sequence->events++;
+		check_order(index, sequence, orma_packet_rank(packet, true), ns);
+	}
+	return add_run(index, sequence, entry, entry_size);
+}
+
 static int take_packet(struct orma_packet_index *index, const struct orma_packet *packet,
 		       uint64_t entry, uint64_t entry_size)
 {
 	struct orma_sequence *sequence;
+	if (is_usual(index, packet))
+		return take_usual(index, packet, entry, entry_size);
 	if (ORMA_UNLIKELY(packet->kind == ORMA_PACKET_TRACE_FILE)) {
 		take_file(index, packet->content);
 		return 0;
