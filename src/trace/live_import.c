@@ -22,9 +22,6 @@
 enum {
 	LIVE_MEMORY_BYTES = 64 << 20, /* more text of names goes to a file */
 	LIVE_UNPACKED_MAX_BYTES = 64 << 20,
-	/* Texts that pass are forgotten when there are so many, which is seldom and costs little for each. */
-	LIVE_PASSING_TEXTS = 4096,
-	LIVE_PASSING_BYTES = 1 << 20,
 };
 
 /* Tables whose rows are only of use while they are new. */
@@ -164,12 +161,6 @@ static void forget_waiting(struct orma_importer *importer)
 	}
 }
 
-static void forget_texts(struct orma_string_pool *texts)
-{
-	if (texts->count >= LIVE_PASSING_TEXTS || texts->text.memory_bytes > LIVE_PASSING_BYTES)
-		orma_store_pool_done(texts);
-}
-
 /* Takes the next kernel event of the bundle: the earliest of the three lists. False at the end. */
 static bool next_of_bundle(const struct orma_bundle_events *events, uint32_t next[3],
 			   struct orma_ordered_event *ret)
@@ -297,7 +288,7 @@ static int take_compressed(struct orma_live_import *live, const struct orma_pack
 int orma_live_import_packet(struct orma_live_import *live, struct orma_str bytes)
 {
 	struct orma_packet packet;
-	forget_texts(&live->passing);
+	(void)orma_tables_forget_passing(&live->tables);
 	if (orma_trace_packet_read(bytes.data, bytes.size, &packet) < 0)
 		return 0;
 	bool is_compressed = packet.kind == ORMA_PB_TRACE_PACKET_COMPRESSED_PACKETS ||

@@ -305,6 +305,8 @@ static const struct {
 	TABLE(ORMA_TABLE_PACKAGE, "__intrinsic_package_list", orma_package_columns),
 };
 
+enum { PASSING_TEXTS_MAX = 4096, PASSING_MAX_BYTES = 1 << 20 };
+
 int orma_tables_init(struct orma_tables *tables, size_t memory_bytes, const char *folder)
 {
 	*tables = (struct orma_tables){
@@ -398,6 +400,16 @@ int64_t orma_tables_keep_string(struct orma_tables *tables, int64_t cell)
 {
 	return passes(tables, cell) ? orma_tables_string(tables, orma_tables_text(tables, cell))
 				    : cell;
+}
+
+bool orma_tables_forget_passing(struct orma_tables *tables)
+{
+	struct orma_string_pool *passing = tables->passing;
+	if (!passing ||
+	    (passing->count < PASSING_TEXTS_MAX && passing->text.memory_bytes <= PASSING_MAX_BYTES))
+		return false;
+	orma_store_pool_done(passing);
+	return true;
 }
 
 struct orma_str orma_tables_text(const struct orma_tables *tables, int64_t cell)

@@ -343,6 +343,9 @@ int64_t orma_tables_string(struct orma_tables *tables, struct orma_str text);
 int64_t orma_tables_passing_string(struct orma_tables *tables, struct orma_str text);
 /* Returns the same text's cell that stays. */
 int64_t orma_tables_keep_string(struct orma_tables *tables, int64_t cell);
+/* Forgets the texts that pass when they are many, which is seldom and costs little for each. True when it has; then their cells
+ * mean nothing any more. */
+bool orma_tables_forget_passing(struct orma_tables *tables);
 /* Returns the text of a cell of any kind; .data = NULL for ORMA_CELL_NULL. */
 struct orma_str orma_tables_text(const struct orma_tables *tables, int64_t cell);
 

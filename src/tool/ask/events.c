@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * events.c - prints the events of a trace that was loaded. A line is written as soon as it is made, so memory has the tables
- * and some kilobytes of text.
+ * and some kilobytes of text; arguments, which are read from the trace, are forgotten again.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,10 +63,13 @@ static int print_events(struct orma_trace_database *database,
 					 .start_ns = database->start_ns};
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf args = {0};
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf out = {0};
+	struct orma_string_pool passing = {.text = {.fd = -1},
+					   .seed = database->tables.strings.seed};
 	struct orma_event_walk walk;
 	struct orma_event_row event;
 	uint64_t printed = 0;
 	int r = 0;
+	database->tables.passing = &passing;
 	orma_event_walk_begin(&walk, &database->tables,
 			      resolve(&options->filter.from, database, INT64_MIN),
 			      resolve(&options->filter.to, database, INT64_MAX),
@@ -75,8 +78,12 @@ static int print_events(struct orma_trace_database *database,
 		if (orma_event_is_chosen(&lines, &event)) {
 			r = print_event(database, &lines, &event, &args, &out);
 			printed++;
+			if (orma_tables_forget_passing(&database->tables))
+				database->args_set = ORMA_CELL_NULL;
 		}
 	int last = flush(&out);
+	database->tables.passing = NULL;
+	orma_store_pool_done(&passing);
 	orma_event_lines_done(&lines);
 	return r < 0 ? r : last;
 }
