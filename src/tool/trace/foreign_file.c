@@ -20,6 +20,13 @@
 	"this is text, probably a config; `orma doctor FILE` examines it, and `orma record -c "    \
 	"FILE` records with it"
 
+/* The static binary reads packets only. */
+#ifdef ORMA_HAVE_FORMATS
+#define READ_OR(words, otherwise) words
+#else
+#define READ_OR(words, otherwise) otherwise
+#endif
+
 enum { UTF8_BYTES_MAX = 4 };
 
 struct kind {
@@ -33,16 +40,23 @@ struct kind {
 	}
 
 static const struct kind kinds[] = {
-	KIND("\x1f\x8b\x08", "this is compressed with gzip; unpack it with gunzip first"),
-	KIND("\x28\xb5\x2f\xfd", "this is compressed with zstd; unpack it with unzstd first"),
+	KIND("\x1f\x8b\x08",
+	     "this is compressed with gzip; " READ_OR("`orma cat` unpacks it, as does gunzip",
+						      "unpack it with gunzip first")),
+	KIND("\x28\xb5\x2f\xfd",
+	     "this is compressed with zstd; " READ_OR("`orma cat` unpacks it, as does unzstd",
+						      "unpack it with unzstd first")),
 	KIND("\xfd"
 	     "7zXZ\0",
 	     "this is compressed with xz; unpack it with unxz first"),
 	KIND("BZh", "this is compressed with bzip2; unpack it with bunzip2 first"),
-	KIND("PK\x03\x04", "this is a zip archive; unpack it with unzip, and name the trace in it"),
+	KIND("PK\x03\x04", "this is a zip archive; " READ_OR(
+				   "`orma cat` makes its traces one, and unzip unpacks it",
+				   "unpack it with unzip, and name the trace in it")),
 	KIND("\x10\x00\x04\x46\x78\x54\x16\x00", "this is a trace of Fuchsia" UI_OPENS_IT),
 	KIND("\xc1\x1f\xfc\xc1", "this is a trace in CTF, LTTng's format; babeltrace2 prints it"),
-	KIND("PERFILE2", "this is a recording of perf; `perf script` prints it"),
+	KIND("PERFILE2", "this is a recording of perf; " READ_OR("`orma summary` reads it, and ",
+								 "") "`perf script` prints it"),
 	KIND("\x7f"
 	     "ELF",
 	     "this is a program; name the trace that it wrote"),
