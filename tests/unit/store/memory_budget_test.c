@@ -6,9 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,30 +14,52 @@
 
 #include "harness.h"
 
-#define NAMELESS    (O_TMPFILE & ~O_DIRECTORY)
-#define ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]))
+/* As in linux/filter.h and linux/seccomp.h, which musl has not. */
+struct instruction {
+	uint16_t code;
+	uint8_t if_true, if_false; /* instructions to skip */
+	uint32_t value;
+};
+struct program {
+	unsigned short size;
+	struct instruction *code;
+};
+enum {
+	LOAD = 0x20,
+	SKIP = 0x05,
+	SKIP_IF_EQUAL = 0x15,
+	SKIP_IF_BITS = 0x45,
+	RETURN = 0x06,
+	RETURN_ERRNO = 0x50000,
+	RETURN_ALLOW = 0x7fff0000,
+	SECCOMP_FILTER = 2,
+	NAMELESS = O_TMPFILE & ~O_DIRECTORY,
+};
+
+/* The low half of an argument in the kernel's struct of a call: its number, architecture, address, arguments of 64 bits. */
+#define ARGUMENT(n) (16 + 8 * (n) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 
 /* From here on, this process finds only file systems that have no files without a name. */
 static void refuse_nameless_files(void)
 {
-	static struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	static struct instruction code[] = {
+		{LOAD, 0, 0, 0},
 #ifdef __NR_open
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_open, 3, 0),
+		{SKIP_IF_EQUAL, 3, 0, __NR_open},
 #else
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 0),
+		{SKIP, 0, 0, 0},
 #endif
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 5),
-		ARGUMENT(2),
-		BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-		ARGUMENT(1),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMELESS, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		{SKIP_IF_EQUAL, 0, 5, __NR_openat},
+		{LOAD, 0, 0, ARGUMENT(2)},
+		{SKIP, 0, 0, 1},
+		{LOAD, 0, 0, ARGUMENT(1)},
+		{SKIP_IF_BITS, 0, 1, NAMELESS},
+		{RETURN, 0, 0, RETURN_ERRNO | EOPNOTSUPP},
+		{RETURN, 0, 0, RETURN_ALLOW},
 	};
-	struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+	struct program program = {sizeof(code) / sizeof(*code), code};
 	CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	if (prctl(PR_SET_SECCOMP, SECCOMP_FILTER, &program) < 0)
 		orma_test_skip("seccomp filters");
 }
 
