@@ -287,8 +287,8 @@ int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_
 	if (row >= orma_store_column_rows(column)) {
 		ORMA_ASSERT(column->is_sparse);
 		r = cell == ORMA_CELL_NULL ? 0 : orma_store_column_pad(column, row + 1);
-		return r < 0 || cell == ORMA_CELL_NULL ? r
-						       : orma_store_column_set(column, row, cell);
+		if (r < 0 || cell == ORMA_CELL_NULL)
+			return r;
 	}
 	if (block_idx < column->packed)
 		return column->forgets ? 0 : add_patch(column, row, cell);
