@@ -25,6 +25,8 @@ static void import(struct orma_trace_bytes *bytes, bool is_ours)
 	int r = orma_importer_run(&importer, &tables, bytes, NULL, &error);
 	if (is_ours && (r < 0 || importer.index.counts[ORMA_COUNT_BAD_PACKETS] > 0))
 		abort();
+	if (r == 0 && orma_thread_states_finish(&importer.sched.states) < 0)
+		abort();
 	orma_importer_done(&importer);
 	orma_tables_done(&tables);
 }

@@ -79,6 +79,8 @@ static void read_all(struct orma_importer *importer, struct orma_tables *tables)
 {
 	struct orma_kernel_args kernel_args = {.system = &importer->system};
 	struct orma_arg_list list = {.tables = tables};
+	if (orma_thread_states_finish(&importer->sched.states) < 0)
+		abort();
 	read_cells(tables);
 	read_slice_args(importer, tables, &kernel_args, &list);
 	uint64_t rows = orma_store_table_rows(&tables->all[ORMA_TABLE_FTRACE_EVENT]);
