@@ -40,6 +40,17 @@ static int64_t metadata_number(const struct orma_trace_database *database, const
 	return number == ORMA_CELL_NULL ? 0 : number;
 }
 
+/* The size of what the user names, and not that of packets which it became. */
+static int64_t size_of(const struct orma_trace_database *database)
+{
+	const struct orma_trace_files *files = &database->files;
+	uint64_t size_bytes = 0;
+	for (uint32_t i = 0; i < files->count; i++)
+		if (files->items[i].parent == ORMA_TRACE_FILE_NONE)
+			size_bytes += files->items[i].size_bytes;
+	return (int64_t)size_bytes;
+}
+
 /* --- losses ----------------------------------------------------------------------------------- */
 
 static const struct orma_fact_column loss_columns[] = {
@@ -406,7 +417,7 @@ static void print_heading(const struct orma_summary *summary)
 	orma_tool_print_line(stdout, "%s: %s%s%s, %s%s%.*s%s", summary->name,
 			     orma_units_duration(database->end_ns - database->start_ns, time),
 			     has_date ? " from " : "", has_date ? date : "",
-			     orma_units_size((double)database->importer.index.bytes, size),
+			     orma_units_size((double)size_of(database), size),
 			     type.size > 0 && !orma_base_str_is(type, "proto") ? " (" : "",
 			     orma_base_str_is(type, "proto") ? 0 : (int)type.size,
 			     type.data ? type.data : "",
@@ -479,7 +490,7 @@ int orma_summary_append_recorded(const struct orma_summary *summary, struct orma
 		orma_fact_integer(database->start_ns),
 		orma_fact_integer(database->end_ns - database->start_ns),
 		{.is_known = has_date, .integer = unix_ns},
-		orma_fact_integer((int64_t)database->importer.index.bytes),
+		orma_fact_integer(size_of(database)),
 		orma_fact_text(metadata_text(database, "system_name")),
 		orma_fact_text(metadata_text(database, "system_release")),
 		orma_fact_text(metadata_text(database, "system_machine")),
