@@ -40,6 +40,8 @@ struct orma_native_query {
 	} aggregates[ORMA_NATIVE_AGGREGATES_MAX];
 	size_t aggregate_count;
 	struct orma_buf sql; /* the statement over the table of groups */
+	struct orma_buf
+		key_sql; /* of a join: finds which values of the only group column are needed; may be empty */
 };
 
 /*
@@ -49,6 +51,8 @@ struct orma_native_query {
 int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char *table,
 			  struct orma_native_query *ret);
 void orma_sql_native_done(struct orma_native_query *query);
+/* Forgets the relation and the filters. */
+void orma_sql_native_clear(struct orma_native_query *query);
 
 /*
  * Computes the groups, and registers them as a table of this name. 1, 0 = leave it to SQLite (sums overflow, too many

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
-#include "sql/native_select.h"
+#include "sql/native_join.h"
 
 /* An item's name for another thing than the column of this name: clauses differ in which of them they mean. */
 static int check_aliases(const struct orma_select *select)
@@ -116,11 +116,7 @@ static int emit_aggregate(struct orma_select *select, enum orma_aggregate_kind k
 	return orma_base_buf_printf(&query->sql, "(+a%zu) ", i);
 }
 
-/*
- * Emits an aggregate whose name is at `*at`, if it is one of ours with one column, and moves behind it. 1, 0 when it is
- * another function, or ORMA_NO_MATCH.
- */
-static int translate_aggregate(struct orma_select *select, size_t *at, size_t end)
+bool orma_sql_select_aggregate(const struct orma_token *token, enum orma_aggregate_kind *ret)
 {
 	static const struct {
 		const char *name;
@@ -130,34 +126,43 @@ static int translate_aggregate(struct orma_select *select, size_t *at, size_t en
 		     {"min", ORMA_AGGREGATE_MIN},
 		     {"max", ORMA_AGGREGATE_MAX},
 		     {"avg", ORMA_AGGREGATE_AVG}};
-	size_t i = *at + 2;
-	for (size_t n = 0; n < ORMA_ARRAY_SIZE(names); n++) {
-		if (!orma_select_is_word(select, *at, names[n].name))
-			continue;
-		enum orma_aggregate_kind kind = names[n].kind;
-		int column = -1;
-		if (kind == ORMA_AGGREGATE_COUNT && orma_select_is_sign(select, i, '*'))
-			i++;
-		else if ((column = orma_sql_select_take_column(select, &i, end)) < 0)
-			return kind == ORMA_AGGREGATE_MIN || kind == ORMA_AGGREGATE_MAX
-				       ? 0
-				       : ORMA_NO_MATCH;
-		if (!orma_select_is_sign(select, i, ')'))
-			return kind == ORMA_AGGREGATE_MIN || kind == ORMA_AGGREGATE_MAX
-				       ? 0
-				       : ORMA_NO_MATCH;
-		if (column >= 0 && kind != ORMA_AGGREGATE_COUNT &&
-		    select->query->relation->columns[column].type == ORMA_COLUMN_STRING)
-			return ORMA_NO_MATCH;
-		int r = emit_aggregate(select, kind, column);
-		*at = i + 1;
-		return r < 0 ? r : 1;
-	}
-	return 0;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
+		if (orma_sql_token_is(token, names[i].name)) {
+			*ret = names[i].kind;
+			return true;
+		}
+	return false;
 }
 
-/* Functions and keywords that mean the same over the table of groups. `min` and `max` have several arguments here. */
-static bool is_known(struct orma_str name, bool is_function)
+/*
+ * Emits an aggregate whose name is at `*at`, if it is one of ours with one column, and moves behind it. 1, 0 when it is
+ * another function, or ORMA_NO_MATCH.
+ */
+static int translate_aggregate(struct orma_select *select, size_t *at, size_t end)
+{
+	size_t i = *at + 2;
+	enum orma_aggregate_kind kind;
+	int column = -1;
+	if (!orma_sql_select_aggregate(&select->tokens[*at], &kind))
+		return 0;
+	/* These two are other functions with several arguments. */
+	bool is_extreme = kind == ORMA_AGGREGATE_MIN || kind == ORMA_AGGREGATE_MAX;
+	if (kind == ORMA_AGGREGATE_COUNT && orma_select_is_sign(select, i, '*'))
+		i++;
+	else if ((column = orma_sql_select_take_column(select, &i, end)) < 0)
+		return is_extreme ? 0 : ORMA_NO_MATCH;
+	if (!orma_select_is_sign(select, i, ')'))
+		return is_extreme ? 0 : ORMA_NO_MATCH;
+	if (column >= 0 && kind != ORMA_AGGREGATE_COUNT &&
+	    select->query->relation->columns[column].type == ORMA_COLUMN_STRING)
+		return ORMA_NO_MATCH;
+	int r = emit_aggregate(select, kind, column);
+	*at = i + 1;
+	return r < 0 ? r : 1;
+}
+
+/* `min` and `max` have several arguments here. */
+bool orma_sql_select_is_known(struct orma_str name, bool is_function)
 {
 	static const char *const functions[] = {"abs",     "coalesce", "format", "ifnull", "iif",
 						"instr",   "length",   "lower",  "nullif", "printf",
@@ -181,8 +186,9 @@ static int translate_name(struct orma_select *select, size_t *at, size_t end, bo
 		if (r != 0)
 			return r < 0 ? r : 0;
 		if (token->kind != ORMA_TOKEN_WORD ||
-		    (!is_known(token->text, true) && !orma_select_is_word(select, *at, "in") &&
-		     !is_known(token->text, false)))
+		    (!orma_sql_select_is_known(token->text, true) &&
+		     !orma_select_is_word(select, *at, "in") &&
+		     !orma_sql_select_is_known(token->text, false)))
 			return ORMA_NO_MATCH;
 		(*at)++;
 		return emit(select, token->text);
@@ -195,7 +201,8 @@ static int translate_name(struct orma_select *select, size_t *at, size_t end, bo
 		return ORMA_NO_MATCH;
 	}
 	bool is_alias = allows_aliases && item_of_alias(select, orma_select_text(token));
-	if (!is_alias && (token->kind != ORMA_TOKEN_WORD || !is_known(token->text, false)))
+	if (!is_alias &&
+	    (token->kind != ORMA_TOKEN_WORD || !orma_sql_select_is_known(token->text, false)))
 		return ORMA_NO_MATCH;
 	(*at)++;
 	return emit(select, token->text);
@@ -234,7 +241,8 @@ static struct orma_str column_name(const struct orma_select *select,
 }
 
 /* SQLite names a column after its expression's text. */
-static int emit_alias(struct orma_select *select, const struct orma_select_item *item)
+int orma_sql_select_write_alias(const struct orma_select *select,
+				const struct orma_select_item *item, struct orma_buf *out)
 {
 	struct orma_str name = item->alias;
 	if (!name.data && orma_sql_select_plain_column(select, item->begin, item->end) >= 0)
@@ -245,8 +253,8 @@ static int emit_alias(struct orma_select *select, const struct orma_select_item 
 					 orma_sql_token_end(&select->tokens[item->end - 1]) -
 						 begin};
 	}
-	char *text = sqlite3_mprintf("as \"%.*w\"", (int)name.size, name.data);
-	int r = text ? orma_base_buf_append_str(&select->query->sql, text) : -ENOMEM;
+	char *text = sqlite3_mprintf(" as \"%.*w\"", (int)name.size, name.data);
+	int r = text ? orma_base_buf_append_str(out, text) : -ENOMEM;
 	sqlite3_free(text);
 	return r;
 }
@@ -270,7 +278,7 @@ static int write_sql(struct orma_select *select, const char *table)
 		if (r == 0)
 			r = translate(select, select->items[i].begin, select->items[i].end, false);
 		if (r == 0)
-			r = emit_alias(select, &select->items[i]);
+			r = orma_sql_select_write_alias(select, &select->items[i], sql);
 	}
 	if (r == 0)
 		r = orma_base_buf_printf(sql, " from \"%s\"", table);
@@ -291,12 +299,11 @@ static int write_sql(struct orma_select *select, const char *table)
 /* Most selects end here, before tables are looked up. */
 static bool may_group(const struct orma_select *select)
 {
-	static const char *const names[] = {"count", "sum", "min", "max", "avg"};
+	enum orma_aggregate_kind kind;
 	bool groups = select->is_distinct || select->group != SIZE_MAX;
 	for (size_t i = 0; !groups && i + 1 < select->from; i++)
 		groups = orma_select_is_sign(select, i + 1, '(') &&
-			 orma_select_is_one_of(select->tokens[i].text, names,
-					       ORMA_ARRAY_SIZE(names));
+			 orma_sql_select_aggregate(&select->tokens[i], &kind);
 	return groups;
 }
 
@@ -305,6 +312,8 @@ static int match(struct orma_select *select, const char *table, struct orma_aren
 	int r = orma_sql_select_read(select->text, select);
 	if (r < 0 || !may_group(select))
 		return r < 0 ? r : ORMA_NO_MATCH;
+	if (select->is_join)
+		return orma_sql_join_match(select, table, arena);
 	select->query->is_distinct = select->is_distinct;
 	r = orma_sql_select_resolve(select, arena);
 	if (r == 0)
@@ -338,9 +347,16 @@ int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char
 	return 1;
 }
 
+void orma_sql_native_clear(struct orma_native_query *query)
+{
+	while (query->filter_count > 0)
+		orma_sql_filter_done(&query->filters[--query->filter_count]);
+	query->relation = NULL;
+}
+
 void orma_sql_native_done(struct orma_native_query *query)
 {
-	for (size_t i = 0; i < query->filter_count; i++)
-		orma_sql_filter_done(&query->filters[i]);
+	orma_sql_native_clear(query);
 	orma_base_buf_done(&query->sql);
+	orma_base_buf_done(&query->key_sql);
 }

@@ -65,9 +65,9 @@ static int read_view(struct view *view)
 	int r = orma_sql_select_read((struct orma_str){text.data + offset, text.size - offset},
 				     &view->select);
 	const struct orma_select *select = &view->select;
-	bool is_simple = r == 0 && !select->is_distinct && select->group == SIZE_MAX &&
-			 select->having == SIZE_MAX && select->order == SIZE_MAX &&
-			 select->limit == SIZE_MAX;
+	bool is_simple = r == 0 && !select->is_join && !select->is_distinct &&
+			 select->group == SIZE_MAX && select->having == SIZE_MAX &&
+			 select->order == SIZE_MAX && select->limit == SIZE_MAX;
 	return is_simple ? 0 : ORMA_NO_MATCH;
 }
 

@@ -9,8 +9,8 @@
 static int read_tokens(struct orma_select *select)
 {
 	static const char *const strangers[] = {
-		"select", "join",     "union", "except", "intersect", "over",   "filter",
-		"window", "distinct", "with",  "exists", "collate",   "values", "raise",
+		"select",   "union", "except", "intersect", "over",   "filter", "window",
+		"distinct", "with",  "exists", "collate",   "values", "raise",
 	};
 	size_t offset = 0;
 	for (;;) {
@@ -133,7 +133,7 @@ int orma_sql_select_read(struct orma_str text, struct orma_select *ret)
 	if (r == 0)
 		r = find_clauses(ret);
 	if (r == 0)
-		r = read_table(ret);
+		ret->is_join = read_table(ret) < 0;
 	return r < 0 ? r : read_items(ret);
 }
 

@@ -31,8 +31,8 @@ struct orma_select {
 	struct orma_token tokens[ORMA_SELECT_TOKENS_MAX];
 	size_t token_count;
 	struct orma_native_query *query;
-	bool is_distinct;
-	struct orma_str table, alias; /* names of the only table */
+	bool is_distinct, is_join;
+	struct orma_str table, alias; /* names of the only table; of a join, the large one */
 	/* The columns of that table; those that are no columns of the relation have the number -1. */
 	struct orma_select_name {
 		struct orma_str name;
@@ -97,12 +97,24 @@ int orma_sql_select_take_column(const struct orma_select *select, size_t *at, si
 /* The column that an expression is; -1 = it is another one. */
 int orma_sql_select_plain_column(const struct orma_select *select, size_t begin, size_t end);
 
+/* True when the token is the name of an aggregate that is computed natively. */
+bool orma_sql_select_aggregate(const struct orma_token *token, enum orma_aggregate_kind *ret);
+/* True for functions and keywords that mean the same over a table of groups. */
+bool orma_sql_select_is_known(struct orma_str name, bool is_function);
+/* Writes the name that SQLite gives to an item of the statement. 0 or -ENOMEM. */
+int orma_sql_select_write_alias(const struct orma_select *select,
+				const struct orma_select_item *item, struct orma_buf *out);
+
 /*
  * Finds the relation behind the statement's table, through views that only choose columns and rows: sets the query's
  * relation and the select's names, which are in the arena, and adds the views' conditions to the query. 0, -ENOMEM or
  * ORMA_NO_MATCH.
  */
 int orma_sql_select_resolve(struct orma_select *select, struct orma_arena *arena);
+/* Adds a condition to the query, which is one of those that `and` joins. Errors as above; then the query is as it was. */
+int orma_sql_select_add_condition(struct orma_select *select, size_t begin, size_t end);
+/* Returns the `and` behind the condition at `begin`, or `end`. */
+size_t orma_sql_select_condition_end(const struct orma_select *select, size_t begin, size_t end);
 /* Adds the conditions of `where` to the query. Errors as above. */
 int orma_sql_select_add_filters(struct orma_select *select);
 

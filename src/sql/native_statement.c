@@ -10,7 +10,7 @@
 
 #include "base/macros.h"
 #include "sql/engine_state.h"
-#include "sql/native_select.h"
+#include "sql/native_join.h"
 
 enum { NAME_SIZE = 40 };
 
@@ -39,8 +39,11 @@ static int try_select(struct orma_sql *sql, struct orma_str text, struct orma_na
 	uint64_t number = sql->native_tried++;
 	name_table(number, name);
 	int r = orma_sql_native_parse(sql, text, name, &query);
-	if (r > 0)
-		r = orma_sql_native_compute(sql, &query, name);
+	if (r > 0) {
+		r = orma_sql_join_narrow(sql, &query);
+		if (r == 0)
+			r = orma_sql_native_compute(sql, &query, name);
+	}
 	if (r > 0) {
 		tables->numbers[tables->count++] = number;
 		r = orma_base_buf_append(out, query.sql.data, query.sql.size);

@@ -170,31 +170,49 @@ static int match_condition(struct orma_select *select, size_t at, size_t end)
 	return compare_literal(select, op, (size_t)column, at, end);
 }
 
+size_t orma_sql_select_condition_end(const struct orma_select *select, size_t begin, size_t end)
+{
+	size_t term_end = orma_sql_select_find(select, begin, end, 0, "and");
+	/* The first `and` of a range is its own. */
+	if (term_end < end &&
+	    orma_sql_select_find(select, begin, term_end, 0, "between") < term_end)
+		term_end = orma_sql_select_find(select, term_end + 1, end, 0, "and");
+	return term_end;
+}
+
+static int add_condition(struct orma_select *select, size_t begin, size_t end)
+{
+	size_t at = begin;
+	int column = orma_sql_select_take_column(select, &at, end);
+	if (column < 0 || !orma_select_is_word(select, at, "between"))
+		return match_condition(select, begin, end);
+	size_t middle = orma_sql_select_find(select, at, end, 0, "and");
+	int r = compare_literal(select, ORMA_PLAN_GREATER_OR_EQUAL, (size_t)column, at + 1, middle);
+	if (r == 0)
+		r = compare_literal(select, ORMA_PLAN_LESS_OR_EQUAL, (size_t)column, middle + 1,
+				    end);
+	return r;
+}
+
+int orma_sql_select_add_condition(struct orma_select *select, size_t begin, size_t end)
+{
+	struct orma_native_query *query = select->query;
+	size_t count = query->filter_count;
+	int r = add_condition(select, begin, end);
+	while (r < 0 && query->filter_count > count)
+		orma_sql_filter_done(&query->filters[--query->filter_count]);
+	return r;
+}
+
 int orma_sql_select_add_filters(struct orma_select *select)
 {
 	if (select->where == SIZE_MAX)
 		return 0;
-	size_t end = orma_sql_select_clause_end(select, select->where);
+	size_t end = orma_sql_select_clause_end(select, select->where), term_end;
 	int r = 0;
-	for (size_t at = select->where; r == 0 && at <= end; at++) {
-		size_t column_end = at, term_end;
-		int column = orma_sql_select_take_column(select, &column_end, end);
-		if (column >= 0 && orma_select_is_word(select, column_end, "between")) {
-			/* The first `and` is the range's own. */
-			size_t middle = orma_sql_select_find(select, column_end, end, 0, "and");
-			term_end = middle < end
-					   ? orma_sql_select_find(select, middle + 1, end, 0, "and")
-					   : end;
-			r = compare_literal(select, ORMA_PLAN_GREATER_OR_EQUAL, (size_t)column,
-					    column_end + 1, middle);
-			if (r == 0)
-				r = compare_literal(select, ORMA_PLAN_LESS_OR_EQUAL, (size_t)column,
-						    middle + 1, term_end);
-		} else {
-			term_end = orma_sql_select_find(select, at, end, 0, "and");
-			r = match_condition(select, at, term_end);
-		}
-		at = term_end;
+	for (size_t at = select->where; r == 0 && at <= end; at = term_end + 1) {
+		term_end = orma_sql_select_condition_end(select, at, end);
+		r = orma_sql_select_add_condition(select, at, term_end);
 	}
 	return r;
 }
