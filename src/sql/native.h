@@ -29,6 +29,7 @@ enum { ORMA_NATIVE_GROUPS_MAX = 4, ORMA_NATIVE_AGGREGATES_MAX = 16, ORMA_NATIVE_
 
 struct orma_native_query {
 	struct orma_relation *relation;
+	struct orma_relation *joined; /* the same if the query made it; else NULL */
 	struct orma_filter filters[ORMA_NATIVE_FILTERS_MAX];
 	size_t filter_count;
 	size_t groups[ORMA_NATIVE_GROUPS_MAX]; /* columns */
@@ -51,7 +52,7 @@ struct orma_native_query {
 int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char *table,
 			  struct orma_native_query *ret);
 void orma_sql_native_done(struct orma_native_query *query);
-/* Forgets the relation and the filters. */
+/* Forgets all but the statements. */
 void orma_sql_native_clear(struct orma_native_query *query);
 
 /*

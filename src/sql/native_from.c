@@ -73,7 +73,7 @@ static bool take_operator(const struct orma_select *select, size_t *at, bool *re
 	return orma_select_is_word(select, (*at)++, "join");
 }
 
-static int read_tables(const struct orma_select *select, struct orma_join *join)
+int orma_sql_join_tables(const struct orma_select *select, struct orma_join *join)
 {
 	size_t at = select->from, end = orma_sql_select_clause_end(select, select->from);
 	bool is_left = false;
@@ -110,7 +110,7 @@ int orma_sql_join_read(struct orma_select *select, struct orma_arena *arena, str
 {
 	size_t found = 0;
 	ret->select = select;
-	int r = read_tables(select, ret);
+	int r = orma_sql_join_tables(select, ret);
 	for (size_t i = 0; r >= 0 && i < ret->table_count; i++) {
 		r = use_table(select, &ret->tables[i], arena);
 		if (r > 0) {

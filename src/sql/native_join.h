@@ -24,6 +24,8 @@ struct orma_join {
 	size_t from_offset, where_end;
 };
 
+/* Reads the names of the tables and where their conditions are. 0 or ORMA_NO_MATCH. */
+int orma_sql_join_tables(const struct orma_select *select, struct orma_join *ret);
 /* Reads the tables of a select that has several, and finds the large one. 0, -ENOMEM or ORMA_NO_MATCH. */
 int orma_sql_join_read(struct orma_select *select, struct orma_arena *arena, struct orma_join *ret);
 /* Writes the statement before and behind the large table, and sets the query's keys, aggregates and filters. Errors as above. */

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/macros.h"
 #include "sql/engine_state.h"
-#include "sql/native_join.h"
+#include "sql/native_lookup.h"
 
 /* An item's name for another thing than the column of this name: clauses differ in which of them they mean. */
 static int check_aliases(const struct orma_select *select)
@@ -312,10 +312,15 @@ static int match(struct orma_select *select, const char *table, struct orma_aren
 	int r = orma_sql_select_read(select->text, select);
 	if (r < 0 || !may_group(select))
 		return r < 0 ? r : ORMA_NO_MATCH;
-	if (select->is_join)
-		return orma_sql_join_match(select, table, arena);
+	if (select->is_join) {
+		r = orma_sql_join_match(select, table, arena);
+		if (r != ORMA_NO_MATCH)
+			return r;
+		orma_sql_native_clear(select->query);
+	}
 	select->query->is_distinct = select->is_distinct;
-	r = orma_sql_select_resolve(select, arena);
+	r = select->is_join ? orma_sql_lookup_resolve(select, arena)
+			    : orma_sql_select_resolve(select, arena);
 	if (r == 0)
 		r = check_aliases(select);
 	if (r == 0)
@@ -351,7 +356,9 @@ void orma_sql_native_clear(struct orma_native_query *query)
 {
 	while (query->filter_count > 0)
 		orma_sql_filter_done(&query->filters[--query->filter_count]);
-	query->relation = NULL;
+	orma_sql_relation_unref(query->joined);
+	query->relation = query->joined = NULL;
+	query->group_count = query->aggregate_count = 0;
 }
 
 void orma_sql_native_done(struct orma_native_query *query)

@@ -75,7 +75,8 @@ static int add_name(struct orma_select *select, struct orma_str name, int column
 {
 	if (select->name_count == ORMA_SELECT_NAMES_MAX)
 		return ORMA_NO_MATCH;
-	select->names[select->name_count++] = (struct orma_select_name){name, column};
+	select->names[select->name_count++] =
+		(struct orma_select_name){.name = name, .column = column};
 	return 0;
 }
 

@@ -139,23 +139,32 @@ int orma_sql_select_read(struct orma_str text, struct orma_select *ret)
 
 int orma_sql_select_take_column(const struct orma_select *select, size_t *at, size_t end)
 {
-	size_t i = *at;
+	size_t i = *at, found = SIZE_MAX;
+	struct orma_str table = {NULL, 0};
 	if (i + 2 < end && orma_select_is_name(&select->tokens[i]) &&
 	    orma_select_is_sign(select, i + 1, '.')) {
-		if (!orma_select_is_same(orma_select_text(&select->tokens[i]), select->alias))
-			return -1;
+		table = orma_select_text(&select->tokens[i]);
 		i += 2;
 	}
 	if (i >= end || !orma_select_is_name(&select->tokens[i]) ||
 	    orma_select_is_sign(select, i + 1, '('))
 		return -1;
 	struct orma_str name = orma_select_text(&select->tokens[i]);
-	for (size_t n = 0; n < select->name_count; n++)
-		if (orma_select_is_same(name, select->names[n].name)) {
-			*at = select->names[n].column >= 0 ? i + 1 : *at;
-			return select->names[n].column;
-		}
-	return -1;
+	for (size_t n = 0; n < select->name_count; n++) {
+		const struct orma_select_name *column = &select->names[n];
+		if (!orma_select_is_same(name, column->name) ||
+		    (table.data && !orma_select_is_same(table, column->table.data ? column->table
+										  : select->alias)))
+			continue;
+		/* Both tables of a join have it. */
+		if (found < SIZE_MAX && column->table.data)
+			return -1;
+		found = found < SIZE_MAX ? found : n;
+	}
+	if (found == SIZE_MAX || select->names[found].column < 0)
+		return -1;
+	*at = i + 1;
+	return select->names[found].column;
 }
 
 int orma_sql_select_plain_column(const struct orma_select *select, size_t begin, size_t end)

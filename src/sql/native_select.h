@@ -35,7 +35,7 @@ struct orma_select {
 	struct orma_str table, alias; /* names of the only table; of a join, the large one */
 	/* The columns of that table; those that are no columns of the relation have the number -1. */
 	struct orma_select_name {
-		struct orma_str name;
+		struct orma_str name, table; /* .data = NULL when there is only one table */
 		int column;
 	} names[ORMA_SELECT_NAMES_MAX];
 	size_t name_count;

@@ -33,6 +33,8 @@ struct orma_relation_column {
 	const struct orma_column *stored;
 	orma_relation_read_fn read;
 	void *ctx;
+	/* For a computed column: one that has all of its values, and maybe more; NULL = unknown. */
+	const struct orma_column *values;
 	/* How many different values there are, about; 0 = unknown. */
 	uint64_t distinct;
 	struct orma_index *index; /* the relation's; NULL until it is needed */

@@ -47,18 +47,19 @@ bool orma_sql_relation_range(const struct orma_relation *relation, size_t column
 		*retmax = (int64_t)rows - 1;
 		return rows > 0;
 	}
-	if (!column->stored || column->type == ORMA_COLUMN_DOUBLE)
+	const struct orma_column *stored = column->stored ? column->stored : column->values;
+	if (!stored || column->type == ORMA_COLUMN_DOUBLE)
 		return false;
 	int64_t min = INT64_MAX, max = INT64_MIN;
-	for (size_t block = 0; block < orma_store_column_blocks(column->stored); block++) {
+	for (size_t block = 0; block < orma_store_column_blocks(stored); block++) {
 		int64_t low, high;
-		if (orma_store_column_range(column->stored, block, &low, &high)) {
+		if (orma_store_column_range(stored, block, &low, &high)) {
 			min = ORMA_MIN(min, low);
 			max = ORMA_MAX(max, high);
 			continue;
 		}
 		int64_t cells[ORMA_BLOCK_ROWS];
-		size_t count = orma_store_column_read(column->stored, block, cells);
+		size_t count = orma_store_column_read(stored, block, cells);
 		for (size_t i = 0; i < count; i++) {
 			if (cells[i] == ORMA_CELL_NULL)
 				continue;

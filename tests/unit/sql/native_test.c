@@ -489,6 +489,51 @@ ORMA_TEST(joins_that_groups_do_not_fit_are_left_to_sqlite)
 	engine_close();
 }
 
+ORMA_TEST(rows_that_other_large_tables_have_by_their_ids_are_looked_up)
+{
+	static const char *const queries[] = {
+		"select count(*), sum(p.dur), sum(c.dur) from t_$ c join t_$ p on c.parent = "
+		"p._auto_id",
+		"select p.name, count(*), max(p.value), avg(c.dur) from t_$ c join t_$ p on "
+		"p._auto_id = c.parent where p.dur > 5 "
+		"group by p.name order by 1",
+		"select count(*) as n, min(c.ts) from t_$ p join t_$ as c on c.parent == "
+		"p._auto_id where c.name = 'n3'",
+		"select p.track, c.track, count(p.name), sum(p.value) from t_$ c left join t_$ p "
+		"on c.parent = p._auto_id group by 1, 2",
+		"select count(*) from t_$ c join v_$ p on c.parent = p._auto_id where c.track = 4",
+		"select a.parent, count(*) from t_$ a left join t_$ b on b._auto_id = a.parent "
+		"where b._auto_id is null group by 1 "
+		"order by 1",
+		"select count(*), sum(p.up) from t_$ c join v_$ p on c.parent = p._auto_id",
+	};
+	static const char *const others[] = {
+		"select count(*) from t_$ c left join v_$ p on c.parent = p._auto_id",
+		"select count(*) from t_$ c join t_$ p on c.parent = p._auto_id and p.dur > 3",
+		"select count(*) from t_$ c join t_$ p on c.parent = p.parent where c._auto_id < 9",
+		"select distinct p.name from t_$ c join t_$ p on c.parent = p._auto_id where "
+		"c._auto_id < 9 order by 1",
+	};
+	open_tables();
+	CHECK_STR(
+		engine_run("create perfetto table t_r as select ts, dur, track, name, value, "
+			   "iif(ts % 5 = 0, null, iif(ts % "
+			   "7 = 0, ts, (ts / 3 - 1) / 2)) as parent from r; create table t_plain "
+			   "as select "
+			   "_auto_id, * from t_r; create index t_plain_id on t_plain(_auto_id);"
+			   "create view v_r as select _auto_id, dur as up from t_r where dur > 10;"
+			   "create view v_plain as select _auto_id, dur as up from t_plain where "
+			   "dur > 10"),
+		"");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries) + ORMA_ARRAY_SIZE(others); i++) {
+		bool is_native = i < ORMA_ARRAY_SIZE(queries);
+		uint64_t made = fixture_sql->native_made;
+		compare(is_native ? queries[i] : others[i - ORMA_ARRAY_SIZE(queries)]);
+		CHECK_INT(fixture_sql->native_made - made, is_native);
+	}
+	engine_close();
+}
+
 ORMA_TEST(each_allocation_of_a_join_may_fail)
 {
 	open_joins();
