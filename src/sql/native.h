@@ -42,7 +42,7 @@ struct orma_native_query {
 	size_t aggregate_count;
 	struct orma_buf sql; /* the statement over the table of groups */
 	struct orma_buf
-		key_sql; /* of a join: finds which values of the only group column are needed; may be empty */
+		key_sql; /* finds which values of a join's only group column are needed; may be empty */
 };
 
 /*
@@ -54,6 +54,16 @@ int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char
 void orma_sql_native_done(struct orma_native_query *query);
 /* Forgets all but the statements. */
 void orma_sql_native_clear(struct orma_native_query *query);
+
+/* A select of a relation's columns, whose rows come in the order of their numbers. */
+struct orma_native_rows {
+	struct orma_native_query query; /* its relation and filters */
+	size_t columns[64];
+	size_t column_count;
+};
+
+/* Recognises a select that only chooses columns and rows. Results as above; `ret` is to be given to done() in any case. */
+int orma_sql_native_rows(struct orma_sql *sql, struct orma_str text, struct orma_native_rows *ret);
 
 /*
  * Computes the groups, and registers them as a table of this name. 1, 0 = leave it to SQLite (sums overflow, too many

@@ -35,7 +35,7 @@ static int read_table(const struct orma_select *select, size_t *at, size_t end,
 	return 0;
 }
 
-/* `on ...` or `using (...)`, if there is one; moves behind it. */
+/* Reads `on ...` or `using (...)`, if there is one, and moves behind it. */
 static void read_condition(const struct orma_select *select, size_t *at, size_t end,
 			   struct orma_join_table *ret)
 {

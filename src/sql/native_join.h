@@ -14,7 +14,7 @@ struct orma_join {
 		struct orma_str name, alias;
 		size_t begin, end; /* tokens of both */
 		size_t on_begin,
-			on_end; /* of the condition; equal, and behind `using`, when there is none */
+			on_end; /* the condition's; equal, and behind `using`, when there is none */
 		bool is_left;   /* it stands behind `left join` */
 	} tables[ORMA_JOIN_TABLES_MAX];
 	size_t table_count, large;

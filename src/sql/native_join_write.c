@@ -19,7 +19,7 @@ struct writer {
 	struct orma_join *join;
 	struct orma_buf *out;
 	enum place place;
-	size_t end;        /* of the clause */
+	size_t end;        /* where the clause ends */
 	bool is_aggregate; /* all is within an aggregate, or names what `group by` does */
 };
 
@@ -337,7 +337,7 @@ static int write_items(struct writer *writer)
 	return r;
 }
 
-/* `on ...` or `using (...)` behind a table. */
+/* Writes `on ...` or `using (...)`, which stands behind a table. */
 static int write_join_condition(struct writer *writer, const struct orma_join_table *table)
 {
 	const struct orma_select *select = writer->join->select;

@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,6 +16,7 @@
 #include "sql/engine_state.h"
 #include "sql/native.h"
 #include "sql/perfetto_define.h"
+#include "sql/scan.h"
 #include "sql/sqlite_error.h"
 
 struct made_column {
@@ -219,6 +221,12 @@ static int add_int(struct made_column *column, int64_t value)
 	return orma_store_column_append(&column->cells, value);
 }
 
+static int add_null(struct made_column *column)
+{
+	column->is_sorted = column->is_ascending = false;
+	return orma_store_column_append(&column->cells, orma_store_null_of(column->cells.type));
+}
+
 static int add_text(struct orma_sql *sql, struct made_column *column, sqlite3_stmt *query, int i)
 {
 	uint32_t id;
@@ -257,14 +265,61 @@ static int add_value(struct orma_sql *sql, const struct orma_perfetto_statement 
 					   "%s: column %s has blobs, which tables cannot hold",
 					   statement->name, column->name);
 	default:
-		column->is_sorted = column->is_ascending = false;
-		return orma_store_column_append(&column->cells,
-						orma_store_null_of(column->cells.type));
+		return add_null(column);
 	}
 }
 
-static int fill(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
-		struct made_table *table, sqlite3_stmt *query, struct orma_error *reterr)
+/* Copies the chosen cells of a block. The type of a column shows with its first value that is not NULL. */
+static int copy_cells(const struct orma_perfetto_statement *statement, struct made_table *table,
+		      struct orma_scan *scan, size_t source, struct made_column *column,
+		      struct orma_error *reterr)
+{
+	enum orma_column_type type = scan->relation->columns[source].type;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < scan->chosen_count; i++) {
+		int64_t cell;
+		r = orma_sql_scan_cell(scan, source, scan->chosen[i], &cell);
+		if (r < 0)
+			return r;
+		bool is_null = type == ORMA_COLUMN_DOUBLE
+				       ? isnan(orma_store_double_of_cell(cell)) != 0
+				       : cell == ORMA_CELL_NULL;
+		if (!is_null && (!column->has_type || column->cells.type != type))
+			r = use_type(statement, table, column, type, reterr);
+		if (is_null)
+			r = add_null(column);
+		else if (r == 0 && type == ORMA_COLUMN_INT)
+			r = add_int(column, cell);
+		else if (r == 0)
+			r = orma_store_column_append(&column->cells, cell);
+	}
+	return r;
+}
+
+/* Copies rows of a relation, a block at a time. */
+static int copy_rows(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+		     struct made_table *table, const struct orma_native_rows *rows,
+		     struct orma_error *reterr)
+{
+	struct orma_scan scan;
+	int r = orma_sql_scan_init(&scan, rows->query.relation, &sql->interrupt);
+	if (r < 0)
+		return r;
+	orma_sql_scan_begin(&scan, rows->query.filters, rows->query.filter_count, false);
+	while ((r = orma_sql_scan_next(&scan)) > 0) {
+		for (size_t i = 0; r >= 0 && i < table->column_count; i++)
+			r = copy_cells(statement, table, &scan, rows->columns[i],
+				       &table->columns[i], reterr);
+		if (r < 0)
+			break;
+		table->row_count += scan.chosen_count;
+	}
+	orma_sql_scan_done(&scan);
+	return r == -ECANCELED ? orma_sql_describe(sql, SQLITE_INTERRUPT, reterr) : r;
+}
+
+static int step_rows(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+		     struct made_table *table, sqlite3_stmt *query, struct orma_error *reterr)
 {
 	int code, r = 0;
 	while ((code = sqlite3_step(query)) == SQLITE_ROW) {
@@ -274,8 +329,22 @@ static int fill(struct orma_sql *sql, const struct orma_perfetto_statement *stat
 			return r;
 		table->row_count++;
 	}
-	if (code != SQLITE_DONE)
-		return orma_sql_describe(sql, code, reterr);
+	return code == SQLITE_DONE ? 0 : orma_sql_describe(sql, code, reterr);
+}
+
+static int fill(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+		struct made_table *table, sqlite3_stmt *query, struct orma_error *reterr)
+{
+	struct orma_native_rows rows;
+	int r = orma_sql_native_rows(sql, statement->body, &rows);
+	/* Ids of strings are copied as they are, so they have to be of the same pool. */
+	bool can_copy = r > 0 && rows.column_count == table->column_count &&
+			rows.query.relation->pool == sql->options.pool;
+	if (r >= 0)
+		r = can_copy ? copy_rows(sql, statement, table, &rows, reterr)
+			     : step_rows(sql, statement, table, query, reterr);
+	sql->native_made += can_copy;
+	orma_sql_native_done(&rows.query);
 	for (size_t i = 0; r == 0 && i < table->column_count; i++)
 		r = orma_store_column_seal(&table->columns[i].cells);
 	return r;

@@ -307,6 +307,50 @@ ORMA_TEST(selects_in_parentheses_are_computed_as_well)
 	engine_close();
 }
 
+/* Runs a query over a table that copies the rows of a select, and over the select itself. */
+static void check_copy(const char *select, bool is_native)
+{
+	char text[600];
+	uint64_t made = fixture_sql->native_made;
+	snprintf(text, sizeof(text), "create or replace perfetto table t as %s",
+		 with_table(select, "r"));
+	CHECK_STR(engine_run(text), "");
+	CHECK_INT(fixture_sql->native_made - made, is_native);
+	char *expected = strdup(engine_run(with_table(select, "plain")));
+	const char *actual = engine_run("select * from t");
+	if (strcmp(actual, expected) != 0)
+		orma_test_fail(__FILE__, __LINE__, "%s\n-- is\n%.400s\n-- expected\n%.400s", select,
+			       actual, expected);
+	free(expected);
+}
+
+ORMA_TEST(tables_that_copy_rows_are_made_natively)
+{
+	open_tables();
+	check_copy(
+		"select ts, dur as d, track, name, value from $ where dur > 3 and name glob 'n2*'",
+		true);
+	check_copy("select x.value, x.dur from $ x where x.ts < 30000 and value > 20", true);
+	check_copy("select dur, value, name from $ where dur is null and value is null and name is "
+		   "null",
+		   true);
+	check_copy("select ts from $ where ts > 60000", true);
+	check_copy("select name from $ where ts < 0", true);
+	check_copy("select ts, dur + 1 as d from $ where ts < 3000", false);
+	check_copy("select ts, name from $ where ts < 3000 order by name, ts", false);
+	/* A copy knows which of its columns are sorted. */
+	CHECK_STR(
+		engine_run("create perfetto table sorted as select ts, name from r where track = 3;"
+			   "select count(*) = (select count(*) from plain where track = 3 and ts "
+			   "between 900 and 9000) "
+			   "from sorted where ts between 900 and 9000"),
+		"1;");
+	CHECK(orma_sql_find_relation(fixture_sql, "sorted")->columns[1].flags & ORMA_COLUMN_SORTED);
+	CHECK(orma_sql_find_relation(fixture_sql, "sorted")->columns[1].flags &
+	      ORMA_RELATION_DISTINCT_ROWS);
+	engine_close();
+}
+
 ORMA_TEST(a_sum_that_overflows_is_an_error_as_in_sqlite)
 {
 	engine_open(&(struct orma_sql_options){.ctx = NULL});
@@ -332,6 +376,7 @@ ORMA_TEST(a_native_aggregate_can_be_stopped)
 		   "i < 30000) select i as x from c");
 	stops = true;
 	engine_check_error("select sum(x) from r", "the query was stopped");
+	engine_check_error("create perfetto table t as select x from r", "the query was stopped");
 	stops = false;
 	CHECK_STR(engine_run("select sum(x) from r"), "450015000;");
 	engine_close();
@@ -530,6 +575,27 @@ ORMA_TEST(rows_that_other_large_tables_have_by_their_ids_are_looked_up)
 		uint64_t made = fixture_sql->native_made;
 		compare(is_native ? queries[i] : others[i - ORMA_ARRAY_SIZE(queries)]);
 		CHECK_INT(fixture_sql->native_made - made, is_native);
+	}
+	engine_close();
+}
+
+ORMA_TEST(each_allocation_of_a_copy_and_a_lookup_may_fail)
+{
+	open_tables();
+	for (uint64_t nth = 1;; nth++) {
+		struct orma_error error = {0};
+		orma_test_fail_allocation(nth);
+		int r = orma_sql_execute(fixture_sql,
+					 ORMA_STR("create or replace perfetto table t as select "
+						  "ts, name, value from r where dur > 3;"
+						  "select p.name, count(*) from r c join r p on "
+						  "c.ts = p._auto_id group by 1"),
+					 &error);
+		bool has_failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		CHECK(r == 0 || (has_failed && (r == -ENOMEM || strstr(error.message, "memory"))));
+		if (!has_failed)
+			break;
 	}
 	engine_close();
 }
