@@ -27,6 +27,10 @@ int orma_operators_add(struct orma_trace_database *database)
 		&orma_preceding_flows,
 		&orma_flat_slices,
 		&orma_critical_path,
+		&orma_heap_paths,
+		&orma_heap_class_tree,
+		&orma_experimental_flamegraph,
+		&orma_annotated_stack,
 		&orma_table_info,
 		&orma_module_objects,
 	};

@@ -50,6 +50,11 @@ extern const struct orma_row_operator orma_directly_connected_flows, orma_follow
 /* __intrinsic_flat_slices(): which slice of a track is the innermost, and since when. */
 extern const struct orma_row_operator orma_flat_slices;
 
+/* Their ctx is the database. __intrinsic_heap_graph_paths(): by which object of a Java heap each is reached first. */
+extern const struct orma_row_operator orma_heap_paths, orma_heap_class_tree;
+/* experimental_flamegraph(...) and experimental_annotated_callstack(callsite_id), for users, too. */
+extern const struct orma_row_operator orma_experimental_flamegraph, orma_annotated_stack;
+
 /* perfetto_table_info(name), for users, too: the columns of a table. Its ctx is the database. */
 extern const struct orma_row_operator orma_table_info;
 /* __intrinsic_stdlib_objects: what the modules have. Its ctx is the database. */

@@ -105,38 +105,29 @@ ORMA_TEST(filters_choose_stacks_and_frames)
 	fixture_close(database);
 }
 
-static void check_refused(struct orma_trace_database *database, const char *query,
-			  const char *expected)
-{
-	struct orma_error error = {0};
-	CHECK_INT(orma_sql_execute(database->sql, orma_base_str(query), &error), -EINVAL);
-	if (!strstr(error.message, expected))
-		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
-}
-
 ORMA_TEST(stacks_that_make_no_graph_are_refused)
 {
 	struct orma_trace_database *database = fixture_open("packet { timestamp: 1 }");
-	check_refused(database, SOURCE, "the first columns of its rows are");
-	check_refused(database,
-		      "create virtual table g using __intrinsic_flamegraph((select 1 as id, 2 as "
-		      "parent_id, 'a' as name, 1 as value union all select 2, 1, 'b', 1))",
-		      "parents form a loop");
-	check_refused(database,
-		      "create virtual table g using __intrinsic_flamegraph((select 1 as id, 7 as "
-		      "parent_id, 'a' as name, 1 as value))",
-		      "no row has the id 7");
-	check_refused(
+	fixture_refuse(database, SOURCE, "the first columns of its rows are");
+	fixture_refuse(database,
+		       "create virtual table g using __intrinsic_flamegraph((select 1 as id, 2 as "
+		       "parent_id, 'a' as name, 1 as value union all select 2, 1, 'b', 1))",
+		       "parents form a loop");
+	fixture_refuse(database,
+		       "create virtual table g using __intrinsic_flamegraph((select 1 as id, 7 as "
+		       "parent_id, 'a' as name, 1 as value))",
+		       "no row has the id 7");
+	fixture_refuse(
 		database,
 		"create virtual table g using __intrinsic_flamegraph((select 1 as id, null as "
 		"parent_id, 'a' as name, -1 as value));" GRAPH("*", "'view', 'TOP_DOWN'"),
 		"must be non-negative");
-	check_refused(database,
-		      "select * from g(__intrinsic_flamegraph_config('view', 'SIDEWAYS'))",
-		      "what is 'SIDEWAYS'");
-	check_refused(database, "select * from g(__intrinsic_flamegraph_config('view', 'PIVOT'))",
-		      "view_pattern");
-	check_refused(database, "select * from g(5)", "not a configuration");
+	fixture_refuse(database,
+		       "select * from g(__intrinsic_flamegraph_config('view', 'SIDEWAYS'))",
+		       "what is 'SIDEWAYS'");
+	fixture_refuse(database, "select * from g(__intrinsic_flamegraph_config('view', 'PIVOT'))",
+		       "view_pattern");
+	fixture_refuse(database, "select * from g(5)", "not a configuration");
 	fixture_close(database);
 }
 
@@ -155,11 +146,11 @@ ORMA_TEST(rows_beyond_the_budget_go_to_files)
 	struct orma_error error = {0};
 	budget->folder = "/nonexistent";
 	budget->limit_bytes = 1;
-	check_refused(database, graph, orma_base_error_words(-ENOENT));
+	fixture_refuse(database, graph, orma_base_error_words(-ENOENT));
 	budget->limit_bytes = 0;
 	CHECK_INT(orma_sql_execute(database->sql, orma_base_str(graph), &error), 0);
 	budget->limit_bytes = 1;
-	check_refused(database, scan, orma_base_error_words(-ENOENT));
+	fixture_refuse(database, scan, orma_base_error_words(-ENOENT));
 	budget->limit_bytes = 0;
 	fixture_check(database, scan, "20000,20000\n");
 	fixture_close(database);

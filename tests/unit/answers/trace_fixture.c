@@ -62,3 +62,11 @@ void fixture_check(struct orma_trace_database *database, const char *query, cons
 	orma_sql_writer_done(&writer);
 	orma_base_buf_done(&out);
 }
+
+void fixture_refuse(struct orma_trace_database *database, const char *query, const char *expected)
+{
+	struct orma_error error = {0};
+	CHECK_INT(orma_sql_execute(database->sql, orma_base_str(query), &error), -EINVAL);
+	if (!strstr(error.message, expected))
+		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
+}

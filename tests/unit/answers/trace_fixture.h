@@ -13,5 +13,7 @@ struct orma_trace_database *fixture_open_bytes(const void *data, size_t size, in
 void fixture_close(struct orma_trace_database *database);
 /* Compares the answer of a query, as CSV without its header, with what is expected. */
 void fixture_check(struct orma_trace_database *database, const char *query, const char *expected);
+/* Checks that a query is refused with a message that has this part. */
+void fixture_refuse(struct orma_trace_database *database, const char *query, const char *part);
 
 #endif
