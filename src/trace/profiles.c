@@ -19,6 +19,7 @@ void orma_profiles_init(struct orma_profiles *profiles, struct orma_system *syst
 		.profiler = {.system = system,
 			     .stacks = &profiles->stacks,
 			     .interned = &profiles->interned},
+		.streaming = {.profiler = &profiles->profiler},
 		.heaps = {.system = system, .interned = &profiles->interned},
 		.graphs = {.system = system},
 		.packages = {.system = system},
@@ -34,6 +35,7 @@ void orma_profiles_done(struct orma_profiles *profiles)
 	orma_call_stacks_done(&profiles->stacks);
 	orma_interned_stacks_done(&profiles->interned);
 	orma_profiler_done(&profiles->profiler);
+	orma_streaming_samples_done(&profiles->streaming);
 	orma_heap_profiles_done(&profiles->heaps);
 	orma_heap_graphs_done(&profiles->graphs);
 	orma_packages_done(&profiles->packages);
@@ -43,8 +45,16 @@ void orma_profiles_done(struct orma_profiles *profiles)
 
 int orma_profiles_packet(struct orma_profiles *profiles, const struct orma_ordered_event *event)
 {
-	int r;
+	/* Samples stay in the order of time. */
+	int r = profiles->streaming.count > 0
+			? orma_streaming_samples_write(&profiles->streaming, event->ns)
+			: 0;
+	if (r < 0)
+		return r;
 	switch (event->packet->kind) {
+	case ORMA_PB_TRACE_PACKET_STREAMING_PROFILE_PACKET:
+		r = orma_streaming_samples_take(&profiles->streaming, event);
+		break;
 	case ORMA_PB_TRACE_PACKET_PERF_SAMPLE:
 		r = orma_perf_sample_take(&profiles->profiler, event);
 		break;
@@ -98,7 +108,9 @@ static void count_files_without_build_id(struct orma_profiles *profiles)
 
 int orma_profiles_end(struct orma_profiles *profiles)
 {
-	int r = orma_heap_graphs_end(&profiles->graphs);
+	int r = orma_streaming_samples_write(&profiles->streaming, INT64_MAX);
+	if (r == 0)
+		r = orma_heap_graphs_end(&profiles->graphs);
 	count_files_without_build_id(profiles);
 	if (r == 0)
 		r = orma_deobfuscation_end(&profiles->deobfuscation);

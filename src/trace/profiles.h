@@ -7,12 +7,14 @@
 #include "trace/deobfuscation.h"
 #include "trace/heap_profiles.h"
 #include "trace/profiler_samples.h"
+#include "trace/streaming_samples.h"
 
 struct orma_profiles {
 	struct orma_system *system;
 	struct orma_call_stacks stacks;
 	struct orma_interned_stacks interned;
 	struct orma_profiler profiler;
+	struct orma_streaming_samples streaming;
 	struct orma_heap_profiles heaps;
 	struct orma_heap_graphs graphs;
 	struct orma_packages packages;

@@ -18,6 +18,16 @@
 /* Fields of TrackEvent that only traces of before 2021 have. */
 enum { EVENT_TIMESTAMP_DELTA_US = 1, EVENT_TIMESTAMP_ABSOLUTE_US = 16 };
 
+int64_t orma_add_us(int64_t ns, int64_t us)
+{
+	int64_t scaled, sum;
+	if (__builtin_mul_overflow(us, (int64_t)1000, &scaled))
+		scaled = us < 0 ? INT64_MIN : INT64_MAX;
+	if (__builtin_add_overflow(ns, scaled, &sum))
+		sum = scaled < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
 void orma_sequence_time_done(struct orma_sequence_time *time)
 {
 	orma_base_free(time->clocks);
@@ -126,17 +136,6 @@ static int take_snapshot(struct orma_sequence_time *time, struct orma_str snapsh
 	return 0;
 }
 
-/* Times of old track events are in microseconds, and a sum that overflows stays at the limit instead of coming back in. */
-static int64_t add_us(int64_t ns, int64_t us)
-{
-	int64_t scaled, sum;
-	if (__builtin_mul_overflow(us, (int64_t)1000, &scaled))
-		scaled = us < 0 ? INT64_MIN : INT64_MAX;
-	if (__builtin_add_overflow(ns, scaled, &sum))
-		sum = scaled < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 static void take_thread(struct orma_sequence_time *time, const struct orma_packet *packet)
 {
 	struct orma_str thread = orma_trace_packet_thread(packet);
@@ -150,13 +149,14 @@ static void take_thread(struct orma_sequence_time *time, const struct orma_packe
 	if (!has_time && packet->kind != ORMA_PB_TRACE_PACKET_THREAD_DESCRIPTOR)
 		return;
 	time->has_reference = true;
-	time->reference_ns = has_time ? add_us(0, (int64_t)field.value) : 0;
+	time->reference_ns = has_time ? orma_add_us(0, (int64_t)field.value) : 0;
 }
 
 static void take_sample(struct orma_sequence_time *time, uint64_t delta_us)
 {
-	time->reference_ns = add_us(time->reference_ns, (int64_t)delta_us);
+	time->reference_ns = orma_add_us(time->reference_ns, (int64_t)delta_us);
 	time->bad_samples += time->reference_ns < 0;
+	time->first_sample_ns = ORMA_MIN(time->first_sample_ns, time->reference_ns);
 }
 
 /* The samples of a streaming profile count on from the events' time. */
@@ -164,6 +164,7 @@ static void take_samples(struct orma_sequence_time *time, struct orma_str profil
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
+	time->first_sample_ns = INT64_MAX;
 	orma_proto_reader_init(&reader, profile.data, profile.size);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.id != ORMA_PB_STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US)
@@ -204,22 +205,27 @@ int orma_sequence_time_change(struct orma_sequence_time *time, const struct orma
 		       : 0;
 }
 
-/* Finds the time inside of a track event of an old trace. */
+/* Finds the time inside of a track event of an old trace, or that of the first sample of a streaming profile. */
 static enum orma_time_source find_event_time(const struct orma_sequence_time *time,
-					     struct orma_str event, bool *ret_is_delta,
+					     const struct orma_packet *packet, bool *ret_is_delta,
 					     int64_t *ret_ns)
 {
+	struct orma_str event = packet->content;
 	struct orma_proto_field field;
+	*ret_is_delta = false;
+	*ret_ns = time->first_sample_ns;
+	if (packet->kind == ORMA_PB_TRACE_PACKET_STREAMING_PROFILE_PACKET)
+		return *ret_ns == INT64_MAX ? ORMA_TIME_IS_MISSING : ORMA_TIME_IS_KNOWN;
 	*ret_is_delta = orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_DELTA_US,
 					       &field) > 0;
 	if (*ret_is_delta) {
-		*ret_ns = add_us(time->reference_ns, (int64_t)field.value);
+		*ret_ns = orma_add_us(time->reference_ns, (int64_t)field.value);
 		return time->has_reference ? ORMA_TIME_IS_KNOWN : ORMA_TIME_LACKS_REFERENCE;
 	}
 	if (orma_proto_reader_find(event.data, event.size, EVENT_TIMESTAMP_ABSOLUTE_US, &field) <=
 	    0)
 		return ORMA_TIME_IS_MISSING;
-	*ret_ns = add_us(0, (int64_t)field.value);
+	*ret_ns = orma_add_us(0, (int64_t)field.value);
 	return ORMA_TIME_IS_KNOWN;
 }
 
@@ -227,6 +233,8 @@ static enum orma_time_source find_event_time(const struct orma_sequence_time *ti
 static bool may_have_event_time(const struct orma_sequence_time *time,
 				const struct orma_packet *packet)
 {
+	if (packet->kind == ORMA_PB_TRACE_PACKET_STREAMING_PROFILE_PACKET)
+		return time->has_reference;
 	return packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT &&
 	       (time->has_reference || !(packet->flags & ORMA_PACKET_HAS_TIMESTAMP));
 }
@@ -242,9 +250,8 @@ enum orma_time_source orma_sequence_time_search(const struct orma_sequence_time 
 		return ORMA_TIME_IS_MISSING;
 	if (packet->flags & ORMA_PACKET_HAS_TIMESTAMP)
 		return ORMA_TIME_IS_KNOWN;
-	return may_have_event_time(time, packet)
-		       ? find_event_time(time, packet->content, &is_delta, &ns)
-		       : ORMA_TIME_IS_MISSING;
+	return may_have_event_time(time, packet) ? find_event_time(time, packet, &is_delta, &ns)
+						 : ORMA_TIME_IS_MISSING;
 }
 
 /* Such a time is on the monotonic clock. Without a snapshot that says otherwise it is taken as it is. */
@@ -270,7 +277,7 @@ enum orma_clock_failure orma_sequence_time_convert(struct orma_sequence_time *ti
 	int64_t event_ns;
 	bool is_delta;
 	if (may_have_event_time(time, packet) &&
-	    find_event_time(time, packet->content, &is_delta, &event_ns) == ORMA_TIME_IS_KNOWN) {
+	    find_event_time(time, packet, &is_delta, &event_ns) == ORMA_TIME_IS_KNOWN) {
 		if (is_delta)
 			time->reference_ns = event_ns;
 		return convert_event_time(time, clocks, event_ns, snapshots, ret);

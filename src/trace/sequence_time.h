@@ -28,8 +28,12 @@ struct orma_sequence_time {
 	bool is_valid;      /* there was an incremental state, and nothing was lost since */
 	bool has_reference; /* a ThreadDescriptor gave the time that deltas in track events begin at */
 	int64_t reference_ns;
-	uint64_t bad_samples; /* times before 0 in streaming profiles */
+	int64_t first_sample_ns; /* the earliest in the streaming profile that was taken last */
+	uint64_t bad_samples;    /* times before 0 in streaming profiles */
 };
+
+/* Adds microseconds, as old traces have them, to nanoseconds. A sum that does not fit is the largest or smallest number. */
+int64_t orma_add_us(int64_t ns, int64_t us);
 
 void orma_sequence_time_done(struct orma_sequence_time *time);
 int orma_sequence_time_change(struct orma_sequence_time *time, const struct orma_packet *packet);

@@ -320,3 +320,47 @@ ORMA_TEST(track_events_have_call_stacks)
 	CHECK_INT(import_stat(&fixture, "track_event_parser_errors"), 1);
 	import_done(&fixture);
 }
+
+#define CHROME(seq, content) "packet { trusted_packet_sequence_id: " #seq " " content " }\n"
+#define CHROME_BEGIN(seq, thread, us)                                                              \
+	CHROME(seq, "sequence_flags: 1 thread_descriptor { pid: 90 tid: " #thread                  \
+		    " reference_timestamp_us: " #us " } " INTERNED)
+
+ORMA_TEST(streaming_profiles_are_samples_of_their_thread_in_the_order_of_time)
+{
+	import_text(
+		&fixture,
+		"packet { clock_snapshot { clocks { clock_id: 6 timestamp: 1000000 } clocks { "
+		"clock_id: 3 timestamp: 500000 } } }\n" CHROME_BEGIN(5, 91,
+								     1000) CHROME_BEGIN(6, 92, 1000)
+			CHROME(5, "sequence_flags: 2 streaming_profile_packet { callstack_iid: 1 "
+				  "callstack_iid: 2 callstack_iid: 1 timestamp_delta_us: 10 "
+				  "timestamp_delta_us: 20 timestamp_delta_us: -5 process_priority: "
+				  "3 }")
+		/* The clock of the sequence goes on, also by a delta that no stack belongs to. */
+		CHROME(6, "sequence_flags: 2 streaming_profile_packet { callstack_iid: 1 "
+			  "timestamp_delta_us: 12 timestamp_delta_us: 1000 }")
+			CHROME(6, "sequence_flags: 2 streaming_profile_packet { callstack_iid: 2 "
+				  "callstack_iid: 1 timestamp_delta_us: 1 }")
+				CHROME(6, "sequence_flags: 2 timestamp: 1511000 "
+					  "timestamp_clock_id: 6 perf_sample { "
+					  "pid: 7 tid: 7 callstack_iid: 1 }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROFILER_SAMPLE,
+			      "ts source task_context_id callsite_id process_priority"),
+		  "1510000 chrome 0 1 3\n1511000 linux.perf 1 3 -\n1512000 chrome 2 1 -\n"
+		  "1525000 chrome 0 1 3\n1530000 chrome 0 2 3\n2513000 chrome 2 2 -\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "tid"), "0\n90\n91\n92\n7\n");
+	CHECK_INT(import_stat(&fixture, "stackprofile_parser_error"), 1);
+	import_done(&fixture);
+}
+
+ORMA_TEST(streaming_profiles_without_a_thread_are_counted)
+{
+	import_text(&fixture,
+		    CHROME(5, "sequence_flags: 1 " INTERNED)
+			    CHROME(5, "sequence_flags: 2 streaming_profile_packet { callstack_iid: "
+				      "1 timestamp_delta_us: 10 }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_PROFILER_SAMPLE, "ts"), "");
+	CHECK_INT(import_stat(&fixture, "stackprofile_parser_error"), 1);
+	import_done(&fixture);
+}
