@@ -14,7 +14,8 @@
 #include "trace/java_names.h"
 #include "trace/open_heap.h"
 
-enum { UNRESOLVED = UINT32_MAX - 1, IN_WORK = UINT32_MAX - 2 };
+#define UNRESOLVED (UINT32_MAX - 1)
+#define IN_WORK    (UINT32_MAX - 2)
 
 static int64_t known_text(const struct orma_open_heap *heap, const char *text)
 {
