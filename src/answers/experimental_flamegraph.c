@@ -17,11 +17,12 @@
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/functions.h"
+#include "sql/interrupt.h"
 #include "store/grow.h"
 
 enum { ARG_TYPE, ARG_TS, ARG_CONSTRAINT, ARG_UPID, ARG_UPID_GROUP, ARG_FOCUS, ARGS };
 enum { COUNT, SIZE, ALLOC_COUNT, ALLOC_SIZE, WEIGHTS };
-enum { TERMS_MAX = 16 };
+enum { TERMS_MAX = 16, FRAMES_BETWEEN_CHECKS = 1 << 16 };
 #define NONE UINT32_MAX
 
 struct box {
@@ -44,6 +45,7 @@ struct flame {
 	struct orma_map by_key; /* box + 1 by parent and names */
 	struct box *boxes;
 	uint32_t count, capacity;
+	uint64_t frames; /* that were looked at */
 	uint32_t *sites; /* the box of each callsite */
 	int64_t ts;      /* is the time of boxes that have none */
 	int64_t upid;    /* or ORMA_CELL_NULL */
@@ -77,10 +79,14 @@ static int64_t cell(const struct flame *flame, enum orma_table_id table, size_t 
 /* Finds the box of a frame below a parent, or makes it. 0 or a negative errno value. */
 static int find_box(struct flame *flame, const struct box *wanted, uint32_t *ret)
 {
+	struct orma_interrupt *interrupt = flame->call->ret->interrupt;
 	int64_t words[] = {wanted->parent, wanted->name, wanted->map_name};
 	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, words, sizeof(words));
 	uintptr_t known = (uintptr_t)orma_base_map_get(&flame->by_key, key);
 	*ret = known ? (uint32_t)(known - 1) : flame->count;
+	if (flame->frames++ % FRAMES_BETWEEN_CHECKS == 0 && interrupt &&
+	    orma_sql_is_interrupted(interrupt))
+		return -ECANCELED;
 	if (known)
 		return 0;
 	int r = orma_store_grow(&flame->boxes, (uint64_t)flame->count + 1, &flame->capacity,
@@ -374,7 +380,7 @@ static int build_graph(struct flame *flame)
 	struct orma_heap_filter filter = {true, flame->upid, flame->ts};
 	struct orma_heap_tree tree;
 	bool is_by_distance = false;
-	int r = orma_heap_tree_find(&tree, flame->database, &filter);
+	int r = orma_heap_tree_find(&tree, flame->database, &filter, flame->call->ret->interrupt);
 	if (r == 0 && tree.count == 0)
 		r = is_truncated(flame)
 			    ? add_warning(flame)

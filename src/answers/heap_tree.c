@@ -10,6 +10,9 @@
 #include "answers/operators.h"
 #include "base/alloc.h"
 #include "base/macros.h"
+#include "sql/interrupt.h"
+
+enum { OBJECTS_BETWEEN_CHECKS = 1 << 16 };
 
 struct root {
 	struct orma_str name;
@@ -148,6 +151,9 @@ static int search(struct orma_heap_tree *tree)
 	int r = 0;
 	for (uint32_t head = 0; head < tree->count && r == 0; head++) {
 		uint32_t object = tree->order[head];
+		if (head % OBJECTS_BETWEEN_CHECKS == 0 && tree->interrupt &&
+		    orma_sql_is_interrupted(tree->interrupt))
+			return -ECANCELED;
 		r = read_kept(tree, &weak, object, &kept);
 		size_t count = kept.size / sizeof(uint32_t);
 		uint32_t *targets = (uint32_t *)(void *)kept.data;
@@ -164,12 +170,13 @@ static int search(struct orma_heap_tree *tree)
 }
 
 int orma_heap_tree_find(struct orma_heap_tree *tree, struct orma_trace_database *database,
-			const struct orma_heap_filter *filter)
+			const struct orma_heap_filter *filter, struct orma_interrupt *interrupt)
 {
 	uint64_t count = orma_store_table_rows(&database->tables.all[ORMA_TABLE_HEAP_OBJECT]);
 	if (count >= ORMA_HEAP_TREE_LEFT)
 		return -EOVERFLOW;
-	*tree = (struct orma_heap_tree){.database = database, .object_count = (uint32_t)count};
+	*tree = (struct orma_heap_tree){
+		.database = database, .object_count = (uint32_t)count, .interrupt = interrupt};
 	tree->parents = orma_base_alloc_array((size_t)count + 1, sizeof(*tree->parents));
 	tree->order = orma_base_alloc_array((size_t)count + 1, sizeof(*tree->order));
 	if (!tree->parents || !tree->order)
@@ -184,7 +191,7 @@ static int run(struct orma_row_call *call)
 {
 	const struct orma_heap_filter all = {.is_on = false};
 	struct orma_heap_tree tree;
-	int r = orma_heap_tree_find(&tree, call->ctx, &all);
+	int r = orma_heap_tree_find(&tree, call->ctx, &all, call->ret->interrupt);
 	for (uint32_t i = 0; i < tree.object_count && r == 0; i++)
 		if (tree.parents[i] != ORMA_HEAP_TREE_LEFT)
 			r = orma_row_set_add_ints(

@@ -14,6 +14,7 @@ struct orma_heap_tree {
 	uint32_t *parents; /* by object */
 	uint32_t *order;   /* the objects of the tree, the nearest to a root first */
 	uint32_t object_count, count;
+	struct orma_interrupt *interrupt; /* ends the search; may be NULL */
 };
 
 /* Which objects. */
@@ -22,9 +23,9 @@ struct orma_heap_filter {
 	int64_t upid, ts;
 };
 
-/* Searches breadth first, from the roots in the order of their classes' names. 0, -ENOMEM or -EOVERFLOW. */
+/* Searches breadth first, from the roots in the order of their classes' names. 0, -ENOMEM, -EOVERFLOW or -ECANCELED. */
 int orma_heap_tree_find(struct orma_heap_tree *tree, struct orma_trace_database *database,
-			const struct orma_heap_filter *filter);
+			const struct orma_heap_filter *filter, struct orma_interrupt *interrupt);
 void orma_heap_tree_done(struct orma_heap_tree *tree);
 
 static inline int64_t orma_heap_object_cell(const struct orma_trace_database *database,

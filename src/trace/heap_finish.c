@@ -14,6 +14,8 @@
 #include "trace/java_names.h"
 #include "trace/open_heap.h"
 
+/* A thunk of a cleaner has few fields. Many cleaners may have one thunk, so not all of a large object is searched. */
+enum { THUNK_FIELDS_MAX = 64 };
 #define UNRESOLVED (UINT32_MAX - 1)
 #define IN_WORK    (UINT32_MAX - 2)
 
@@ -277,18 +279,25 @@ static int find_reachable(struct orma_open_heap *heap)
 	return queue.objects ? 0 : -ENOMEM;
 }
 
-/* Returns what a field of an object refers to, or NONE. */
-static uint32_t follow(const struct orma_open_heap *heap, uint32_t object, int64_t field_name)
+/* Returns what one of the first fields of an object refers to, or NONE. */
+static uint32_t follow_first(const struct orma_open_heap *heap, uint32_t object, int64_t field_name,
+			     uint32_t count)
 {
 	const struct orma_heap_graphs *graphs = heap->graphs;
 	for (uint32_t i = graphs->objects[object].first_reference;
-	     i < graphs->reference_count && graphs->references[i].owner == object; i++) {
+	     i < graphs->reference_count && graphs->references[i].owner == object && count > 0;
+	     i++, count--) {
 		uint32_t field = graphs->references[i].field;
 		if (field != ORMA_HEAP_NONE && field_name != ORMA_CELL_NULL &&
 		    graphs->fields[field].name == field_name)
 			return graphs->references[i].owned;
 	}
 	return ORMA_HEAP_NONE;
+}
+
+static uint32_t follow(const struct orma_open_heap *heap, uint32_t object, int64_t field_name)
+{
+	return follow_first(heap, object, field_name, UINT32_MAX);
 }
 
 static uint64_t class_key(int64_t name, int64_t location)
@@ -363,9 +372,10 @@ static void add_native_size(struct orma_open_heap *heap, uint32_t cleaner)
 	if (referent == ORMA_HEAP_NONE || thunk == ORMA_HEAP_NONE ||
 	    follow(heap, cleaner, known_text(heap, "sun.misc.Cleaner.next")) == cleaner)
 		return;
-	uint32_t registry = follow(
+	uint32_t registry = follow_first(
 		heap, thunk,
-		known_text(heap, "libcore.util.NativeAllocationRegistry$CleanerThunk.this$0"));
+		known_text(heap, "libcore.util.NativeAllocationRegistry$CleanerThunk.this$0"),
+		THUNK_FIELDS_MAX);
 	uintptr_t number = registry == ORMA_HEAP_NONE
 				   ? 0
 				   : (uintptr_t)orma_base_map_get(&heap->registry_ids, registry);

@@ -17,7 +17,7 @@
 
 enum {
 	METHODS_MAX = 4096, /* with one name; more are left out */
-	INLINED_MAX = 256,  /* methods at one line */
+	INLINED_MAX = 64,   /* methods at one line */
 	ANY_PACKAGE = 0,    /* no string has this id */
 };
 #define NO_FRAME UINT32_MAX
@@ -288,8 +288,9 @@ static int64_t line_of(const struct java_frames *frames, uint32_t frame)
 		&all[ORMA_TABLE_STACK_FRAME].columns[ORMA_STACK_FRAME_SYMBOL_SET_ID], frame);
 	if (set == ORMA_CELL_NULL)
 		return ORMA_CELL_NULL;
+	/* Many frames may have one set, so not all of a large one is searched. */
 	for (uint64_t row = (uint64_t)set;
-	     row < orma_store_table_rows(symbols) &&
+	     row < orma_store_table_rows(symbols) && row - (uint64_t)set < INLINED_MAX &&
 	     orma_store_column_get(&symbols->columns[ORMA_STACK_SYMBOL_SYMBOL_SET_ID], row) == set;
 	     row++) {
 		int64_t line = orma_store_column_get(

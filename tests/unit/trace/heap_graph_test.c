@@ -151,6 +151,24 @@ ORMA_TEST(cleaners_say_how_much_memory_their_objects_hold_outside_of_the_heap)
 	import_done(&fixture);
 }
 
+#define EIGHT(text) text text text text text text text text
+
+ORMA_TEST(the_thunk_of_a_cleaner_is_not_searched_beyond_its_first_fields)
+{
+	import_text(&fixture,
+		    GRAPH(CLEANER(1, 10, 0) OBJECT(
+			    20, 2, "self_size: 1 " EIGHT(EIGHT(REFER(5, 0))) REFER(4, 30))
+				  OBJECT(30, 3, "native_allocation_registry_size_field: 8")
+					  FIELD(1, "java.lang.ref.Reference.referent")
+						  FIELD(2, "sun.misc.Cleaner.thunk")
+							  FIELD(4, "libcore.util."
+								   "NativeAllocationRegistry$"
+								   "CleanerThunk.this$0")
+								  TYPE(1, "sun.misc.Cleaner", "")));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_HEAP_OBJECT, "native_size"), "0\n0\n0\n0\n");
+	import_done(&fixture);
+}
+
 ORMA_TEST(bitmaps_have_their_sizes)
 {
 	import_text(&fixture,
