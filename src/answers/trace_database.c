@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "answers/modules.h"
 #include "answers/operators.h"
@@ -140,25 +141,58 @@ static int load(struct orma_trace_database *database, const struct orma_formats_
 		size_t count, struct orma_error *reterr)
 {
 	const struct orma_trace_options *options = &database->options;
-	int r = orma_tables_init(
-		&database->tables,
-		options->memory_bytes ? options->memory_bytes : orma_memory_budget_default(), NULL);
-	if (r == 0)
-		r = orma_formats_open_all(sources, count, NULL, &database->files, &database->input,
-					  reterr);
+	int r = orma_formats_open_all(sources, count, NULL, &database->files, &database->input,
+				      reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r < 0 && !damage)
 		return r;
 	database->input.progress = options->progress ? count_read_bytes : NULL;
 	database->input.progress_ctx = database;
-	database->importer.seed = database->tables.strings.seed = options->seed;
-	database->importer.system.has_no_raw_events = options->has_no_raw_events;
-	database->importer.system.files = &database->files;
 	r = orma_importer_run(&database->importer, &database->tables, &database->input,
 			      options->unpack, damage ? NULL : reterr);
 	/* Queries read arguments from the packets. */
 	database->input.progress = NULL;
 	return r == 0 ? damage : r;
+}
+
+static int new_database(const struct orma_trace_options *options, struct orma_trace_database **ret)
+{
+	struct orma_trace_database *database = *ret = orma_base_zalloc(sizeof(*database));
+	if (!database)
+		return -ENOMEM;
+	if (options)
+		database->options = *options;
+	size_t memory = database->options.memory_bytes;
+	database->input.fd = database->input.spool_fd = -1;
+	database->args_set = ORMA_CELL_NULL;
+	int r = orma_tables_init(&database->tables, memory ? memory : orma_memory_budget_default(),
+				 NULL);
+	database->importer.seed = database->tables.strings.seed = database->options.seed;
+	database->importer.system.has_no_raw_events = database->options.has_no_raw_events;
+	database->importer.system.files = &database->files;
+	return r;
+}
+
+/* Lets the tables be asked, or frees all if they could not be filled. Returns `r`, or the error of its own. */
+static int complete(struct orma_trace_database *database, int r, struct orma_error *reterr)
+{
+	if (!database)
+		return r;
+	orma_event_args_init(&database->event_args, &database->importer.index,
+			     &database->importer.types);
+	database->kernel_args.system = &database->importer.system;
+	database->args.tables = &database->tables;
+	if (r == 0)
+		r = open_sql(database, reterr);
+	if (r < 0) {
+		orma_trace_database_free(database);
+		return r;
+	}
+	if (database->options.modules) {
+		database->modules = *database->options.modules;
+		*database->options.modules = (struct orma_module_list){0};
+	}
+	return 0;
 }
 
 int orma_trace_database_open(int fd, const struct orma_trace_options *options,
@@ -172,32 +206,28 @@ int orma_trace_database_open_all(const struct orma_formats_source *sources, size
 				 const struct orma_trace_options *options,
 				 struct orma_trace_database **ret, struct orma_error *reterr)
 {
-	struct orma_trace_database *database = orma_base_zalloc(sizeof(*database));
+	struct orma_trace_database *database;
+	int r = new_database(options, &database);
 	*ret = NULL;
-	if (!database)
-		return -ENOMEM;
-	if (options)
-		database->options = *options;
-	database->input.fd = database->input.spool_fd = -1;
-	database->args_set = ORMA_CELL_NULL;
-	int r = load(database, sources, count, reterr);
+	if (r == 0)
+		r = load(database, sources, count, reterr);
 	int damage = r == -EBADMSG ? r : 0;
-	orma_event_args_init(&database->event_args, &database->importer.index,
-			     &database->importer.types);
-	database->kernel_args.system = &database->importer.system;
-	database->args.tables = &database->tables;
-	if (r == 0 || damage)
-		r = open_sql(database, damage ? NULL : reterr);
-	if (r < 0) {
-		orma_trace_database_free(database);
-		return r;
-	}
-	if (options && options->modules) {
-		database->modules = *options->modules;
-		*options->modules = (struct orma_module_list){0};
-	}
-	*ret = database;
-	return damage;
+	r = complete(database, damage ? 0 : r, damage ? NULL : reterr);
+	*ret = r == 0 ? database : NULL;
+	return r < 0 ? r : damage;
+}
+
+int orma_trace_database_open_index(int fd, const struct orma_trace_index *index,
+				   const struct orma_trace_options *options,
+				   struct orma_trace_database **ret, struct orma_error *reterr)
+{
+	struct orma_trace_database *database;
+	int r = new_database(options, &database);
+	if (r == 0)
+		r = orma_trace_index_restore(database, fd, index);
+	r = complete(database, r, reterr);
+	*ret = r == 0 ? database : NULL;
+	return r;
 }
 
 bool orma_trace_database_realtime(const struct orma_trace_database *database, int64_t ns,
@@ -223,6 +253,8 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	orma_trace_bytes_done(&database->input);
 	orma_trace_files_done(&database->files);
 	orma_tables_done(&database->tables);
+	if (database->mapped)
+		munmap(database->mapped, database->mapped_bytes);
 	orma_modules_done(&database->modules);
 	orma_base_free(database);
 }

@@ -7,6 +7,7 @@
 #include "answers/modules.h"
 #include "formats/formats.h"
 #include "sql/sql_engine.h"
+#include "store/keyed_sum.h"
 #include "trace/event_args.h"
 #include "trace/importer.h"
 #include "trace/kernel_args.h"
@@ -26,6 +27,13 @@ struct orma_trace_options {
 	struct orma_module_list *modules;
 };
 
+/* A file that keeps the tables of a trace; see trace_index.c. */
+struct orma_trace_index {
+	int fd;
+	/* Only who has the key can make an index that is taken. */
+	uint8_t key[ORMA_SUM_KEY_BYTES];
+};
+
 struct orma_trace_database {
 	struct orma_trace_options options;
 	uint64_t read_bytes; /* during the loading */
@@ -40,6 +48,8 @@ struct orma_trace_database {
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
+	void *mapped; /* the index that the tables are in; NULL = none */
+	size_t mapped_bytes;
 	int64_t start_ns, end_ns; /* the time that the events cover, on the trace's clock */
 };
 
@@ -54,6 +64,17 @@ int orma_trace_database_open(int fd, const struct orma_trace_options *options,
 int orma_trace_database_open_all(const struct orma_formats_source *sources, size_t count,
 				 const struct orma_trace_options *options,
 				 struct orma_trace_database **ret, struct orma_error *reterr);
+/*
+ * Opens an index instead of reading the trace, which is a file and is only read for arguments. All of `index` is borrowed
+ * for the call. 0; -ESTALE: it is not of this trace as it is now, of this version of orma or of this key; -EBADMSG: it is
+ * damaged; or another negative errno value.
+ */
+int orma_trace_database_open_index(int fd, const struct orma_trace_index *index,
+				   const struct orma_trace_options *options,
+				   struct orma_trace_database **ret, struct orma_error *reterr);
+/* Writes an index of a trace, a file, that was read without damage. 0 or a negative errno value. */
+int orma_trace_database_write_index(struct orma_trace_database *database, int fd,
+				    const struct orma_trace_index *index);
 void orma_trace_database_free(struct orma_trace_database *database);
 
 /* Finds the arguments of a set, which are valid until the next call. 0 or a negative errno value; an unknown set is empty. */
@@ -82,6 +103,8 @@ static inline int64_t orma_trace_database_cell(const struct orma_trace_database 
 bool orma_slice_has_args(const struct orma_column *columns, uint64_t row);
 
 /* Parts of the database, for its own files. 0 or a negative errno value. */
+int orma_trace_index_restore(struct orma_trace_database *database, int fd,
+			     const struct orma_trace_index *index);
 int orma_trace_relations_add(struct orma_trace_database *database);
 int orma_args_table_add(struct orma_trace_database *database);
 int orma_trace_functions_add(struct orma_trace_database *database);

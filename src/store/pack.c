@@ -243,6 +243,18 @@ size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *re
 	return size + 8;
 }
 
+size_t orma_store_packed_bytes(const struct orma_block *block, size_t count)
+{
+	if (block->width == 0 || block->width == 64)
+		return count * block->width / 8;
+	return code_bytes(count, block->width) + (size_t)block->exceptions * (EXCEPTION_BITS / 8) + 8;
+}
+
+bool orma_store_pack_width_is_valid(const struct orma_block *block)
+{
+	return block->width <= WIDTH_MAX || block->width == 64;
+}
+
 static int64_t exception_at(const struct orma_block *block, size_t count, size_t n)
 {
 	int64_t value;
@@ -257,7 +269,8 @@ static size_t exception_place(const struct orma_block *block, size_t count, size
 	       block->data + code_bytes(count, block->width) + block->exceptions * (size_t)8 +
 		       n * 2,
 	       sizeof(place));
-	return place;
+	/* A block of a file may say anything. */
+	return place % ORMA_BLOCK_ROWS;
 }
 
 static uint64_t code_at(const struct orma_block *block, size_t idx)

@@ -35,6 +35,9 @@ struct orma_block {
  * `ret` but for `ret->data`. Returns the number of bytes used, 0 when the description says all.
  */
 size_t orma_store_pack(const int64_t *cells, size_t count, struct orma_block *ret, uint8_t *out);
+/* How many bytes of `data` reading a block touches, and whether packing makes blocks of its width. */
+size_t orma_store_packed_bytes(const struct orma_block *block, size_t count);
+bool orma_store_pack_width_is_valid(const struct orma_block *block);
 /* `count` is what the block was packed with. */
 void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *ret);
 /*

@@ -19,7 +19,6 @@
 enum {
 	EVENT_TIMESTAMP_FIELD = 1,
 	LANES_PER_CPU_MAX = 16,
-	LANES_MAX = 1 << 14,
 	FTRACE_CLOCK_GLOBAL = 2,
 	FTRACE_CLOCK_LOCAL = 3,
 	FTRACE_CLOCK_MONO_RAW = 4,
@@ -157,7 +156,7 @@ static int find_lane(struct orma_packet_index *index, uint32_t machine_idx, uint
 			*ret = lane;
 			return 0;
 		}
-	if (count == LANES_PER_CPU_MAX || index->lane_count == LANES_MAX)
+	if (count == LANES_PER_CPU_MAX || index->lane_count == ORMA_LANES_MAX)
 		return -ERANGE;
 	int r = add_lane(index, key, previous, ret);
 	if (r < 0)

@@ -6,6 +6,8 @@
 
 #include "trace/packet_index.h"
 
+enum { ORMA_LANES_MAX = 1 << 14 };
+
 /* The fields of an FtraceEventBundle around its events. Times are on the clock of the kernel's buffer. */
 struct orma_bundle_head {
 	uint32_t cpu;

@@ -452,3 +452,49 @@ enum orma_clock_failure orma_trace_clocks_search(const struct orma_clocks *clock
 	*ret = ns;
 	return ORMA_CLOCK_CONVERTED;
 }
+
+/* One snapshot: a row of a set. */
+struct snapshot_place {
+	const struct orma_clock_set *set;
+	uint32_t row;
+};
+
+static size_t read_row(const struct snapshot_place *place, struct orma_clock_reading *ret)
+{
+	const struct orma_clock_set *set = place->set;
+	for (uint32_t i = 0; i < set->clock_count; i++)
+		ret[i] = (struct orma_clock_reading){
+			.key = set->clocks[i]->key,
+			.value = set->values[(size_t)place->row * set->clock_count + i],
+			.unit_ns = set->clocks[i]->unit_ns,
+			.is_incremental = set->clocks[i]->is_incremental};
+	return set->clock_count;
+}
+
+int orma_trace_clocks_each(const struct orma_clocks *clocks,
+			   int (*fn)(void *ctx, const struct orma_clock_reading *readings,
+				     size_t count),
+			   void *ctx)
+{
+	struct orma_clock_reading readings[SET_CLOCKS_MAX];
+	struct snapshot_place *places =
+		orma_base_alloc_array(clocks->snapshot_count, sizeof(*places));
+	if (!places)
+		return clocks->snapshot_count > 0 ? -ENOMEM : 0;
+	for (uint32_t i = 0; i < clocks->set_count; i++)
+		for (uint32_t row = 0; row < clocks->sets[i].row_count; row++)
+			places[clocks->sets[i].numbers[row]] =
+				(struct snapshot_place){&clocks->sets[i], row};
+	int r = 0;
+	for (uint32_t i = 0; i < clocks->snapshot_count && r >= 0; i++)
+		r = fn(ctx, readings, read_row(&places[i], readings));
+	orma_base_free(places);
+	return ORMA_MIN(r, 0);
+}
+
+void orma_trace_clock_set_unit(struct orma_clocks *clocks, uint64_t key, int64_t unit_ns)
+{
+	struct orma_clock_domain *domain = orma_base_map_get(&clocks->domains, key);
+	if (domain)
+		domain->unit_ns = unit_ns;
+}

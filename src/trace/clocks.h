@@ -71,6 +71,16 @@ void orma_trace_clocks_done(struct orma_clocks *clocks);
 /* Takes a snapshot, in the order of the file. 1, 0 (rejected, and counted), -ENOMEM. */
 int orma_trace_clocks_add(struct orma_clocks *clocks, const struct orma_clock_reading *readings,
 			  size_t count);
+/*
+ * Passes all snapshots on that were accepted, in their order, with values in nanoseconds beside the units of the clocks. A
+ * negative value of `fn` ends it. 0, that value or -ENOMEM.
+ */
+int orma_trace_clocks_each(const struct orma_clocks *clocks,
+			   int (*fn)(void *ctx, const struct orma_clock_reading *readings,
+				     size_t count),
+			   void *ctx);
+/* Says the unit of a clock whose snapshots had values in nanoseconds. */
+void orma_trace_clock_set_unit(struct orma_clocks *clocks, uint64_t key, int64_t unit_ns);
 /* True when a snapshot has the clock. */
 bool orma_trace_clocks_has(const struct orma_clocks *clocks, uint64_t key);
 /* Returns the unit of a clock in nanoseconds, 1 for an unknown one. */

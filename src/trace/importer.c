@@ -5,10 +5,12 @@
 
 #include <errno.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/extension_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "store/grow.h"
 #include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
 #include "trace/kernel_import.h"
@@ -20,7 +22,7 @@ enum {
 };
 
 /* Descriptors of fields that programs have added to messages of Perfetto. */
-static int take_types(struct orma_importer *importer, struct orma_str content)
+int orma_importer_take_types(struct orma_importer *importer, struct orma_str content)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf unpacked = {0};
 	struct orma_proto_field field;
@@ -42,6 +44,17 @@ static int take_types(struct orma_importer *importer, struct orma_str content)
 				  (struct orma_str){(char *)unpacked.data, unpacked.size});
 }
 
+static int take_type_packet(struct orma_importer *importer, const struct orma_packet *packet)
+{
+	int r = orma_store_grow(&importer->type_packets, (uint64_t)importer->type_packet_count + 1,
+				&importer->type_packet_capacity, sizeof(*importer->type_packets));
+	if (r < 0)
+		return r;
+	importer->type_packets[importer->type_packet_count++] =
+		(struct orma_note){packet->address, (uint32_t)packet->bytes.size, 0};
+	return orma_importer_take_types(importer, packet->content);
+}
+
 int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 			     struct orma_sequence *sequence, const struct orma_packet *packet,
 			     int64_t ns)
@@ -56,7 +69,7 @@ int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
-		return take_types(importer, packet->content);
+		return take_type_packet(importer, packet);
 	return orma_system_packet_early(&importer->system, sequence, packet);
 }
 
@@ -313,5 +326,6 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_base_map_done(&importer->counter_sums);
 	orma_base_map_done(&importer->async_names);
 	orma_base_arena_done(&importer->arena);
+	orma_base_free(importer->type_packets);
 	orma_packet_index_done(&importer->index);
 }

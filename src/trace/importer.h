@@ -61,6 +61,9 @@ struct orma_importer {
 	struct orma_system system;
 	struct orma_profiles profiles;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
+	/* Where the packets with descriptions of types are. */
+	struct orma_note *type_packets;
+	uint32_t type_packet_count, type_packet_capacity;
 	struct orma_arena arena;
 	uint64_t counts[ORMA_IMPORT_COUNTS];
 };
@@ -77,6 +80,9 @@ orma_file_order_fn orma_importer_file_order;
 orma_ordered_fn orma_importer_time_order;
 int orma_importer_add_machine(struct orma_importer *importer, uint32_t machine_idx);
 void orma_importer_done(struct orma_importer *importer);
+
+/* Takes a packet with descriptions of types, when `importer->types` are filled anew. 0 or a negative errno value. */
+int orma_importer_take_types(struct orma_importer *importer, struct orma_str content);
 
 /* Takes one track event. 0 or a negative errno value; events that make no sense are counted. */
 int orma_importer_track_event(struct orma_importer *importer,

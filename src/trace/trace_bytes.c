@@ -131,8 +131,8 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_bytes 
 {
 	bool is_file = address < input->size;
 	int fd = is_file ? input->fd : input->spool_fd;
-	uint64_t at = is_file ? address : address - input->size,
-		 end = is_file ? input->size : input->spool_size;
+	uint64_t at = is_file ? address : address - input->size + input->spool_start,
+		 end = is_file ? input->size : input->spool_start + input->spool_size;
 	size = at < end ? (size_t)ORMA_MIN((uint64_t)size, end - at) : 0;
 	window->address = address;
 	window->size = 0;

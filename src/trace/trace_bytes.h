@@ -18,7 +18,9 @@ struct orma_trace_bytes {
 	int spool_fd; /* -1 = none */
 	uint64_t size;
 	uint64_t spool_size;
-	const char *folder; /* for the spool; NULL = TMPDIR, else /var/tmp */
+	uint64_t
+		spool_start; /* where the spool begins in its file; 0, unless the file is an index */
+	const char *folder;  /* for the spool; NULL = TMPDIR, else /var/tmp */
 	/* Called when a window has read so many bytes; a negative value is the reader's error. NULL = not called. */
 	int (*progress)(void *ctx, uint64_t bytes);
 	void *progress_ctx;

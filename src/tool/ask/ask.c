@@ -42,6 +42,7 @@ struct orma_ask *orma_ask_load(const char *path, const struct orma_ask_options *
 #include "base/error_message.h"
 #include "codec/unpack.h"
 #include "sql/result_writer.h"
+#include "tool/ask/ask_index.h"
 #include "tool/ask/load_progress.h"
 #include "tool/ask/sql_package.h"
 #include "tool/ask/sql_zstd.h"
@@ -148,15 +149,20 @@ static int open_database(struct orma_ask *ask, const char *name,
 		.progress_ctx = &progress,
 		.modules = modules};
 	(void)!getrandom(&trace.seed, sizeof(trace.seed), GRND_NONBLOCK);
+	bool may_have_index = ask->count == 1 && ask->sources[0].fd != STDIN_FILENO;
+	if (may_have_index && orma_ask_index_open(name, ask->sources[0].fd, &trace,
+						  options->has_index, &ask->database)) {
+		warn_of_damage(ask, name, 0, &error);
+		return 0;
+	}
 	orma_load_progress_begin(&progress);
 	int r = orma_trace_database_open_all(ask->sources, ask->count, &trace, &ask->database,
 					     &error);
 	orma_load_progress_end(&progress);
 	if (!ask->database)
 		return fail(ask, name, r, &error);
-	if (orma_sql_zstd_add(ask->database->sql) < 0)
-		return orma_tool_fail("%s", strerror(ENOMEM));
-	limit_sqlite(ask->database);
+	if (r == 0 && options->has_index)
+		orma_ask_index_write(name, ask->sources[0].fd, ask->database);
 	warn_of_damage(ask, name, r, &error);
 	return 0;
 }
@@ -178,6 +184,10 @@ struct orma_ask *orma_ask_load_all(const char *const *paths, size_t count,
 		r = open_files(ask, paths, count);
 	if (r == 0)
 		r = open_database(ask, orma_trace_input_name(paths[0]), options, &modules);
+	if (r == 0 && orma_sql_zstd_add(ask->database->sql) < 0)
+		r = orma_tool_fail("%s", strerror(ENOMEM));
+	if (r == 0)
+		limit_sqlite(ask->database);
 	orma_modules_done(&modules);
 	if (r == 0)
 		return ask;

@@ -22,6 +22,7 @@ enum orma_ask_format { ORMA_ASK_CSV, ORMA_ASK_TABLE, ORMA_ASK_JSON, ORMA_ASK_MAR
 /* {0} are the defaults. */
 struct orma_ask_options {
 	uint64_t memory_kb;     /* for the tables; 0 = no limit */
+	bool has_index;         /* an index is written beside the trace, unless it is there */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
 	/* FOLDER[@NAME], as --add-sql-package takes it. */
 	const char *packages[ORMA_ASK_PACKAGES_MAX];

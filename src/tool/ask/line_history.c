@@ -11,43 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "tool/ask/state_file.h"
 
 enum { FILE_MAX_BYTES = 16 << 20, ENTRY_MAX_BYTES = 1 << 16, PATH_BYTES = 4096 };
-
-/* Creates a folder below the home folder with those above it. */
-static bool make_folder(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		bool is_there = mkdir(path, 0700) == 0 || errno == EEXIST;
-		*slash = '/';
-		if (!is_there)
-			return false;
-	}
-	return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-static char *find_path(const char *name)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	bool has_state = state && state[0] == '/';
-	char folder[PATH_BYTES], path[PATH_BYTES + 64];
-	if (!has_state && (!home || home[0] != '/'))
-		return NULL;
-	int size = snprintf(folder, sizeof(folder), "%s%s/orma", has_state ? state : home,
-			    has_state ? "" : "/.local/state");
-	if (size >= (int)sizeof(folder) || !make_folder(folder))
-		return NULL;
-	size = snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return size < (int)sizeof(path) ? orma_base_strdup(path) : NULL;
-}
 
 static bool keep(struct orma_line_history *history, struct orma_str text)
 {
@@ -107,7 +79,7 @@ void orma_line_history_open(struct orma_line_history *history, const char *name)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	size_t lines = 0;
-	*history = (struct orma_line_history){.path = find_path(name)};
+	*history = (struct orma_line_history){.path = orma_ask_state_path(name)};
 	if (!history->path ||
 	    orma_base_file_read(AT_FDCWD, history->path, FILE_MAX_BYTES, &text) < 0)
 		return;

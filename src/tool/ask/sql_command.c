@@ -12,7 +12,13 @@
 #include "tool/ask/sql_shell.h"
 #include "tool/tool.h"
 
-enum { OPTION_CSV = ORMA_OPTION_FIRST_OWN, OPTION_JSON, OPTION_MARKDOWN, OPTION_PACKAGE };
+enum {
+	OPTION_CSV = ORMA_OPTION_FIRST_OWN,
+	OPTION_JSON,
+	OPTION_MARKDOWN,
+	OPTION_PACKAGE,
+	OPTION_INDEX
+};
 
 struct sql {
 	enum orma_ask_format format;
@@ -52,6 +58,10 @@ static const struct orma_tool_option option_table[] = {
 	 "or /var/tmp. The default is a quarter of the machine's memory. A query whose values and "
 	 "groups need more than twice as much, and more than 256 MB, fails.",
 	 NULL},
+	{OPTION_INDEX, "index", NULL,
+	 "Write the tables into TRACE.orma-index, so that this and other commands need not fill "
+	 "them again.",
+	 NULL},
 	{OPTION_PACKAGE, "add-sql-package", "FOLDER[@NAME]",
 	 "Let `include perfetto module NAME.a.b` find the file a/b.sql in the folder. Without NAME "
 	 "it "
@@ -71,6 +81,9 @@ static int take_option(void *ctx, int id, char *value)
 		return orma_ask_take_memory(&sql->options, value);
 	case OPTION_PACKAGE:
 		return orma_ask_take_package(&sql->options, value, false);
+	case OPTION_INDEX:
+		sql->options.has_index = true;
+		return -1;
 	case OPTION_JSON:
 		sql->format = ORMA_ASK_JSON;
 		break;
@@ -90,7 +103,7 @@ static int take_option(void *ctx, int id, char *value)
 static bool is_query(const char *word)
 {
 	struct stat info;
-	return strpbrk(word, " \t\n(;") && stat(word, &info) != 0;
+	return (!*word || strpbrk(word, " \t\n(;")) && stat(word, &info) != 0;
 }
 
 static int run(int argc, char **argv)
@@ -107,6 +120,8 @@ static int run(int argc, char **argv)
 		return orma_tool_usage_error(
 			"the queries are on the command line or in a file, not both");
 	trace_count -= query != NULL;
+	if (sql.options.has_index && (trace_count > 1 || strcmp(argv[optind], "-") == 0))
+		return orma_tool_usage_error("--index is for one trace that is a file");
 	sql.ask = orma_ask_load_all((const char *const *)argv + optind, (size_t)trace_count,
 				    &sql.options);
 	if (!sql.ask)
