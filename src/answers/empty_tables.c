@@ -23,6 +23,8 @@ static const struct {
 	 "jank_severity_type, prediction_type, jank_tag, jank_tag_experimental, "
 	 "jank_score, latched_unsignaled_count, "
 	 "addressable_unsignaled_latch_count, latched_fence_state"},
+	{"__intrinsic_elf_file", "file_id, load_bias, build_id"},
+	{"__intrinsic_file", "name, size"},
 	{"android_dumpstate", "section, service, line"},
 	{"android_game_intervention_list",
 	 "package_name, uid, current_mode, standard_mode_supported, "

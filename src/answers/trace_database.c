@@ -96,7 +96,8 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 					   .ctx = database,
 					   .module_text = orma_module_text,
 					   .module_name = orma_module_name,
-					   .define = orma_empty_table_define};
+					   .define = orma_empty_table_define,
+					   .checks_views = database->options.checks_views};
 	int r = orma_sql_new(&options, &database->sql, reterr);
 	if (r == 0)
 		r = orma_trace_relations_add(database);
@@ -170,6 +171,8 @@ static int new_database(const struct orma_trace_options *options, struct orma_tr
 	database->importer.seed = database->tables.strings.seed = database->options.seed;
 	database->importer.system.has_no_raw_events = database->options.has_no_raw_events;
 	database->importer.system.files = &database->files;
+	database->importer.system.crops_events = database->options.crops_events;
+	database->importer.content.is_wanted = database->options.analyzes_content;
 	return r;
 }
 

@@ -17,6 +17,10 @@ struct orma_trace_options {
 	orma_unpack_fn *unpack; /* NULL = packets that are compressed are not read */
 	uint64_t seed;          /* a secret number, when strangers wrote the trace */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
+	/* Only trace_processor_shell has these: */
+	bool crops_events;     /* track events before the range of interest are left out */
+	bool analyzes_content; /* the bytes of each field fill the tables experimental_proto_* */
+	bool checks_views;     /* the types of the values of views are checked */
 	/*
 	 * Called during the loading with how much was read so far, about; all_bytes is 0 when it is not known. A negative value
 	 * ends the loading with it. May be NULL.

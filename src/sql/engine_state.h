@@ -46,6 +46,9 @@ int orma_sql_grow(void **items, size_t item_size, size_t count, size_t *capacity
 /* Runs statements that the engine itself writes; a format of sqlite3_mprintf(). Errors of prepare() and step(). */
 int orma_sql_exec_format(struct orma_sql *sql, struct orma_error *reterr, const char *format, ...);
 /* The names of the statement's columns: not empty, words, and none twice. 0 or -EINVAL. */
+/* The same for the types of the values, for which the query is run. */
+int orma_sql_check_types(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+			 sqlite3_stmt *query, struct orma_error *reterr);
 int orma_sql_check_names(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
 			 sqlite3_stmt *query, struct orma_error *reterr);
 /* Describes what SQLite says about the statement that failed. Returns a negative errno value. */

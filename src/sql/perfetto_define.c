@@ -22,6 +22,8 @@ static int check_view(struct orma_sql *sql, const struct orma_perfetto_statement
 	if (r < 0)
 		return r;
 	r = orma_sql_check_names(sql, statement, query, reterr);
+	if (r == 0 && sql->options.checks_views)
+		r = orma_sql_check_types(sql, statement, query, reterr);
 	sqlite3_finalize(query);
 	return r;
 }

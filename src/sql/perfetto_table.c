@@ -350,6 +350,29 @@ static int fill(struct orma_sql *sql, const struct orma_perfetto_statement *stat
 	return r;
 }
 
+int orma_sql_check_types(struct orma_sql *sql, const struct orma_perfetto_statement *statement,
+			 sqlite3_stmt *query, struct orma_error *reterr)
+{
+	static const enum orma_column_type types[] = {[SQLITE_INTEGER] = ORMA_COLUMN_INT,
+						      [SQLITE_FLOAT] = ORMA_COLUMN_DOUBLE,
+						      [SQLITE_TEXT] = ORMA_COLUMN_STRING};
+	struct made_table *table;
+	int code = SQLITE_DONE, r = new_table(sql, query, &table);
+	if (r < 0)
+		return r;
+	while (r == 0 && (code = sqlite3_step(query)) == SQLITE_ROW)
+		for (size_t i = 0; r == 0 && i < table->column_count; i++) {
+			int type = sqlite3_column_type(query, (int)i);
+			if (type != SQLITE_NULL && type != SQLITE_BLOB)
+				r = use_type(statement, table, &table->columns[i], types[type],
+					     reterr);
+		}
+	if (r == 0 && code != SQLITE_DONE)
+		r = orma_sql_describe(sql, code, reterr);
+	free_table(table);
+	return r;
+}
+
 /* Makes the relation that owns the table. */
 static int show(struct orma_sql *sql, const char *name, struct made_table *table,
 		struct orma_relation **ret)

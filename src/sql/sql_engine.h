@@ -32,6 +32,7 @@ struct orma_sql_options {
 	 */
 	int (*define)(void *ctx, struct orma_sql *sql, const char *name, struct orma_error *reterr);
 	bool (*should_stop)(void *ctx); /* asked now and then during a query */
+	bool checks_views;              /* the values of views with a schema are those of a table */
 	bool allows_files;              /* `attach` and `vacuum into` */
 };
 

@@ -73,6 +73,16 @@ int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 	return orma_system_packet_early(&importer->system, sequence, packet);
 }
 
+/* Track events are counted when their names are known. */
+static int count_content(void *ctx, const struct orma_packet *packet, bool is_skipped)
+{
+	struct orma_importer *importer = ctx;
+	struct orma_content_kind kind = {ORMA_CELL_NULL, ORMA_CELL_NULL, is_skipped, false};
+	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT && !is_skipped)
+		return 0;
+	return orma_proto_content_add(&importer->content, packet->bytes, &kind);
+}
+
 static int take_bundle(void *ctx, struct orma_sequence *sequence, const struct orma_packet *packet,
 		       const struct orma_bundle_head *head)
 {
@@ -172,6 +182,8 @@ static int finish(struct orma_importer *importer)
 	if (r == 0)
 		r = orma_config_advise(&importer->system);
 	if (r == 0)
+		r = orma_proto_content_write(&importer->content, importer->tables, &importer->sets);
+	if (r == 0)
 		r = fill_stats(importer);
 	return r < 0 ? r : orma_stats_write(&importer->system.stats, importer->tables);
 }
@@ -207,6 +219,7 @@ static void seed_maps(struct orma_importer *importer, uint64_t seed)
 				   &importer->counter_sums,
 				   &importer->flows.active,
 				   &importer->flows.named,
+				   &importer->content.ids,
 				   &importer->types.types,
 				   &importer->types.fields,
 				   &importer->types.values,
@@ -226,6 +239,7 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 {
 	bool has_no_raw_events = importer->system.has_no_raw_events;
 	const struct orma_trace_files *files = importer->system.files;
+	bool crops_events = importer->system.crops_events, analyzes = importer->content.is_wanted;
 	enum orma_read_threads threads = importer->index.threads;
 	uint64_t seed = importer->seed;
 	*importer = (struct orma_importer){.tables = tables};
@@ -263,7 +277,11 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 		.sched = &importer->sched,
 		.has_no_raw_events = has_no_raw_events,
 		.files = files,
+		.crops_events = crops_events,
+		.crop_ns = INT64_MIN,
 	};
+	importer->content.is_wanted = analyzes;
+	importer->index.each = analyzes ? count_content : NULL;
 	if (files) {
 		importer->index.trace_file = orma_trace_files_first(files);
 		importer->index.trace_file_count = files->count;
@@ -322,6 +340,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_descriptor_tracks_done(&importer->descriptors);
 	orma_track_groups_done(&importer->async_groups);
 	orma_profiles_done(&importer->profiles);
+	orma_proto_content_done(&importer->content);
 	orma_system_done(&importer->system);
 	orma_base_map_done(&importer->counter_sums);
 	orma_base_map_done(&importer->async_names);

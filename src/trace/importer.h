@@ -9,6 +9,7 @@
 #include "trace/flows.h"
 #include "trace/ordered_read.h"
 #include "trace/profiles.h"
+#include "trace/proto_content.h"
 #include "trace/row_args.h"
 #include "trace/sched.h"
 #include "trace/slices.h"
@@ -60,6 +61,7 @@ struct orma_importer {
 	struct orma_map async_names; /* the first name (a cell) of events with an id */
 	struct orma_system system;
 	struct orma_profiles profiles;
+	struct orma_proto_content content;
 	struct orma_map counter_sums; /* struct orma_counter_sum by sequence and uuid */
 	/* Where the packets with descriptions of types are. */
 	struct orma_note *type_packets;
@@ -68,7 +70,8 @@ struct orma_importer {
 	uint64_t counts[ORMA_IMPORT_COUNTS];
 };
 
-/* Reads a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events`, `system.files` and `index.threads`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
+/* Reads a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events`, `system.files`,
+ * `system.crops_events`, `content.is_wanted` and `index.threads`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
  * tables hold what came before. `unpack` may be NULL. */
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,

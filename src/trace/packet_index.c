@@ -324,6 +324,9 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 	int r = orma_packet_index_sequence(index, packet, &sequence);
 	if (r == 0)
 		r = update_state(index, sequence, packet);
+	if (r == 0 && index->each)
+		r = index->each(index->ctx, packet,
+				!orma_sequence_time_accepts(&sequence->time, packet));
 	if (r < 0)
 		return r;
 	if (packet->kind == ORMA_PB_TRACE_PACKET_FTRACE_EVENTS)

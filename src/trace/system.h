@@ -52,8 +52,10 @@ struct orma_system {
 	struct orma_slices *slices;
 	struct orma_sched *sched;
 	bool has_no_raw_events; /* kernel events get no row of their own */
-	bool has_no_idle_task;  /* number 0 is a task like any other */
-	bool is_converted;      /* a report has said what the trace was before */
+	bool crops_events; /* an option: track events before the range of interest are left out */
+	int64_t crop_ns;   /* where that range begins; INT64_MIN = they are not left out */
+	bool has_no_idle_task; /* number 0 is a task like any other */
+	bool is_converted;     /* a report has said what the trace was before */
 	const struct orma_trace_files
 		*files; /* an option: what the trace was read from; may be NULL */
 	struct orma_stats stats;

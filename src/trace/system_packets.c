@@ -10,6 +10,7 @@
 #include "proto/reader.h"
 #include "schema/gen/interrupt_info.pb.h"
 #include "schema/gen/journald_event.pb.h"
+#include "schema/gen/range_of_interest.pb.h"
 #include "schema/gen/service_event.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_uuid.pb.h"
@@ -123,6 +124,24 @@ static int take_uuid(struct orma_system *system, uint32_t machine_idx, struct or
 	return orma_trace_uuid(system, machine_idx, (int64_t)msb.value, (int64_t)lsb.value);
 }
 
+static int take_range(struct orma_system *system, uint32_t machine_idx, struct orma_str content)
+{
+	struct orma_proto_field start;
+	int64_t ns;
+	if (orma_proto_reader_find(content.data, content.size,
+				   ORMA_PB_TRACK_EVENT_RANGE_OF_INTEREST_START_US, &start) <= 0 ||
+	    start.type != ORMA_PROTO_VARINT) {
+		orma_stats_add(&system->stats, machine_idx,
+			       ORMA_STAT_track_event_range_of_interest_missing_start_us, 0, 1);
+		return 0;
+	}
+	if (system->crops_events &&
+	    !__builtin_mul_overflow((int64_t)start.value, (int64_t)1000, &ns))
+		system->crop_ns = ns;
+	return orma_metadata_number(system, "range_of_interest_start_us", ORMA_METADATA_TRACE,
+				    machine_idx, (int64_t)start.value);
+}
+
 static int take_interrupts(struct orma_system *system, uint32_t machine_idx,
 			   struct orma_str content)
 {
@@ -168,6 +187,8 @@ int orma_system_packet_early(struct orma_system *system, const struct orma_seque
 		return orma_trace_attributes(system, machine_idx, packet->content);
 	case ORMA_PB_TRACE_PACKET_FTRACE_STATS:
 		return orma_ftrace_stats(system, machine_idx, packet->content);
+	case ORMA_PB_TRACE_PACKET_TRACK_EVENT_RANGE_OF_INTEREST:
+		return take_range(system, machine_idx, packet->content);
 	case ORMA_PB_TRACE_PACKET_SERVICE_EVENT:
 		return take_service_event(system, machine_idx,
 					  service_time(system, machine_idx, packet),

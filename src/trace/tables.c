@@ -203,6 +203,19 @@ static const struct orma_column_spec trace_file_columns[] = {
 	[ORMA_TRACE_FILE_PROCESSING_ORDER] = {"processing_order", INT, 0},
 	[ORMA_TRACE_FILE_IS_CONTAINER] = {"is_container", INT, 0},
 };
+static const struct orma_column_spec proto_path_columns[] = {
+	[ORMA_PROTO_PATH_PARENT_ID] = {"parent_id", INT, 0},
+	[ORMA_PROTO_PATH_FIELD_TYPE] = {"field_type", STRING, 0},
+	[ORMA_PROTO_PATH_FIELD_NAME] = {"field_name", STRING, 0},
+	[ORMA_PROTO_PATH_ARG_SET_ID] = {"arg_set_id", INT, 0},
+};
+static const struct orma_column_spec proto_content_columns[] = {
+	[ORMA_PROTO_CONTENT_PATH] = {"path", STRING, 0},
+	[ORMA_PROTO_CONTENT_PATH_ID] = {"path_id", INT, 0},
+	[ORMA_PROTO_CONTENT_TOTAL_SIZE] = {"total_size", INT, 0},
+	[ORMA_PROTO_CONTENT_SIZE] = {"size", INT, 0},
+	[ORMA_PROTO_CONTENT_COUNT] = {"count", INT, 0},
+};
 static const struct orma_column_spec diagnostic_columns[] = {
 	[ORMA_DIAGNOSTIC_KEY] = {"key", STRING, 0},
 	[ORMA_DIAGNOSTIC_TITLE] = {"title", STRING, 0},
@@ -260,6 +273,8 @@ static const struct {
 	TABLE(ORMA_TABLE_STATS, "__intrinsic_stats", stats_columns),
 	TABLE(ORMA_TABLE_METADATA, "__intrinsic_metadata", metadata_columns),
 	TABLE(ORMA_TABLE_TRACE_FILE, "__intrinsic_trace_file", trace_file_columns),
+	TABLE(ORMA_TABLE_PROTO_PATH, "experimental_proto_path", proto_path_columns),
+	TABLE(ORMA_TABLE_PROTO_CONTENT, "experimental_proto_content", proto_content_columns),
 	TABLE(ORMA_TABLE_LOG, "__intrinsic_logs", log_columns),
 	TABLE(ORMA_TABLE_FILEDESCRIPTOR, "__intrinsic_filedescriptor", filedescriptor_columns),
 	TABLE(ORMA_TABLE_INTERRUPT, "_linux_interrupt_mapping", interrupt_columns),

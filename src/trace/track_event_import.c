@@ -434,10 +434,23 @@ int orma_importer_track_event(struct orma_importer *importer,
 		count_unknown(&import);
 	import.category = find_category(&import);
 	import.name = find_name(&import);
+	if (ORMA_UNLIKELY(importer->content.is_wanted))
+		r = orma_proto_content_add(&importer->content, event->packet->bytes,
+					   &(struct orma_content_kind){.category = import.category,
+								       .name = import.name,
+								       .is_event = true});
+	if (r < 0)
+		return r;
 	r = find_owner(&import);
 	if (r <= 0) {
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS] += r == 0;
 		return r;
+	}
+	if (ORMA_UNLIKELY(event->ns < importer->system.crop_ns)) {
+		orma_stats_add(&importer->system.stats, event->machine_idx,
+			       ORMA_STAT_track_event_dropped_packets_outside_of_range_of_interest,
+			       0, 1);
+		return 0;
 	}
 	if (import.event.flags & COUNTING_FLAGS)
 		r = orma_event_add_counters(&import);

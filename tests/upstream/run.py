@@ -56,11 +56,13 @@ def run(orma, folder, info):
     """Returns the reason why a test fails, or None, and the output beside the expected one."""
     with open(os.path.join(folder, 'expected'), encoding='utf8') as file:
         expected = strip_lines(file.read())
-    command = [orma, 'sql', '--csv', '-f', os.path.join(folder, 'query.sql'),
+    # The options are those of upstream's runner.
+    command = ['trace_processor_shell', '--analyze-trace-proto-content', '--crop-track-events',
+               '--extra-checks', '-q', os.path.join(folder, 'query.sql'),
                os.path.join(folder, 'trace')]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS_MAX, check=False,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, executable=orma, capture_output=True,
+                              timeout=SECONDS_MAX, check=False, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return f'no end within {SECONDS_MAX} s', '', expected
     output = strip_lines(done.stdout.decode(errors='replace'))

@@ -145,11 +145,15 @@ static int open_database(struct orma_ask *ask, const char *name,
 		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
 		.unpack = orma_codec_unpack,
 		.has_no_raw_events = options->has_no_raw_events,
+		.crops_events = options->crops_events,
+		.analyzes_content = options->analyzes_content,
+		.checks_views = options->checks_views,
 		.progress = orma_load_progress_step,
 		.progress_ctx = &progress,
 		.modules = modules};
 	(void)!getrandom(&trace.seed, sizeof(trace.seed), GRND_NONBLOCK);
-	bool may_have_index = ask->count == 1 && ask->sources[0].fd != STDIN_FILENO;
+	bool may_have_index = ask->count == 1 && ask->sources[0].fd != STDIN_FILENO &&
+			      !options->crops_events && !options->analyzes_content;
 	if (may_have_index && orma_ask_index_open(name, ask->sources[0].fd, &trace,
 						  options->has_index, &ask->database)) {
 		warn_of_damage(ask, name, 0, &error);

@@ -24,6 +24,7 @@ struct orma_ask_options {
 	uint64_t memory_kb;     /* for the tables; 0 = no limit */
 	bool has_index;         /* an index is written beside the trace, unless it is there */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */
+	bool crops_events, analyzes_content, checks_views; /* see struct orma_trace_options */
 	/* FOLDER[@NAME], as --add-sql-package takes it. */
 	const char *packages[ORMA_ASK_PACKAGES_MAX];
 	bool are_overriding[ORMA_ASK_PACKAGES_MAX]; /* the package may replace modules */

@@ -13,6 +13,7 @@ struct orma_trace_processor_options {
 	const char *query, *query_file; /* the former goes before the latter */
 	const char *sqlite_file;
 	const char *times_file;
+	const char *files_folder;
 	const char *stdlib; /* a folder whose modules replace others */
 	bool is_interactive, is_dev;
 };

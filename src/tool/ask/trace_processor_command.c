@@ -18,6 +18,10 @@ enum {
 	OPTION_OVERRIDE_PACKAGE,
 	OPTION_OVERRIDE_STDLIB,
 	OPTION_DEV,
+	OPTION_ANALYZE,
+	OPTION_CROP,
+	OPTION_CHECKS,
+	OPTION_FILES,
 	OPTION_IGNORED,
 	/* From here on, all are refused. */
 	OPTION_REFUSED,
@@ -53,15 +57,27 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_OVERRIDE_STDLIB, "override-stdlib", "FOLDER",
 	 "With --dev: the folder's modules replace those of the same names.", ORMA_COMPLETE_FOLDER},
 	{OPTION_DEV, "dev", NULL, "Allow --override-stdlib.", NULL},
+	{OPTION_ANALYZE, "analyze-trace-proto-content", NULL,
+	 "Fill the tables experimental_proto_path and experimental_proto_content: how many bytes "
+	 "of "
+	 "the trace each field of its packets takes.",
+	 NULL},
+	{OPTION_CROP, "crop-track-events", NULL,
+	 "Leave out track events before the range of interest, if the trace tells one.", NULL},
+	{OPTION_CHECKS, "extra-checks", NULL,
+	 "Run the query of each view that has a schema when the view is created, and check that a "
+	 "table could hold its values.",
+	 NULL},
+	{OPTION_FILES, "register-files-dir", "FOLDER",
+	 "List the files in and below the folder in __intrinsic_file, and the build ids of "
+	 "programs "
+	 "and libraries among them in __intrinsic_elf_file.",
+	 ORMA_COMPLETE_FOLDER},
 	{'v', "version", NULL, "Print the version.", NULL},
 	{'W', "wide", NULL, IGNORED, NULL},
 	{'d', "debug", NULL, IGNORED, NULL},
 	{OPTION_IGNORED, "full-sort", NULL, IGNORED, NULL},
-	{OPTION_IGNORED, "analyze-trace-proto-content", NULL, IGNORED, NULL},
-	{OPTION_IGNORED, "crop-track-events", NULL, IGNORED, NULL},
-	{OPTION_IGNORED, "extra-checks", NULL, IGNORED, NULL},
 	{OPTION_IGNORED, "dev-flag", "KEY=VALUE", IGNORED, NULL},
-	{OPTION_IGNORED, "register-files-dir", "FOLDER", IGNORED, ORMA_COMPLETE_FOLDER},
 	{OPTION_IGNORED, "allow-sql-file-access", NULL, IGNORED, NULL},
 	{'D', "httpd", NULL, REFUSED, NULL},
 	{OPTION_STDIOD, "stdiod", NULL, REFUSED, NULL},
@@ -113,6 +129,18 @@ static int take_option(void *ctx, int id, char *value)
 		return print_version();
 	case OPTION_NO_FTRACE_RAW:
 		options->ask.has_no_raw_events = true;
+		return -1;
+	case OPTION_ANALYZE:
+		options->ask.analyzes_content = true;
+		return -1;
+	case OPTION_CROP:
+		options->ask.crops_events = true;
+		return -1;
+	case OPTION_CHECKS:
+		options->ask.checks_views = true;
+		return -1;
+	case OPTION_FILES:
+		options->files_folder = value;
 		return -1;
 	case OPTION_ADD_PACKAGE:
 	case OPTION_OVERRIDE_PACKAGE:

@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "sql/sql_token.h"
 #include "tool/ask/query_run.h"
+#include "tool/ask/register_files.h"
 #include "tool/ask/sql_shell.h"
 #include "tool/ask/trace_processor.h"
 #include "tool/export/export.h"
@@ -89,7 +90,11 @@ int orma_trace_processor_run(const struct orma_trace_processor_options *options)
 	uint64_t load_ns = orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns;
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
-	int status = run_loaded(ask, options, load_ns);
+	int status = options->files_folder
+			     ? orma_register_files(orma_ask_database(ask), options->files_folder)
+			     : ORMA_EXIT_OK;
+	if (status == ORMA_EXIT_OK)
+		status = run_loaded(ask, options, load_ns);
 	orma_ask_free(ask);
 	return status;
 }
