@@ -80,10 +80,10 @@ int orma_store_column_set_other(struct orma_column *column, uint64_t row, int64_
 static inline int orma_store_column_set(struct orma_column *column, uint64_t row, int64_t cell)
 {
 	/* Most rows are changed soon, so they are in the tail. */
-	int64_t *place = column->tail + row % ORMA_BLOCK_ROWS;
+	size_t idx = (size_t)(row % ORMA_BLOCK_ROWS);
 	if (column->tail && row >> ORMA_BLOCK_SHIFT == column->block_count &&
-	    place < column->next) {
-		*place = cell;
+	    column->tail + idx < column->next) {
+		column->tail[idx] = cell;
 		return 0;
 	}
 	return orma_store_column_set_other(column, row, cell);
