@@ -45,6 +45,12 @@ static int read_derived(void *ctx, uint64_t first, size_t count, int64_t *ret)
 {
 	struct derived_column *derived = ctx;
 	int r = derived->is_computed ? 0 : store(derived);
+	uint64_t rows = orma_store_column_rows(&derived->column);
+	if (r == 0 && first % ORMA_BLOCK_ROWS == 0 && first < rows &&
+	    count == ORMA_MIN(rows - first, (uint64_t)ORMA_BLOCK_ROWS)) {
+		orma_store_column_read(&derived->column, (size_t)(first >> ORMA_BLOCK_SHIFT), ret);
+		return 0;
+	}
 	for (size_t i = 0; i < count && r == 0; i++)
 		ret[i] = orma_store_column_get(&derived->column, first + i);
 	return r;
@@ -54,12 +60,18 @@ static int read_derived(void *ctx, uint64_t first, size_t count, int64_t *ret)
 static int compute_self_dur(struct orma_trace_database *database, int64_t *cells, uint64_t count)
 {
 	const struct orma_column *columns = database->tables.all[ORMA_TABLE_SLICE].columns;
-	for (uint64_t i = 0; i < count; i++) {
-		int64_t dur = orma_store_column_get(&columns[ORMA_SLICE_DUR], i);
-		int64_t parent = orma_store_column_get(&columns[ORMA_SLICE_PARENT_ID], i);
-		cells[i] = (int64_t)((uint64_t)cells[i] + (uint64_t)dur);
-		if (parent >= 0 && (uint64_t)parent < i)
-			cells[parent] = (int64_t)((uint64_t)cells[parent] - (uint64_t)dur);
+	int64_t durs[ORMA_BLOCK_ROWS], parents[ORMA_BLOCK_ROWS];
+	for (uint64_t first = 0; first < count; first += ORMA_BLOCK_ROWS) {
+		size_t block = (size_t)(first >> ORMA_BLOCK_SHIFT);
+		size_t rows = orma_store_column_read(&columns[ORMA_SLICE_DUR], block, durs);
+		orma_store_column_read(&columns[ORMA_SLICE_PARENT_ID], block, parents);
+		for (size_t i = 0; i < rows; i++) {
+			uint64_t row = first + i, dur = (uint64_t)durs[i];
+			int64_t parent = parents[i];
+			cells[row] = (int64_t)((uint64_t)cells[row] + dur);
+			if (parent >= 0 && (uint64_t)parent < row)
+				cells[parent] = (int64_t)((uint64_t)cells[parent] - dur);
+		}
 	}
 	return 0;
 }

@@ -33,6 +33,24 @@ static void return_arg(struct orma_trace_database *database, sqlite3_context *co
 	}
 }
 
+/*
+ * Returns the id of the key, 0 when no argument has it. A key that is the same for all rows is looked up once: SQLite keeps
+ * its id with the statement.
+ */
+static uint32_t find_key(struct orma_trace_database *database, sqlite3_context *context,
+			 sqlite3_value *key)
+{
+	uint32_t id = (uint32_t)(uintptr_t)sqlite3_get_auxdata(context, 1);
+	if (id > 0)
+		return id;
+	const char *text = (const char *)sqlite3_value_text(key);
+	id = orma_store_pool_find(&database->tables.strings,
+				  (struct orma_str){text, (size_t)sqlite3_value_bytes(key)});
+	if (id > 0)
+		sqlite3_set_auxdata(context, 1, (void *)(uintptr_t)id, NULL);
+	return id;
+}
+
 /* extract_arg(set, key) */
 static void extract_arg(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
@@ -46,16 +64,13 @@ static void extract_arg(sqlite3_context *context, int argc, sqlite3_value **argv
 		sqlite3_result_error(context, "EXTRACT_ARG: takes the id of a set and a key", -1);
 		return;
 	}
-	const char *key = (const char *)sqlite3_value_text(argv[1]);
-	size_t key_size = (size_t)sqlite3_value_bytes(argv[1]);
 	/* Reading the set may add strings, but the key's own can only be there if some argument has it. */
 	int r = orma_trace_database_args(database, sqlite3_value_int64(argv[0]), &list);
 	if (r < 0) {
 		sqlite3_result_error_code(context, r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR);
 		return;
 	}
-	uint32_t id =
-		orma_store_pool_find(&database->tables.strings, (struct orma_str){key, key_size});
+	uint32_t id = find_key(database, context, argv[1]);
 	for (uint32_t i = 0; i < list->count && id != 0; i++)
 		if (list->args[i].key == id) {
 			return_arg(database, context, &list->args[i]);

@@ -7,6 +7,7 @@
 #include "trace/args.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/macros.h"
@@ -97,7 +98,11 @@ void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, str
 	int r = list->error;
 	if (r == 0)
 		r = add_key(list, flat_key, &arg.flat_key);
-	if (r == 0)
+	/* Most keys have no index, and are the same as the flat ones. */
+	bool is_same = flat_key.size == key.size && memcmp(flat_key.data, key.data, key.size) == 0;
+	if (r == 0 && is_same)
+		arg.key = arg.flat_key;
+	else if (r == 0)
 		r = add_key(list, key, &arg.key);
 	list->error = r < 0 ? r : add_arg(list, arg);
 }

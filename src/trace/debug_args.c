@@ -347,12 +347,26 @@ static int finish(struct orma_arg_walk *walk, int r)
 	return r < 0 ? r : walk->problems;
 }
 
+/* The levels stay as they are until they are pushed: there are many, and few arguments use one. */
+static void begin_walk(struct orma_arg_walk *walk, struct orma_arg_list *list,
+		       const struct orma_arg_names *names, struct orma_arg_path *path)
+{
+	walk->list = list;
+	walk->interning = names->interning;
+	walk->types = names->types;
+	walk->repeated = (struct orma_map){0};
+	walk->message_count = 0;
+	walk->path = path;
+	walk->depth = 0;
+	walk->problems = 0;
+}
+
 int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str annotation)
 {
-	struct orma_arg_walk walk = {
-		.list = list, .interning = names->interning, .types = names->types, .path = path};
+	struct orma_arg_walk walk;
 	size_t flat_size = path->flat_key.size, key_size = path->key.size;
+	begin_walk(&walk, list, names, path);
 	int r = finish(&walk, begin_annotation(&walk, annotation, true, flat_size, key_size));
 	path->flat_key.size = flat_size;
 	path->key.size = key_size;
@@ -362,11 +376,11 @@ int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names 
 int orma_typed_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str message, uint64_t type)
 {
-	struct orma_arg_walk walk = {
-		.list = list, .interning = names->interning, .types = names->types, .path = path};
+	struct orma_arg_walk walk;
 	size_t flat_size = path->flat_key.size, key_size = path->key.size;
 	if (message.size == 0)
 		return 0;
+	begin_walk(&walk, list, names, path);
 	push_message(&walk, message, type, flat_size, key_size);
 	int r = finish(&walk, 0);
 	path->flat_key.size = flat_size;

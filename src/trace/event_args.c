@@ -229,6 +229,55 @@ static void add_fixed(struct orma_event_args *args, const struct orma_sequence_s
 	}
 }
 
+enum { TYPED_BITS = 64 };
+
+/* True when the field of an event has a type that makes it an argument. */
+static bool is_typed(struct orma_event_args *args, uint32_t id)
+{
+	if (id >= TYPED_BITS)
+		return orma_type_pool_field(args->types, args->event_type, id) != NULL;
+	/* Types are only added, while the trace is read. */
+	if (args->typed_count != args->types->fields.count + 1) {
+		args->typed_ids = 0;
+		for (uint32_t i = 0; i < TYPED_BITS; i++)
+			if (orma_type_pool_field(args->types, args->event_type, i))
+				args->typed_ids |= UINT64_C(1) << i;
+		args->typed_count = args->types->fields.count + 1;
+	}
+	return args->typed_ids >> id & 1;
+}
+
+/* The parts that an event has. Most have annotations at most, and are not read for more. */
+struct event_parts {
+	bool has_fixed, has_typed, has_annotations;
+};
+
+static struct event_parts find_parts(struct orma_event_args *args, struct orma_str event)
+{
+	struct event_parts parts = {false, true, false};
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+	orma_proto_reader_init(&reader, event.data, event.size);
+	for (bool is_first = true; orma_proto_reader_next(&reader, &field) > 0; is_first = false) {
+		parts.has_typed = (!is_first && parts.has_typed) || is_typed(args, field.id);
+		switch (field.id) {
+		case ORMA_PB_TRACK_EVENT_SOURCE_LOCATION_IID:
+		case ORMA_PB_TRACK_EVENT_TASK_EXECUTION:
+		case ORMA_PB_TRACK_EVENT_CORRELATION_ID:
+		case ORMA_PB_TRACK_EVENT_CORRELATION_ID_STR:
+		case ORMA_PB_TRACK_EVENT_CORRELATION_ID_STR_IID:
+			parts.has_fixed = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS:
+			parts.has_annotations = true;
+			break;
+		default:
+			break;
+		}
+	}
+	return parts;
+}
+
 /* Says how the arguments are called; see conversion.h. */
 static uint32_t style_of(struct orma_str event)
 {
@@ -275,12 +324,15 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 	int r = orma_sequence_state_load(state);
 	if (r < 0)
 		return r;
-	add_fixed(args, state, event, list);
+	const struct event_parts parts = find_parts(args, event);
+	if (parts.has_fixed)
+		add_fixed(args, state, event, list);
 	struct orma_arg_names names = {&state->interning, args->types};
 	args->path.flat_key.size = args->path.key.size = 0;
-	r = orma_typed_args_add(list, &names, &args->path, event, args->event_type);
+	if (parts.has_typed)
+		r = orma_typed_args_add(list, &names, &args->path, event, args->event_type);
 	args->problems += r > 0 ? (unsigned)r : 0;
-	if (r >= 0)
+	if (r >= 0 && parts.has_annotations)
 		r = add_annotations(args, state, event, list);
 	return r < 0 ? r : list->error;
 }

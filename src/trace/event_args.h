@@ -13,7 +13,10 @@ enum { ORMA_EVENT_ARGS_STATES = 64, ORMA_EVENT_ARGS_WINDOWS = 256 };
 struct orma_event_args {
 	struct orma_packet_index *index;
 	const struct orma_type_pool *types;
-	uint64_t event_type;                                       /* stands for TrackEvent */
+	uint64_t event_type; /* stands for TrackEvent */
+	uint64_t
+		typed_ids; /* a bit for each of its first fields that `types` knew when it had so many */
+	size_t typed_count;
 	struct orma_trace_window windows[ORMA_EVENT_ARGS_WINDOWS]; /* by the place in the trace */
 	struct orma_map states; /* struct orma_sequence_state by sequence; not more than so many */
 	struct orma_arg_path path;
