@@ -9,15 +9,20 @@ create perfetto table __heap_graph_dominator_depth as
     (select idom_id as source_node_id, id as dest_node_id from __heap_graph_dominated where idom_id is not null),
     (select id, 1 as depth from __heap_graph_dominated where idom_id is null),
     (depth), (select t.id, t.depth + 1 as depth from $table t)) order by id;
+create perfetto table __heap_graph_dominated_counts as
+  select id, sum from __intrinsic_tree_sums((select __intrinsic_rows(id, idom_id, 1) from __heap_graph_dominated))
+  order by id;
+create perfetto table __heap_graph_dominated_sizes as
+  select id, sum from __intrinsic_tree_sums((
+    select __intrinsic_rows(id, idom_id, self_size) from __heap_graph_dominated)) order by id;
+create perfetto table __heap_graph_dominated_native_sizes as
+  select id, sum from __intrinsic_tree_sums((
+    select __intrinsic_rows(id, idom_id, native_size) from __heap_graph_dominated)) order by id;
 create perfetto table heap_graph_dominator_tree(id long, idom_id long, dominated_obj_count long,
   dominated_size_bytes long, dominated_native_size_bytes long, depth long) as
   select d.id, d.idom_id, count.sum as dominated_obj_count, size.sum as dominated_size_bytes,
     native.sum as dominated_native_size_bytes, depth.depth
-  from __heap_graph_dominated d
-    join __intrinsic_tree_sums((select __intrinsic_rows(id, idom_id, 1) from __heap_graph_dominated)) count using (id)
-    join __intrinsic_tree_sums((select __intrinsic_rows(id, idom_id, self_size) from __heap_graph_dominated)) size
-      using (id)
-    join __intrinsic_tree_sums((select __intrinsic_rows(id, idom_id, native_size) from __heap_graph_dominated)) native
-      using (id)
+  from __heap_graph_dominated d join __heap_graph_dominated_counts count using (id)
+    join __heap_graph_dominated_sizes size using (id) join __heap_graph_dominated_native_sizes native using (id)
     join __heap_graph_dominator_depth depth using (id)
   order by d.id;
