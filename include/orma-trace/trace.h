@@ -86,7 +86,8 @@ ORMA_TRACE_API int orma_trace_open_fd(int fd, const struct orma_trace_open_optio
  */
 ORMA_TRACE_API void orma_trace_close(struct orma_trace *trace);
 /**
- * orma_trace_interrupt() - stop the query that runs, which returns -ECANCELED.
+ * orma_trace_interrupt() - stop the query that runs, which returns -ECANCELED. Other queries of the trace that are not freed
+ * are stopped, too.
  *
  * Without one, the call has no effect: a query that begins later runs. Any thread may call it while the trace is open, and
  * a signal handler.
@@ -118,8 +119,9 @@ enum orma_query_type {
  * orma_query_new() - prepare a text of statements, separated by semicolons.
  * @size: of the text, in bytes.
  *
- * Nothing is run yet; a mistake is found by orma_query_next(). At most one query of a trace may be under way.
- * Returns 0, or -EBUSY when another query of the trace was not freed.
+ * Nothing is run yet; a mistake is found by orma_query_next(). A trace may have several queries, whose rows are read in any
+ * order.
+ * Returns 0.
  */
 ORMA_TRACE_API int orma_query_new(struct orma_trace *trace, const char *text, size_t size,
 				  struct orma_query **ret);
@@ -127,6 +129,47 @@ ORMA_TRACE_API int orma_query_new(struct orma_trace *trace, const char *text, si
  * orma_query_free() - end a query. NULL is ignored.
  */
 ORMA_TRACE_API void orma_query_free(struct orma_query *query);
+/* The largest number of a parameter. */
+#define ORMA_QUERY_VALUES_MAX 999
+
+/**
+ * orma_query_set_null() - let the parameter ?1, ?2 and so on of the statements be NULL, as it is without a value.
+ * @number: the parameter's, from 1 to ORMA_QUERY_VALUES_MAX.
+ *
+ * This and the next four functions give values to the statements that orma_query_next() runs from now on; the current one keeps its
+ * own. A value is not read as SQL, so it may come from anywhere. Statements of PerfettoSQL, such as CREATE PERFETTO TABLE, use
+ * the values in their queries.
+ * Returns 0, or -EINVAL for another number.
+ */
+ORMA_TRACE_API int orma_query_set_null(struct orma_query *query, uint32_t number);
+/**
+ * orma_query_set_int() - give an integer to a parameter, as orma_query_set_null() does.
+ *
+ * Returns 0 or -EINVAL.
+ */
+ORMA_TRACE_API int orma_query_set_int(struct orma_query *query, uint32_t number, int64_t value);
+/**
+ * orma_query_set_double() - give a double to a parameter, as orma_query_set_null() does. NaN is NULL.
+ *
+ * Returns 0 or -EINVAL.
+ */
+ORMA_TRACE_API int orma_query_set_double(struct orma_query *query, uint32_t number, double value);
+/**
+ * orma_query_set_text() - give a text to a parameter, as orma_query_set_null() does. It is copied.
+ * @size: of the text, in bytes.
+ *
+ * Returns 0 or -EINVAL.
+ */
+ORMA_TRACE_API int orma_query_set_text(struct orma_query *query, uint32_t number, const char *text,
+				       size_t size);
+/**
+ * orma_query_set_blob() - give bytes to a parameter, as orma_query_set_null() does. They are copied.
+ * @size: how many.
+ *
+ * Returns 0 or -EINVAL.
+ */
+ORMA_TRACE_API int orma_query_set_blob(struct orma_query *query, uint32_t number, const void *bytes,
+				       size_t size);
 /**
  * orma_query_next() - run statements up to the next one that has columns; orma_query_step() goes to its first row.
  *

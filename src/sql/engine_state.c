@@ -143,6 +143,25 @@ static int define(struct orma_sql *sql, const char *message, struct orma_error *
 	return r;
 }
 
+void orma_sql_set_binder(struct orma_sql *sql, int (*bind)(void *ctx, sqlite3_stmt *statement),
+			 void *ctx)
+{
+	sql->bind = bind;
+	sql->bind_ctx = ctx;
+}
+
+static int bind_values(struct orma_sql *sql, sqlite3_stmt **statement)
+{
+	int r = sql->bind && sqlite3_bind_parameter_count(*statement) > 0
+			? sql->bind(sql->bind_ctx, *statement)
+			: 0;
+	if (r < 0) {
+		sqlite3_finalize(*statement);
+		*statement = NULL;
+	}
+	return r;
+}
+
 int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **ret,
 		     struct orma_error *reterr)
 {
@@ -152,7 +171,7 @@ int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **
 	for (int tries = 0;; tries++) {
 		int code = sqlite3_prepare_v2(sql->db, text.data, (int)text.size, ret, NULL);
 		if (code == SQLITE_OK)
-			return 0;
+			return bind_values(sql, ret);
 		int offset = sqlite3_error_offset(sql->db);
 		int r = tries < DEFINITIONS_MAX ? define(sql, sqlite3_errmsg(sql->db), reterr) : 0;
 		if (r < 0)
@@ -164,7 +183,7 @@ int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **
 			code = sqlite3_prepare_v2(sql->db, text.data, (int)text.size, ret, NULL);
 			offset = sqlite3_error_offset(sql->db);
 			if (code == SQLITE_OK)
-				return 0;
+				return bind_values(sql, ret);
 		}
 		sql->fault = offset >= 0 ? text.data + offset : NULL;
 		return orma_sql_describe(sql, code, reterr);

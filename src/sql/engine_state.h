@@ -33,6 +33,8 @@ struct orma_sql {
 	unsigned call_depth;                /* functions within functions */
 	uint64_t native_tried, native_made; /* statements with native aggregates */
 	unsigned script_count;              /* that run, one within the other */
+	int (*bind)(void *ctx, sqlite3_stmt *statement); /* NULL = none */
+	void *bind_ctx;
 	uint64_t row_set_count;             /* that queries made; numbers them */
 };
 

@@ -56,6 +56,12 @@ const struct orma_relation *orma_sql_relation_at(const struct orma_sql *sql, siz
  */
 int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **ret,
 		     struct orma_error *reterr);
+/*
+ * Called with each statement that has parameters like ?1 when it is prepared, to give them values. 0 or a negative errno
+ * value. NULL = they are NULL.
+ */
+void orma_sql_set_binder(struct orma_sql *sql, int (*bind)(void *ctx, sqlite3_stmt *statement),
+			 void *ctx);
 /* Runs a whole script whose rows do not matter, such as the text of a module. Errors as of a script. */
 int orma_sql_execute(struct orma_sql *sql, struct orma_str text, struct orma_error *reterr);
 /* Stops the query that runs, if there is one. */

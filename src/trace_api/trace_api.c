@@ -17,11 +17,20 @@
 #include "base/options.h"
 #include "codec/unpack.h"
 #include "sql/script.h"
+#include "store/grow.h"
 
 struct orma_trace {
 	struct orma_trace_database *database;
 	int fd;
-	bool has_query;
+};
+
+/* The value of a parameter. */
+struct query_value {
+	int type; /* enum orma_query_type */
+	int64_t integer;
+	double real;
+	char *bytes; /* the bytes of a text or a blob */
+	size_t size;
 };
 
 struct orma_query {
@@ -29,6 +38,8 @@ struct orma_query {
 	struct orma_sql_script *script;
 	bool has_statement, has_row;
 	bool is_at_end; /* the last row of the statement was read */
+	struct query_value *values;
+	uint32_t value_count, value_capacity;
 };
 
 /* Fills what the caller's struct has room for. Returns the code. */
@@ -130,9 +141,6 @@ int orma_query_new(struct orma_trace *trace, const char *text, size_t size, stru
 	if (!trace || (!text && size > 0) || !ret)
 		return -EINVAL;
 	*ret = NULL;
-	/* The request to stop is the trace's, so that two queries could not be stopped apart. */
-	if (trace->has_query)
-		return -EBUSY;
 	struct orma_query *query = orma_base_zalloc(sizeof(*query));
 	if (!query)
 		return -ENOMEM;
@@ -143,7 +151,6 @@ int orma_query_new(struct orma_trace *trace, const char *text, size_t size, stru
 		return r;
 	}
 	query->trace = trace;
-	trace->has_query = true;
 	*ret = query;
 	return 0;
 }
@@ -153,8 +160,101 @@ void orma_query_free(struct orma_query *query)
 	if (!query)
 		return;
 	orma_sql_script_free(query->script);
-	query->trace->has_query = false;
+	for (uint32_t i = 0; i < query->value_count; i++)
+		orma_base_free(query->values[i].bytes);
+	orma_base_free(query->values);
 	orma_base_free(query);
+}
+
+static int bind_value(sqlite3_stmt *statement, int number, const struct query_value *value)
+{
+	switch (value->type) {
+	case ORMA_QUERY_INT:
+		return sqlite3_bind_int64(statement, number, value->integer);
+	case ORMA_QUERY_DOUBLE:
+		return sqlite3_bind_double(statement, number, value->real);
+	case ORMA_QUERY_TEXT:
+		return sqlite3_bind_text64(statement, number, value->bytes, value->size,
+					   SQLITE_TRANSIENT, SQLITE_UTF8);
+	case ORMA_QUERY_BLOB:
+		return sqlite3_bind_blob64(statement, number, value->bytes, value->size,
+					   SQLITE_TRANSIENT);
+	default:
+		return sqlite3_bind_null(statement, number);
+	}
+}
+
+/* Parameters with names are those of functions, which have their values from calls. */
+static int bind_values(void *ctx, sqlite3_stmt *statement)
+{
+	const struct orma_query *query = ctx;
+	int count = sqlite3_bind_parameter_count(statement), code = SQLITE_OK;
+	for (int i = 1; i <= count && code == SQLITE_OK; i++) {
+		const char *name = sqlite3_bind_parameter_name(statement, i);
+		if ((!name || name[0] == '?') && (uint32_t)i <= query->value_count)
+			code = bind_value(statement, i, &query->values[i - 1]);
+	}
+	return code == SQLITE_OK ? 0 : -ENOMEM;
+}
+
+/* Takes the value, with its bytes. */
+static int set_value(struct orma_query *query, uint32_t number, const struct query_value *value)
+{
+	uint32_t before = query->value_count;
+	int r = number > 0 && number <= ORMA_QUERY_VALUES_MAX
+			? orma_store_grow(&query->values, number, &query->value_capacity,
+					  sizeof(*query->values))
+			: -EINVAL;
+	if (r < 0) {
+		orma_base_free(value->bytes);
+		return r;
+	}
+	for (uint32_t i = before; i < number; i++)
+		query->values[i] = (struct query_value){.type = ORMA_QUERY_NULL};
+	query->value_count = ORMA_MAX(before, number);
+	orma_base_free(query->values[number - 1].bytes);
+	query->values[number - 1] = *value;
+	return 0;
+}
+
+static int set_bytes(struct orma_query *query, uint32_t number, int type, const void *bytes,
+		     size_t size)
+{
+	if (!query || (!bytes && size > 0))
+		return -EINVAL;
+	char *copy = orma_base_str_dup((struct orma_str){bytes ? bytes : "", size});
+	if (!copy)
+		return -ENOMEM;
+	return set_value(query, number,
+			 &(struct query_value){.type = type, .bytes = copy, .size = size});
+}
+
+int orma_query_set_null(struct orma_query *query, uint32_t number)
+{
+	return query ? set_value(query, number, &(struct query_value){.type = ORMA_QUERY_NULL})
+		     : -EINVAL;
+}
+
+int orma_query_set_int(struct orma_query *query, uint32_t number, int64_t value)
+{
+	struct query_value whole = {.type = ORMA_QUERY_INT, .integer = value};
+	return query ? set_value(query, number, &whole) : -EINVAL;
+}
+
+int orma_query_set_double(struct orma_query *query, uint32_t number, double value)
+{
+	struct query_value whole = {.type = ORMA_QUERY_DOUBLE, .real = value};
+	return query ? set_value(query, number, &whole) : -EINVAL;
+}
+
+int orma_query_set_text(struct orma_query *query, uint32_t number, const char *text, size_t size)
+{
+	return set_bytes(query, number, ORMA_QUERY_TEXT, text, size);
+}
+
+int orma_query_set_blob(struct orma_query *query, uint32_t number, const void *bytes, size_t size)
+{
+	return set_bytes(query, number, ORMA_QUERY_BLOB, bytes, size);
 }
 
 static int fail_query(struct orma_query *query, int code, const struct orma_error *error,
@@ -173,7 +273,10 @@ int orma_query_next(struct orma_query *query, struct orma_trace_error *reterr)
 	if (!query)
 		return fail(reterr, -EINVAL, NULL, 0, 0);
 	query->has_row = false;
+	struct orma_sql *sql = query->trace->database->sql;
+	orma_sql_set_binder(sql, bind_values, query);
 	int r = orma_sql_script_next(query->script, &error);
+	orma_sql_set_binder(sql, NULL, NULL);
 	query->has_statement = r > 0;
 	query->is_at_end = false;
 	return r < 0 ? fail_query(query, r, &error, reterr) : r;

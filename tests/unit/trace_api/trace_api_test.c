@@ -256,10 +256,73 @@ ORMA_TEST(another_thread_stops_a_query)
 	query = ask(trace, "select 1");
 	CHECK_INT(orma_query_next(query, NULL), 1);
 	CHECK_INT(orma_query_step(query, NULL), 1);
-	/* One query at a time. */
-	struct orma_query *second = NULL;
-	CHECK_INT(orma_query_new(trace, "select 2", 8, &second), -EBUSY);
-	CHECK(!second);
+	orma_query_free(query);
+	orma_trace_close(trace);
+}
+
+ORMA_TEST(several_queries_of_a_trace_are_read_in_any_order)
+{
+	struct orma_trace *trace = open_trace();
+	struct orma_query *numbers =
+		ask(trace, "with recursive c(x) as (select 1 union all select x + 1 from c where "
+			   "x < 3) select x from c");
+	CHECK_INT(orma_query_next(numbers, NULL), 1);
+	CHECK_INT(orma_query_step(numbers, NULL), 1);
+	/* A table is made, and groups are counted, while the other has more rows. */
+	struct orma_query *groups =
+		ask(trace, "create perfetto table mine as select name, count(*) as n from slice "
+			   "group by name; select name, n from mine");
+	CHECK_INT(orma_query_next(groups, NULL), 1);
+	CHECK_INT(orma_query_step(groups, NULL), 1);
+	CHECK_STR(orma_query_text(groups, 0, NULL), "n");
+	CHECK_INT(orma_query_int(numbers, 0), 1);
+	CHECK_INT(orma_query_step(numbers, NULL), 1);
+	CHECK_INT(orma_query_int(numbers, 0), 2);
+	CHECK_INT(orma_query_int(groups, 1), 1);
+	orma_query_free(groups);
+	CHECK_INT(orma_query_step(numbers, NULL), 1);
+	CHECK_INT(orma_query_int(numbers, 0), 3);
+	CHECK_INT(orma_query_step(numbers, NULL), 0);
+	orma_query_free(numbers);
+	orma_trace_close(trace);
+}
+
+static void check_row(struct orma_query *query, const char *expected)
+{
+	CHECK_INT(orma_query_next(query, NULL), 1);
+	CHECK_INT(orma_query_step(query, NULL), 1);
+	CHECK_STR(orma_query_text(query, 0, NULL), expected);
+}
+
+ORMA_TEST(parameters_have_the_values_that_were_set)
+{
+	struct orma_trace *trace = open_trace();
+	struct orma_query *query =
+		ask(trace, "select quote(?1) || quote(?2) || quote(?3) || quote(?4) || quote(?5);"
+			   "select count(*) from slice where name = ?3 and ts = ?1;"
+			   "create perfetto table mine as select ?2 as n;"
+			   "create perfetto function own(a LONG) returns LONG as select $a + 1;"
+			   "select n || own(?1) from mine; select quote(?1)");
+	CHECK_INT(orma_query_set_int(query, 1, 100), 0);
+	CHECK_INT(orma_query_set_double(query, 2, 1.5), 0);
+	CHECK_INT(orma_query_set_text(query, 3, "not this", 8), 0);
+	CHECK_INT(orma_query_set_text(query, 3, "n", 1), 0);
+	CHECK_INT(orma_query_set_blob(query, 4, "\0", 1), 0);
+	check_row(query, "1001.5'n'X'00'NULL");
+	check_row(query, "1");
+	check_row(query, "1.5101");
+	/* A statement that is under way keeps its values. */
+	CHECK_INT(orma_query_set_null(query, 1), 0);
+	CHECK_STR(orma_query_text(query, 0, NULL), "1.5101");
+	check_row(query, "NULL");
+	CHECK_INT(orma_query_set_int(query, 0, 1), -EINVAL);
+	CHECK_INT(orma_query_set_int(query, ORMA_QUERY_VALUES_MAX + 1, 1), -EINVAL);
+	CHECK_INT(orma_query_set_text(query, 1000, "x", 1), -EINVAL);
+	CHECK_INT(orma_query_set_text(query, 1, NULL, 1), -EINVAL);
+	/* Values are each query's own. */
+	struct orma_query *other = ask(trace, "select quote(?2)");
+	check_row(other, "NULL");
+	orma_query_free(other);
 	orma_query_free(query);
 	orma_trace_close(trace);
 }
@@ -293,6 +356,11 @@ ORMA_TEST(null_is_refused_or_ignored)
 	CHECK_INT(orma_query_new(NULL, "", 0, &query), -EINVAL);
 	CHECK_INT(orma_query_new(trace, NULL, 1, &query), -EINVAL);
 	CHECK_INT(orma_query_new(trace, "", 0, NULL), -EINVAL);
+	CHECK_INT(orma_query_set_null(NULL, 1), -EINVAL);
+	CHECK_INT(orma_query_set_int(NULL, 1, 1), -EINVAL);
+	CHECK_INT(orma_query_set_double(NULL, 1, 1), -EINVAL);
+	CHECK_INT(orma_query_set_text(NULL, 1, "", 0), -EINVAL);
+	CHECK_INT(orma_query_set_blob(NULL, 1, "", 0), -EINVAL);
 	CHECK_INT(orma_query_next(NULL, NULL), -EINVAL);
 	CHECK_INT(orma_query_step(NULL, NULL), -EINVAL);
 	CHECK_INT(orma_query_column_count(NULL), 0);
