@@ -10,6 +10,7 @@
 
 #include "schema/gen/ftrace_print.pb.h"
 #include "trace/kernel_event.h"
+#include "trace/power_packets.h"
 
 struct marker {
 	char phase;
@@ -272,6 +273,10 @@ static int end_named(const struct orma_kernel_call *call, const struct marker *m
 static int add_counter(const struct orma_kernel_call *call, const struct marker *marker)
 {
 	struct orma_system *system = call->system;
+	int promoted = orma_promoted_counter(system, call->machine_idx, call->ts, marker->name,
+					     (double)marker->number);
+	if (promoted != ORMA_NOT_PROMOTED)
+		return promoted;
 	int64_t upid = orma_processes_process(system->processes, call->machine_idx, marker->tgid);
 	int64_t utid = orma_processes_find_thread(system->processes, call->machine_idx, call->tid);
 	if (upid < 0)

@@ -70,6 +70,9 @@ int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
 		return take_type_packet(importer, packet);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_POWER_RAILS)
+		return orma_power_rails_take(&importer->system, sequence->machine_idx, ns,
+					     packet->content);
 	return orma_system_packet_early(&importer->system, sequence, packet);
 }
 
@@ -100,6 +103,11 @@ static int take_clocks(void *ctx, const struct orma_clock_reading *readings, siz
 int orma_importer_time_order(void *ctx, const struct orma_ordered_event *event)
 {
 	struct orma_importer *importer = ctx;
+	if (ORMA_UNLIKELY(importer->system.power_samples.count > 0)) {
+		int r = orma_power_samples_count(&importer->system, event->ns);
+		if (r < 0)
+			return r;
+	}
 	if (event->kind == ORMA_ORDERED_TRACK_EVENT)
 		return orma_importer_track_event(importer, event);
 	if (event->kind == ORMA_ORDERED_SWITCH)
@@ -172,7 +180,9 @@ static int fill_stats(struct orma_importer *importer)
 
 static int finish(struct orma_importer *importer)
 {
-	int r = orma_ftrace_resolve_counters(&importer->system);
+	int r = orma_power_samples_count(&importer->system, INT64_MAX);
+	if (r == 0)
+		r = orma_ftrace_resolve_counters(&importer->system);
 	if (r == 0)
 		r = orma_trace_facts(&importer->system);
 	if (r == 0)

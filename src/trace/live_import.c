@@ -18,6 +18,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
 #include "trace/bundle_index.h"
+#include "trace/remote_clocks.h"
 
 enum {
 	LIVE_MEMORY_BYTES = 64 << 20, /* more text of names goes to a file */
@@ -256,6 +257,8 @@ static int take_packet(struct orma_live_import *live, const struct orma_packet *
 		return take_bundle(live, sequence, packet);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT)
 		return orma_packet_index_snapshot(index, sequence, packet->content);
+	if (packet->kind == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC)
+		return orma_remote_clocks_take(index, sequence, packet->content);
 	if (packet->kind == 0 || !orma_sequence_time_accepts(&sequence->time, packet))
 		return 0;
 	return take_other(live, sequence, state, packet);

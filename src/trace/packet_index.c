@@ -24,6 +24,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "store/grow.h"
 #include "trace/bundle_index.h"
+#include "trace/remote_clocks.h"
 
 enum {
 	READ_AHEAD_BYTES = 1 << 20,
@@ -333,6 +334,8 @@ static int take_packet(struct orma_packet_index *index, const struct orma_packet
 		return orma_bundle_index_add(index, sequence, packet);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT) {
 		r = orma_packet_index_snapshot(index, sequence, packet->content);
+	} else if (packet->kind == ORMA_PB_TRACE_PACKET_REMOTE_CLOCK_SYNC) {
+		r = orma_remote_clocks_take(index, sequence, packet->content);
 	} else if (!orma_sequence_time_accepts(&sequence->time, packet)) {
 		sequence->skipped++;
 		index->counts[ORMA_COUNT_SKIPPED_WITHOUT_STATE]++;

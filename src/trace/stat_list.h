@@ -9,6 +9,12 @@
 /* clang-format off */
 #define ORMA_STAT_LIST(X) \
 	X(deobfuscate_location_parse_error, 14, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
+	X(energy_breakdown_missing_values, 15, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(energy_descriptor_invalid, 16, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(entity_state_descriptor_invalid, 17, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(entity_state_residency_invalid, 18, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(entity_state_residency_lookup_failed, 19, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
+	X(energy_uid_breakdown_missing_values, 20, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(ftrace_bundle_tokenizer_errors, 23, SINGLE, ERROR, ANALYSIS, MACHINE, NULL) \
 	X(ftrace_cpu_bytes_begin, 24, INDEXED, INFO, TRACE, MACHINE, NULL) \
 	X(ftrace_cpu_bytes_end, 25, INDEXED, INFO, TRACE, MACHINE, NULL) \
@@ -240,6 +246,7 @@
 	X(heap_graph_non_finalized_graph, 347, SINGLE, DATA_LOSS, TRACE, GLOBAL, "Dumps of Java heaps whose last packets are missing; objects and references of them may be, too.") \
 	X(compressed_packets_skipped, 10010, SINGLE, DATA_LOSS, ANALYSIS, MACHINE, "Compressed packets that are damaged, cannot be unpacked by this program, or would fill the disk. The name is orma's own.") \
 	X(extra_parsing_descriptors_error, 350, SINGLE, ERROR, ANALYSIS, GLOBAL, NULL) \
+	X(power_samples_dropped, 10011, SINGLE, DATA_LOSS, ANALYSIS, MACHINE, "Samples of power rails that were too many at one time. The name is orma's own.") \
 	X(ctf_events_discarded, 10000, SINGLE, DATA_LOSS, TRACE, MACHINE, "Events that LTTng or another tracer had no room for; larger or more buffers help.") \
 	X(ctf_packets_lost, 10001, SINGLE, DATA_LOSS, TRACE, MACHINE, "Packets of streams that were overwritten or deleted before they were read.") \
 	X(ctf_packets_damaged, 10002, SINGLE, ERROR, TRACE, MACHINE, "Packets of streams that could not be read, or not to their end.") \

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "trace/kernel_state.h"
 #include "trace/ordered_read.h"
+#include "trace/power_rails.h"
 #include "trace/sched.h"
 #include "trace/slices.h"
 #include "trace/stat_values.h"
@@ -68,6 +69,7 @@ struct orma_system {
 	struct orma_buf config; /* the last TraceConfig */
 	struct orma_arena arena;
 	struct orma_kernel_state kernel;
+	struct orma_power_samples power_samples;
 };
 
 #define ORMA_DIMENSIONS(...) ((const int64_t[]){__VA_ARGS__})

@@ -17,6 +17,7 @@
 #include "schema/gen/trigger.pb.h"
 #include "trace/conversion.h"
 #include "trace/conversion_fields.h"
+#include "trace/power_packets.h"
 
 static int add_slow_sources(struct orma_system *system, uint32_t machine_idx,
 			    const struct orma_pb_tracing_service_event_data_sources *sources)
@@ -193,6 +194,9 @@ int orma_system_packet_early(struct orma_system *system, const struct orma_seque
 		return take_service_event(system, machine_idx,
 					  service_time(system, machine_idx, packet),
 					  packet->content);
+	case ORMA_PACKET_ENERGY_BREAKDOWN:
+	case ORMA_PACKET_ENTITY_STATE:
+		return orma_power_describe(system, machine_idx, packet->kind, packet->content);
 	case ORMA_PACKET_CONVERSION_REPORT:
 		return orma_conversion_report_take(system, machine_idx, packet->content);
 	default:
@@ -318,6 +322,14 @@ int orma_system_packet(struct orma_system *system, const struct orma_ordered_eve
 		return take_journal_entry(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_BATTERY:
 		return orma_battery(system, machine_idx, event->ns, content);
+	case ORMA_PACKET_ENERGY_BREAKDOWN:
+		return orma_energy_breakdown(system, machine_idx, event->ns, content);
+	case ORMA_PACKET_ENTITY_STATE:
+		return orma_entity_states(system, machine_idx, event->ns, content);
+	case ORMA_PACKET_DISPLAY_STATE:
+		return orma_display_state(system, machine_idx, event->ns, content);
+	case ORMA_PACKET_SYSTEM_PROPERTIES:
+		return orma_system_properties(system, machine_idx, event->ns, content);
 	case ORMA_PB_TRACE_PACKET_TRIGGER:
 	case ORMA_PB_TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER:
 		return take_trigger(system, machine_idx, event->ns, content,
