@@ -6,7 +6,7 @@
 
 #include "trace/system.h"
 
-enum { ORMA_KERNEL_FIELDS = 24 };
+enum { ORMA_KERNEL_FIELDS = 29 };
 
 /* The fields of an event by number. A field that is absent, or has another wire type, is 0 or empty. */
 struct orma_kernel_fields {
@@ -91,6 +91,8 @@ orma_kernel_fn orma_ftrace_suspend_resume, orma_ftrace_suspend_minimal, orma_ftr
 	orma_ftrace_rpm_status, orma_ftrace_device_frequency;
 orma_kernel_fn orma_ftrace_net_receive, orma_ftrace_net_transmit, orma_ftrace_socket_state,
 	orma_ftrace_kfree_skb;
+orma_kernel_fn orma_ftrace_f2fs_iostat, orma_ftrace_f2fs_latency, orma_ftrace_read_start,
+	orma_ftrace_read_end, orma_ftrace_dma_heap, orma_ftrace_ion_stat, orma_ftrace_ion_heap;
 /* Events that the trace describes. */
 orma_kernel_fn orma_ftrace_generic;
 

@@ -141,6 +141,12 @@ static const struct orma_kernel_rule rules[] = {
 	{EVENT(INET_SOCK_SET_STATE), .run = orma_ftrace_socket_state},
 	{EVENT(KFREE_SKB), .run = orma_ftrace_kfree_skb},
 	{EVENT(TCP_RETRANSMIT_SKB), INSTANT, &retransmit_kind, .category = "tcp_event", .name = "sport=%6,dport=%2"},
+	{EVENT(F2FS_IOSTAT), .run = orma_ftrace_f2fs_iostat},
+	{EVENT(F2FS_IOSTAT_LATENCY), .run = orma_ftrace_f2fs_latency},
+	{432, .run = orma_ftrace_read_start, .args = {{"file_path", 6, ARG_TEXT}, {"offset_start", 5, ARG_INT}, {"bytes_read_start", 1, ARG_INT}}},
+	{431, .run = orma_ftrace_read_end, .args = {{"offset_end", 3, ARG_INT}, {"bytes_read_end", 1, ARG_INT}}},
+	{351, .run = orma_ftrace_dma_heap}, {335, .run = orma_ftrace_ion_stat},
+	{314, .run = orma_ftrace_ion_heap}, {315, .run = orma_ftrace_ion_heap},
 	{EVENT(NAPI_GRO_RECEIVE_ENTRY), BEGIN, NAPI, {SOURCE_CPU}, .category = "napi_gro", .name = "%10", .args = {{"len", 7, ARG_INT}}},
 	{EVENT(NAPI_GRO_RECEIVE_EXIT), END, NAPI, {SOURCE_CPU}, .category = "napi_gro", .args = {{"ret", 1, ARG_INT}}},
 };

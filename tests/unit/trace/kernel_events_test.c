@@ -378,3 +378,51 @@ ORMA_TEST(events_that_the_trace_describes_are_slices_and_counters_by_the_names_o
 	CHECK_INT(import_stat(&fixture, "ftrace_generic_descriptor_errors"), 1);
 	import_done(&fixture);
 }
+
+/* 432 and 431 are the start and the end of reading a file; 351 and 335 change shared buffers, 315 and 314 a heap of them. */
+ORMA_TEST(reads_of_a_file_are_slices_of_the_thread_that_began_them)
+{
+	import_text(&fixture, BUNDLE(EVENT(10, 7, "432 { 1: 512 4: 99 5: 4096 6: '/data/x' }")
+					     EVENT(12, 8, "432 { 4: 99 5: 8192 }") EVENT(
+						     15, 9, "431 { 1: 500 2: 99 3: 4096 }")
+						     EVENT(16, 9, "431 { 2: 99 3: 4096 }")));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name track_id"),
+		  "10 5 android_fs_data_read 0\n12 -1 android_fs_data_read 1\n");
+	CHECK_STR(import_slice_args(&fixture, 0),
+		  "file_path=/data/x offset_start=4096 bytes_read_start=512 offset_end=4096 "
+		  "bytes_read_end=500");
+	import_done(&fixture);
+}
+
+ORMA_TEST(buffers_of_devices_are_slices_and_counters)
+{
+	import_text(&fixture, BUNDLE(EVENT(10, 7, "351 { 1: 3 2: 2048 3: 5000 }")
+					     EVENT(20, 7, "351 { 1: 3 2: -2048 3: 2952 }") EVENT(
+						     30, 7, "335 { 1: 4 2: 1024 3: 6000 }")
+						     EVENT(40, 7, "315 { 2: 10 3: 50 }") EVENT(
+							     50, 7, "314 { 1: 'h' 2: 10 3: 50 }")));
+	CHECK_STR(import_counters(&fixture),
+		  "mem.dma_heap: 5000 2952\nmem.dma_heap_change: 2048 -2048\nmem.dma_buffer:\n"
+		  "mem.ion: 6000\nmem.ion_change: 1024\nmem.ion_buffer:\nmem.ion.unknown: 60\n"
+		  "mem.ion_change.unknown: 10\nmem.ion.h: 40\nmem.ion_change.h: -10\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"),
+		  "10 10 2 kB\n30 -1 1 kB\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(what_a_file_system_counts_is_named_by_its_device)
+{
+	import_text(&fixture,
+		    BUNDLE(EVENT(10, 7, "f2fs_iostat { dev: 65070 app_bio: 1 fs_nrio: 23 }") EVENT(
+			    11, 7,
+			    "f2fs_iostat_latency { dev: 65070 d_rd_avg: 1 m_wr_as_cnt: "
+			    "15 n_wr_s_peak: 28 }")));
+	const char *text = import_counters(&fixture);
+	CHECK(strstr(text, "f2fs_iostat.[254:46].write_app_buffered: 1\n"));
+	CHECK(strstr(text, "f2fs_iostat.[254:46].read_fs_node: 23\n"));
+	CHECK(strstr(text, "f2fs_iostat_latency.[254:46].read_data_avg: 1\n"));
+	CHECK(strstr(text, "f2fs_iostat_latency.[254:46].write_async_meta_cnt: 15\n"));
+	CHECK(strstr(text, "f2fs_iostat_latency.[254:46].write_sync_node_peak: 28\n"));
+	CHECK_INT(orma_store_table_rows(&fixture.tables.all[ORMA_TABLE_COUNTER]), 22 + 27);
+	import_done(&fixture);
+}
