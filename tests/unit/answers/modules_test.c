@@ -227,3 +227,33 @@ ORMA_TEST(a_clock_that_is_set_back_never_shows_times_of_the_future)
 		"300,1090\n400,1190\n");
 	fixture_close(database);
 }
+
+ORMA_TEST(rails_and_states_of_parts_have_modules)
+{
+	struct orma_trace_database *database = fixture_open(
+		"packet { timestamp: 1000000 power_rails { rail_descriptor { index: 0 rail_name: "
+		"'S2S_VDD_G3D' subsys_name: 'graphics' } rail_descriptor { index: 1 rail_name: "
+		"'L1' } energy_data { index: 0 energy: 100 } } }"
+		"packet { timestamp: 3000000 power_rails { energy_data { index: 0 energy: 300 } } }"
+		/* The name of a part may look like the text between the two names. */
+		"packet { timestamp: 4 91 { 1 { 1: 0 2: 0 3: 'Wi is Fi' 4: 'On' } 2 { 1: 0 2: 0 3: "
+		"5 } } } packet { timestamp: 10000004 91 { 2 { 1: 0 2: 0 3: 10 } } }");
+	fixture_check(database,
+		      "include perfetto module android.power_rails;"
+		      "select power_rail_name, raw_power_rail_name, friendly_name, subsystem_name "
+		      "from android_power_rails_metadata",
+		      "\"power.rails.gpu\",\"S2S_VDD_G3D\",\"gpu\",\"graphics\"\n"
+		      "\"power.L1_uws\",\"L1\",\"[NULL]\",\"\"\n");
+	fixture_check(database,
+		      "select ts, dur, energy_since_boot, energy_since_boot_at_end, average_power, "
+		      "energy_delta from android_power_rails_counters limit 1",
+		      "1000000,2000000,100.000000,300.000000,100.000000,\"[NULL]\"\n");
+	fixture_check(database,
+		      "include perfetto module android.entity_state_residency;"
+		      "select ts, dur, entity_name, state_name, state_time_since_boot, "
+		      "state_time_since_boot_at_end, state_time_ratio from "
+		      "android_entity_state_residency",
+		      "4,10000000,\"Wi is Fi\",\"On\",5000000,10000000,0.500000\n"
+		      "10000004,\"[NULL]\",\"Wi is Fi\",\"On\",10000000,\"[NULL]\",\"[NULL]\"\n");
+	fixture_close(database);
+}
