@@ -6,6 +6,9 @@
  * more events has the largest key of all. After the winner has moved on, it is matched against the losers on its way up, which
  * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch.
  *
+ * Of events of one time, those of the CPU and kind that were read last come first; else the order of ranks holds. Perfetto sorts
+ * so, and what an event means may depend on the event before it.
+ *
  * Memory is a window of some kilobytes for each source, blocks for those that take turns packet by packet, and one unpacked
  * bundle for each lane. Rejected: a sorter for all
  * events, which needs memory for each; see packet_index.c. Also rejected: a heap, which compares twice a level.
@@ -80,16 +83,32 @@ static bool is_before_at_one_time(const struct key *a, const struct key *b)
 	return a->rank != b->rank ? a->rank < b->rank : a->address < b->address;
 }
 
-/* Matches a source whose key has changed against the losers above it. */
-static void play(struct merge *merge, uint32_t source)
+/* True when the CPU that has won before goes on with events of the same kind, because none of the other sources is earlier. */
+static bool goes_on(const struct merge *merge, uint32_t source, uint32_t last_rank)
+{
+	const struct key *key = &merge->keys[source];
+	if (key->rank != last_rank || last_rank < ORMA_RANK_FTRACE)
+		return false;
+	for (uint32_t node = (source + merge->leaf_count) / 2; node > 0; node /= 2)
+		if (merge->keys[merge->tree[node]].ns < key->ns)
+			return false;
+	return true;
+}
+
+/* Matches a source whose key has changed against the losers above it. `last_rank` is the rank that it won with before. */
+static void play(struct merge *merge, uint32_t source, uint32_t last_rank)
 {
 	const struct key *keys = merge->keys;
 	uint32_t winner = source;
 	for (uint32_t node = (source + merge->leaf_count) / 2; node > 0; node /= 2) {
 		uint32_t other = merge->tree[node];
 		bool is_other = keys[other].ns < keys[winner].ns;
-		if (ORMA_UNLIKELY(keys[other].ns == keys[winner].ns))
+		if (ORMA_UNLIKELY(keys[other].ns == keys[winner].ns)) {
+			/* As long as it has won all matches, the tree is as it was. */
+			if (winner == source && goes_on(merge, source, last_rank))
+				return;
 			is_other = is_before_at_one_time(&keys[other], &keys[winner]);
+		}
 		uint32_t difference = (other ^ winner) & (0 - (uint32_t)is_other);
 		merge->tree[node] = other ^ difference;
 		winner ^= difference;
@@ -216,6 +235,24 @@ static int add_of_lane(struct orma_event_batch *batch, const struct source *sour
 					   cursor->address, source->idx);
 }
 
+/* The kind of events that a lane gave last goes on before others of the same time, as long as no other source is earlier. */
+static void keep_kind(struct merge *merge, uint32_t idx, uint32_t last_rank)
+{
+	const struct lane_cursor *cursor = merge->sources[idx].lane;
+	const struct orma_bundle_events *events = &cursor->events;
+	struct key *key = &merge->keys[idx];
+	uint32_t rank = key->rank, kind = (last_rank - ORMA_RANK_FTRACE) % 3;
+	bool is_tied = kind == 1 ? cursor->switch_idx < events->switch_count &&
+					   events->switches[cursor->switch_idx].ns == key->ns
+				 : cursor->waking_idx < events->waking_count &&
+					   events->wakings[cursor->waking_idx].ns == key->ns;
+	if (!is_tied)
+		return;
+	key->rank = last_rank;
+	if (!goes_on(merge, idx, last_rank))
+		key->rank = rank;
+}
+
 /* Adds the first event of a source to the batch. 0 or -ENOMEM. */
 static int add_event(const struct merge *merge, struct orma_event_batch *batch, uint32_t idx)
 {
@@ -236,14 +273,16 @@ static int fill_batch(void *ctx, struct orma_event_batch *batch)
 	int r = 0;
 	bool is_end = false;
 	while (r == 0 && !orma_event_batch_is_full(batch)) {
-		uint32_t first = merge->tree[0];
-		is_end = merge->keys[first].rank == last_key.rank;
+		uint32_t first = merge->tree[0], rank = merge->keys[first].rank;
+		is_end = rank == last_key.rank;
 		if (is_end)
 			break;
 		r = add_event(merge, batch, first);
 		if (r == 0)
 			r = next_of_source(merge, first);
-		play(merge, first);
+		if (merge->sources[first].kind == SOURCE_LANE && merge->keys[first].rank < rank)
+			keep_kind(merge, first, rank);
+		play(merge, first, rank);
 	}
 	batch->read_bytes = merge->read_bytes;
 	merge->read_bytes = 0;

@@ -34,8 +34,8 @@ typedef int orma_ordered_fn(void *ctx, const struct orma_ordered_event *event);
 
 /*
  * Events of one time come in this order: packets, track events, kernel events by CPU, there plain events before compact
- * switches before compact wakings; and then in the order of the file. 0, the function's value, -ENOMEM or an error of
- * reading.
+ * switches before compact wakings; and then in the order of the file. But if the event before was a kernel event, those of its
+ * CPU and kind come first. 0, the function's value, -ENOMEM or an error of reading.
  */
 int orma_ordered_read(struct orma_packet_index *index, orma_ordered_fn *fn, void *ctx);
 
