@@ -5,6 +5,7 @@
  * each slice and each kernel event that has arguments, in their order. Rows have numbers only as long as the cursor lives.
  */
 #include <errno.h>
+#include <stdarg.h>
 
 #include "answers/trace_database.h"
 #include "base/alloc.h"
@@ -17,7 +18,8 @@ enum {
 	COLUMN_INT,
 	COLUMN_STRING,
 	COLUMN_REAL,
-	COLUMN_TYPE
+	COLUMN_TYPE,
+	COLUMN_DISPLAY
 };
 
 struct args_vtab {
@@ -50,7 +52,7 @@ static int connect_args(sqlite3 *db, void *aux, int argc, const char *const *arg
 	return sqlite3_declare_vtab(
 		db,
 		"create table x(id int, arg_set_id int, flat_key text, key text, int_value int, "
-		"string_value text, real_value real, value_type text)");
+		"string_value text, real_value real, value_type text, display_value text)");
 }
 
 static int disconnect_args(sqlite3_vtab *vtab)
@@ -217,6 +219,48 @@ static void return_string(const struct args_cursor *cursor, sqlite3_context *con
 	sqlite3_result_text64(context, text.data, text.size, SQLITE_STATIC, SQLITE_UTF8);
 }
 
+static void return_printed(sqlite3_context *context, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	char *text = sqlite3_vmprintf(format, values);
+	va_end(values);
+	if (text)
+		sqlite3_result_text(context, text, -1, sqlite3_free);
+	else
+		sqlite3_result_error_nomem(context);
+}
+
+/* Any value as text. */
+static void return_display(const struct args_cursor *cursor, sqlite3_context *context)
+{
+	const struct orma_arg *arg = &cursor->list.args[cursor->idx];
+	switch (arg->type) {
+	case ORMA_ARG_NULL:
+		break;
+	case ORMA_ARG_INT:
+		return_printed(context, "%lld", (long long)arg->value);
+		break;
+	case ORMA_ARG_UINT:
+		return_printed(context, "%llu", (unsigned long long)arg->value);
+		break;
+	case ORMA_ARG_POINTER:
+		return_printed(context, "0x%llx", (unsigned long long)arg->value);
+		break;
+	case ORMA_ARG_BOOL:
+		sqlite3_result_text(context, arg->value ? "true" : "false", -1, SQLITE_STATIC);
+		break;
+	case ORMA_ARG_REAL:
+		/* A cast of SQLite gives this. */
+		return_printed(context, "%!.15g", orma_store_double_of_cell(arg->value));
+		break;
+	case ORMA_ARG_STRING:
+	case ORMA_ARG_JSON:
+		return_string(cursor, context, arg->value);
+		break;
+	}
+}
+
 static int return_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	static const char *const types[] = {"null", "int",     "uint", "string",
@@ -238,6 +282,8 @@ static int return_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 		return_string(cursor, context, arg->key);
 	else if (column == COLUMN_TYPE)
 		sqlite3_result_text(context, types[arg->type], -1, SQLITE_STATIC);
+	else if (column == COLUMN_DISPLAY)
+		return_display(cursor, context);
 	else if (column == COLUMN_STRING && is_string)
 		return_string(cursor, context, arg->value);
 	else if (column == COLUMN_REAL && is_real)
@@ -254,9 +300,11 @@ static int return_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 }
 
 static const sqlite3_module args_module = {
+	.xCreate = connect_args,
 	.xConnect = connect_args,
 	.xBestIndex = plan_args,
 	.xDisconnect = disconnect_args,
+	.xDestroy = disconnect_args,
 	.xOpen = open_args,
 	.xClose = close_args,
 	.xFilter = filter_args,
@@ -268,7 +316,7 @@ static const sqlite3_module args_module = {
 
 int orma_args_table_add(struct orma_trace_database *database)
 {
-	/* A module without xCreate is a table of its own name. */
+	/* A module that creates tables as it connects to them is a table of its own name, too. */
 	int r = sqlite3_create_module(orma_sql_db(database->sql), "__intrinsic_args", &args_module,
 				      database);
 	return r == SQLITE_OK ? 0 : -ENOMEM;

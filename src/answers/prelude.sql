@@ -87,17 +87,7 @@ create view counters as
   select c.id, c.ts, c.track_id, c.value, c.arg_set_id, t.name, t.counter_unit as unit
   from __intrinsic_counter c join __intrinsic_track t on c.track_id = t.id order by c.ts;
 create view state as select id, ts, dur, track_id, category, value, arg_set_id from __intrinsic_state;
-create view args as
-  select id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type,
-    case value_type
-      when 'int' then cast(int_value as text)
-      when 'uint' then printf('%u', int_value)
-      when 'real' then cast(real_value as text)
-      when 'pointer' then printf('0x%x', int_value)
-      when 'bool' then iif(int_value != 0, 'true', 'false')
-      else string_value
-    end as display_value
-  from __intrinsic_args;
+create virtual table args using __intrinsic_args;
 
 create view sched as
   select id, ts, dur, ucpu as cpu, utid, end_state, priority, ucpu, ts + dur as ts_end from __intrinsic_sched_slice;

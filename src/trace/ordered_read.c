@@ -6,8 +6,8 @@
  * more events has the largest key of all. After the winner has moved on, it is matched against the losers on its way up, which
  * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch.
  *
- * Of events of one time, those of the CPU and kind that were read last come first; else the order of ranks holds. Perfetto sorts
- * so, and what an event means may depend on the event before it.
+ * Events of one time come in the order of their ranks, but those of the CPU and kind that were read last come first. Perfetto
+ * sorts so, and what an event means may depend on the event before it.
  *
  * Memory is a window of some kilobytes for each source, blocks for those that take turns packet by packet, and one unpacked
  * bundle for each lane. Rejected: a sorter for all

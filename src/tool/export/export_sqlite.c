@@ -158,6 +158,8 @@ static int copy_everything(struct orma_trace_database *database, const struct ou
 	}
 	if (status == 0)
 		status = copy_named(database, output, "__intrinsic_args");
+	if (status == 0)
+		status = execute(output, "create view args as select * from __intrinsic_args");
 	/* Tables of queries are relations, too. */
 	if (status == 0)
 		status = copy_listed(database, output,

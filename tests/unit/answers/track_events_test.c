@@ -248,3 +248,23 @@ ORMA_TEST(a_trace_may_end_anywhere)
 	fixture_close(damaged);
 	orma_base_arena_done(&arena);
 }
+
+ORMA_TEST(a_left_join_with_arguments_reads_the_sets_of_its_rows)
+{
+	struct orma_trace_database *database = fixture_open(
+		BEGIN EVENT(100, "type: 3 name: 'a' debug_annotations { name: 'z' int_value: -1 } "
+				 "debug_annotations { name: 'y' uint_value: "
+				 "18446744073709551615 } debug_annotations { name: 'x' "
+				 "double_value: 0.5 } debug_annotations { name: 'w' pointer_value: "
+				 "255 } debug_annotations { name: 'v' bool_value: true } "
+				 "debug_annotations { name: 'u' string_value: 'text' }")
+			EVENT(110, "type: 3 name: 'b'"));
+	fixture_check(database,
+		      "select s.name, a.key, a.display_value from slice s left join args a using "
+		      "(arg_set_id)",
+		      "\"a\",\"debug.z\",\"-1\"\n\"a\",\"debug.y\",\"18446744073709551615\"\n"
+		      "\"a\",\"debug.x\",\"0.5\"\n\"a\",\"debug.w\",\"0xff\"\n"
+		      "\"a\",\"debug.v\",\"true\"\n\"a\",\"debug.u\",\"text\"\n"
+		      "\"b\",\"[NULL]\",\"[NULL]\"\n");
+	fixture_close(database);
+}
