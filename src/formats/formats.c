@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
+#include "base/utf8.h"
 #include "formats/archive.h"
 #include "formats/packet_join.h"
 #include "store/grow.h"
@@ -108,10 +109,11 @@ struct orma_archive {
 	unsigned depth; /* its depth */
 };
 
+#define UNKNOWN_TYPE "Unknown trace type provided (ERR:fmt)"
+
 static int refuse_format(struct orma_error *reterr)
 {
-	return orma_base_error_set(reterr, -EPROTONOSUPPORT,
-				   "Unknown trace type provided (ERR:fmt)");
+	return orma_base_error_set(reterr, -EPROTONOSUPPORT, UNKNOWN_TYPE);
 }
 
 /* Tells what has become of a file on its way to packets. */
@@ -143,6 +145,43 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	return finished < 0 ? finished : r;
 }
 
+/* Writes the first line of a text in quotes, or the first bytes of anything else in hex. */
+static void show_beginning(struct orma_str beginning, struct orma_buf *ret)
+{
+	enum { TEXT_MAX = 40, BYTES_MAX = 8 };
+	struct orma_str rest = beginning;
+	size_t step;
+	while (beginning.size - rest.size < TEXT_MAX &&
+	       (step = orma_base_utf8_visible_size(rest)) > 0) {
+		rest.data += step;
+		rest.size -= step;
+	}
+	size_t size = beginning.size - rest.size;
+	bool is_text = size > 0 && (size >= TEXT_MAX || rest.size == 0 || rest.data[0] == '\n' ||
+				    rest.data[0] == '\r' || rest.data[0] == '\t');
+	if (is_text)
+		(void)orma_base_buf_printf(ret, "\"%.*s\"", (int)size, beginning.data);
+	for (size_t i = 0; i < beginning.size && i < BYTES_MAX && !is_text; i++)
+		(void)orma_base_buf_printf(ret, "%s%02x", i > 0 ? " " : "",
+					   (unsigned char)beginning.data[i]);
+}
+
+/* The user cannot see what content is that a wrapper had, so the message shows its beginning. */
+static int fail_unpacked(const struct orma_trace_bytes *bytes, struct orma_error *reterr)
+{
+	enum { SHOWN_BYTES = 64 };
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf shown = {0};
+	struct orma_trace_window window = {0};
+	size_t size = (size_t)ORMA_MIN(orma_trace_bytes_end(bytes), (uint64_t)SHOWN_BYTES);
+	const uint8_t *data;
+	if (size > 0 && orma_trace_window_read(&window, bytes, 0, size, size, &data) > 0)
+		show_beginning((struct orma_str){(const char *)data, size}, &shown);
+	orma_trace_window_done(&window);
+	return orma_base_error_set(reterr, -EPROTONOSUPPORT,
+				   UNKNOWN_TYPE ": what was unpacked begins with %.*s",
+				   (int)shown.size, (const char *)shown.data);
+}
+
 /* Converts a file until packets are left, or until its files are in the archive. 0 or a negative errno value. */
 static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *archive,
 		  struct way *way, struct orma_error *reterr)
@@ -153,7 +192,7 @@ static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *a
 		struct orma_trace_bytes next;
 		r = detect(fd, bytes, &format);
 		if (r == -EPROTONOSUPPORT)
-			return refuse_format(reterr);
+			return step > 0 ? fail_unpacked(bytes, reterr) : refuse_format(reterr);
 		if (r < 0)
 			return r;
 		orma_trace_files_begin(way->files, way->file, format ? format->name : "proto",

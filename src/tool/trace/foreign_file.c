@@ -54,7 +54,9 @@ static const struct kind kinds[] = {
 				   "`orma cat` makes its traces one, and unzip unpacks it",
 				   "unpack it with unzip, and name the trace in it")),
 	KIND("\x10\x00\x04\x46\x78\x54\x16\x00", "this is a trace of Fuchsia" UI_OPENS_IT),
-	KIND("\xc1\x1f\xfc\xc1", "this is a trace in CTF, LTTng's format; babeltrace2 prints it"),
+	KIND("\xc1\x1f\xfc\xc1", "this is a trace in CTF, LTTng's format; " READ_OR(
+					 "`orma cat` converts the folder that it is in, and ",
+					 "") "babeltrace2 prints it"),
 	KIND("PERFILE2", "this is a recording of perf; " READ_OR("`orma summary` reads it, and ",
 								 "") "`perf script` prints it"),
 	KIND("\x7f"

@@ -268,3 +268,21 @@ ORMA_TEST(a_left_join_with_arguments_reads_the_sets_of_its_rows)
 		      "\"b\",\"[NULL]\",\"[NULL]\"\n");
 	fixture_close(database);
 }
+
+ORMA_TEST(instants_of_one_time_lie_upon_each_other_up_to_a_limit)
+{
+	enum { INSTANTS = ORMA_SLICE_DEPTH_MAX + 3 };
+	static char text[(INSTANTS + 10) * 160];
+	size_t size = (size_t)snprintf(text, sizeof(text), "%s", BEGIN);
+	for (int i = 0; i < INSTANTS; i++)
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s",
+					 EVENT(100, "type: 3 name: 'n'"));
+	snprintf(text + size, sizeof(text) - size, "%s", EVENT(101, "type: 3 name: 'later'"));
+	struct orma_trace_database *database = fixture_open(text);
+	fixture_check(database, "select count(*), max(depth) from slice where name = 'n'",
+		      "512,511\n");
+	fixture_check(database, "select depth from slice where name = 'later'", "0\n");
+	fixture_check(database, "select value from stats where name = 'slice_max_depth_exceeded'",
+		      "3\n");
+	fixture_close(database);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gzip_test.c - compressed files: whole, cut, damaged, of several members, and made to fill a disk.
  */
+#include <errno.h>
 #include <libdeflate.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -149,5 +150,28 @@ ORMA_TEST(bytes_that_are_no_deflate_data_are_refused)
 			-EBADMSG);
 		orma_trace_bytes_done(&in);
 		orma_trace_bytes_done(&out);
+	}
+}
+
+ORMA_TEST(what_is_unpacked_and_not_known_is_shown)
+{
+	static struct import_fixture fixture;
+	const struct {
+		struct orma_str content;
+		const char *shown;
+	} cases[] = {{ORMA_STR("hello \xc3\xa9\nmore"), "\"hello \xc3\xa9\""},
+		     {ORMA_STR("\x01\x02z\xff\x05\x06\x07\x08\x09"), "01 02 7a ff 05 06 07 08"},
+		     {ORMA_STR("text\x1b[2J"), "74 65 78 74 1b 5b 32 4a"}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct orma_error error = {0};
+		uint8_t packed[200];
+		char expected[200];
+		size_t size = pack(cases[i].content.data, cases[i].content.size, 6, packed,
+				   sizeof(packed));
+		CHECK_INT(convert_bytes(&fixture, packed, size, &error), -EPROTONOSUPPORT);
+		snprintf(expected, sizeof(expected),
+			 "Unknown trace type provided (ERR:fmt): what was unpacked begins with %s",
+			 cases[i].shown);
+		CHECK_STR(error.message, expected);
 	}
 }
