@@ -15,7 +15,6 @@
 static const struct {
 	const char *name, *columns;
 } empty_tables[] = {
-	{"_trace_import_logs", "trace_id, ts, byte_offset, severity, name, arg_set_id"},
 	{"actual_frame_timeline_slice",
 	 "ts, dur, track_id, category, name, depth, parent_id, arg_set_id, "
 	 "display_frame_token, upid, surface_frame_token, layer_name, "

@@ -88,6 +88,8 @@ create view counters as
   from __intrinsic_counter c join __intrinsic_track t on c.track_id = t.id order by c.ts;
 create view state as select id, ts, dur, track_id, category, value, arg_set_id from __intrinsic_state;
 create virtual table args using __intrinsic_args;
+create view _trace_import_logs as
+  select id, trace_id, ts, byte_offset, severity, name, arg_set_id from __intrinsic_trace_import_logs;
 
 create view sched as
   select id, ts, dur, ucpu as cpu, utid, end_state, priority, ucpu, ts + dur as ts_end from __intrinsic_sched_slice;

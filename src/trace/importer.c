@@ -13,6 +13,7 @@
 #include "store/grow.h"
 #include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
+#include "trace/import_log.h"
 #include "trace/kernel_import.h"
 #include "trace/system_packets.h"
 
@@ -308,11 +309,24 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 	return orma_type_pool_add_built_in(&importer->types);
 }
 
+static int log_refusal(void *ctx, enum orma_slice_count why, const struct orma_slice_begin *slice,
+		       int64_t other)
+{
+	struct orma_importer *importer = ctx;
+	if (why == ORMA_SLICES_TOO_DEEP)
+		return orma_import_log_depth(&importer->system, slice, other);
+	return orma_import_log_overlap(
+		&importer->system, ORMA_STAT_slice_drop_overlapping_complete_event, slice, other);
+}
+
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
 {
 	int r = orma_importer_init(importer, tables, input, unpack);
+	importer->system.has_log = true;
+	importer->slices.on_refusal = log_refusal;
+	importer->slices.on_refusal_ctx = importer;
 	if (r == 0)
 		r = orma_packet_index_build(&importer->index, reterr);
 	int damage = r == -EBADMSG ? r : 0;

@@ -8,6 +8,7 @@
 
 #include "trace/conversion_fields.h"
 #include "trace/event_import.h"
+#include "trace/import_log.h"
 
 enum { LANES_MAX = 256 };
 
@@ -124,9 +125,16 @@ int64_t orma_json_event_use_track(struct orma_event_import *import)
 	struct orma_importer *importer = import->importer;
 	int64_t track = orma_event_use_track(import, ORMA_LANE_INSTANT);
 	int64_t dur = import->legacy->duration_ns;
-	if (track < 0 ||
-	    !orma_slices_overlaps(&importer->slices, (uint32_t)track, import->ordered->ns, dur))
+	int64_t other = track < 0 ? ORMA_NO_SLICE
+				  : orma_slices_find_overlap(&importer->slices, (uint32_t)track,
+							     import->ordered->ns, dur);
+	if (other == ORMA_NO_SLICE)
 		return track;
+	struct orma_slice_begin slice = {.ts = import->ordered->ns, .name = import->name};
+	int r = orma_import_log_overlap(
+		&importer->system, ORMA_STAT_slice_spill_overlapping_complete_event, &slice, other);
+	if (r < 0)
+		return r;
 	importer->counts[ORMA_IMPORT_SPILLED_SLICES]++;
 	for (int64_t lane = 0; lane < LANES_MAX; lane++) {
 		struct orma_track_key key = {
@@ -138,8 +146,9 @@ int64_t orma_json_event_use_track(struct orma_event_import *import)
 				       {"track_compressor_idx", ORMA_ARG_INT, lane}}};
 		track = orma_tracks_get(&importer->tracks, &key, ORMA_CELL_NULL, ORMA_CELL_NULL,
 					NULL);
-		if (track < 0 || !orma_slices_overlaps(&importer->slices, (uint32_t)track,
-						       import->ordered->ns, dur))
+		if (track < 0 ||
+		    orma_slices_find_overlap(&importer->slices, (uint32_t)track,
+					     import->ordered->ns, dur) == ORMA_NO_SLICE)
 			break;
 	}
 	return track;

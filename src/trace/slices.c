@@ -77,10 +77,10 @@ static int cut_above(struct orma_slices *slices, struct orma_slice_stack *stack,
 
 /*
  * Removes what has ended before an event at `ts`; `dur` is that of a new slice, or -1. 1, 0 (the new slice begins in one
- * and ends behind it), or a negative errno value.
+ * and ends behind it; *ret_other is its row), or a negative errno value.
  */
 static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stack, int64_t ts,
-		       int64_t dur)
+		       int64_t dur, int64_t *ret_other)
 {
 	bool has_open = false;
 	/* As long as slices are nested well, all are open. */
@@ -100,7 +100,7 @@ static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stac
 			/* Instants of one time lie upon each other; else an interval does not contain its end. */
 			pop(stack);
 		} else if (dur != -1 && ts < end && dur > end - ts) {
-			slices->counts[ORMA_SLICES_OVERLAPPING]++;
+			*ret_other = slice->row;
 			return 0;
 		}
 	}
@@ -108,8 +108,8 @@ static int close_ended(struct orma_slices *slices, struct orma_slice_stack *stac
 }
 
 /* Decides as close_ended() does, and closes nothing. */
-bool orma_slices_overlaps(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
-			  int64_t dur)
+int64_t orma_slices_find_overlap(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
+				 int64_t dur)
 {
 	const struct orma_slice_stack *stack =
 		track_id < slices->stack_count ? &slices->stacks[track_id] : NULL;
@@ -122,9 +122,9 @@ bool orma_slices_overlaps(const struct orma_slices *slices, uint32_t track_id, i
 		else if (has_open)
 			has_open = ts <= end;
 		else if (ts < end && dur > end - ts)
-			return true;
+			return slice->row;
 	}
-	return false;
+	return ORMA_NO_SLICE;
 }
 
 static int add_row(struct orma_slices *slices, const struct orma_slice_begin *begin,
@@ -153,20 +153,29 @@ static int add_row(struct orma_slices *slices, const struct orma_slice_begin *be
 	return orma_store_table_append(&slices->tables->all[ORMA_TABLE_SLICE], cells);
 }
 
+static int refuse(struct orma_slices *slices, enum orma_slice_count why,
+		  const struct orma_slice_begin *begin, int64_t other)
+{
+	slices->counts[why]++;
+	return slices->on_refusal ? slices->on_refusal(slices->on_refusal_ctx, why, begin, other)
+				  : 0;
+}
+
 int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin *begin,
 		      int64_t *ret_id)
 {
 	struct orma_slice_stack *stack;
+	int64_t other = ORMA_NO_SLICE;
 	*ret_id = ORMA_NO_SLICE;
 	int r = find_stack(slices, begin->track_id, &stack);
-	if (r == 0)
-		r = close_ended(slices, stack, begin->ts, begin->dur);
-	if (r <= 0)
+	if (r < 0)
 		return r;
-	if (stack->depth == ORMA_SLICE_DEPTH_MAX) {
-		slices->counts[ORMA_SLICES_TOO_DEEP]++;
-		return 0;
-	}
+	r = close_ended(slices, stack, begin->ts, begin->dur, &other);
+	if (r <= 0)
+		return r < 0 ? r : refuse(slices, ORMA_SLICES_OVERLAPPING, begin, other);
+	if (stack->depth == ORMA_SLICE_DEPTH_MAX)
+		return refuse(slices, ORMA_SLICES_TOO_DEEP, begin,
+			      stack->slices[stack->depth - 1].row);
 	r = orma_store_grow(&stack->slices, (uint64_t)stack->depth + 1, &stack->capacity,
 			    sizeof(*stack->slices));
 	int64_t row = (int64_t)orma_store_table_rows(&slices->tables->all[ORMA_TABLE_SLICE]);
@@ -202,7 +211,8 @@ int orma_slices_end(struct orma_slices *slices, int64_t ts, uint32_t track_id, i
 	if (track_id >= slices->stack_count)
 		return 0;
 	struct orma_slice_stack *stack = &slices->stacks[track_id];
-	int r = close_ended(slices, stack, ts, -1);
+	int64_t other;
+	int r = close_ended(slices, stack, ts, -1, &other);
 	if (r <= 0)
 		return r;
 	uint32_t found = find_open(stack, category, name);

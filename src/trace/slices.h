@@ -18,6 +18,7 @@ enum orma_slice_count {
 };
 
 struct orma_open_slice;
+struct orma_slice_begin;
 
 struct orma_slice_stack {
 	struct orma_open_slice *slices;
@@ -34,6 +35,10 @@ struct orma_slices {
 	/* Sees when the length of a slice becomes known; may be NULL. */
 	void (*on_end)(void *ctx, int64_t row, int64_t dur);
 	void *on_end_ctx;
+	/* Sees a slice that is refused, and the row of the one in its way; may be NULL. 0 or a negative errno value. */
+	int (*on_refusal)(void *ctx, enum orma_slice_count why,
+			  const struct orma_slice_begin *slice, int64_t other);
+	void *on_refusal_ctx;
 };
 
 /* The cells that are known when a slice begins, as in the table. Unused ones have to be ORMA_CELL_NULL, which is not 0. */
@@ -62,9 +67,10 @@ int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin 
  */
 int orma_slices_end(struct orma_slices *slices, int64_t ts, uint32_t track_id, int64_t category,
 		    int64_t name, int64_t *ret_id);
-/* True when orma_slices_begin() would refuse a whole slice, because it begins in one of the track and ends behind it. */
-bool orma_slices_overlaps(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
-			  int64_t dur);
+/* Returns the row of the slice for which orma_slices_begin() would refuse a whole slice, because that begins in it and ends behind
+ * it, or ORMA_NO_SLICE. */
+int64_t orma_slices_find_overlap(const struct orma_slices *slices, uint32_t track_id, int64_t ts,
+				 int64_t dur);
 /* Returns the row of the topmost slice of a track, or ORMA_NO_SLICE. */
 int64_t orma_slices_top(const struct orma_slices *slices, uint32_t track_id);
 /* The same for a slice that the next orma_slices_end() with these arguments would end, or ORMA_NO_SLICE. */

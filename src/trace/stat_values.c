@@ -32,6 +32,11 @@ const char *orma_stat_name(enum orma_stat stat)
 	return definitions[stat].name;
 }
 
+const char *orma_stat_severity(enum orma_stat stat)
+{
+	return severities[definitions[stat].severity];
+}
+
 bool orma_stats_find(struct orma_str name, enum orma_stat *ret)
 {
 	for (size_t i = 0; i < ORMA_STATS; i++)

@@ -56,6 +56,7 @@ struct orma_system {
 	bool crops_events; /* an option: track events before the range of interest are left out */
 	int64_t crop_ns;   /* where that range begins; INT64_MIN = they are not left out */
 	bool has_no_idle_task; /* number 0 is a task like any other */
+	bool has_log;          /* older rows can be read, and import_log.c makes entries */
 	bool is_converted;     /* a report has said what the trace was before */
 	const struct orma_trace_files
 		*files; /* an option: what the trace was read from; may be NULL */

@@ -224,6 +224,14 @@ static const struct orma_column_spec diagnostic_columns[] = {
 	[ORMA_DIAGNOSTIC_CONFIDENCE] = {"confidence", DOUBLE, 0},
 	[ORMA_DIAGNOSTIC_TRACE_ID] = {"trace_id", INT, 0},
 };
+static const struct orma_column_spec import_log_columns[] = {
+	[ORMA_IMPORT_LOG_TRACE_ID] = {"trace_id", INT, 0},
+	[ORMA_IMPORT_LOG_TS] = {"ts", INT, 0},
+	[ORMA_IMPORT_LOG_BYTE_OFFSET] = {"byte_offset", INT, 0},
+	[ORMA_IMPORT_LOG_SEVERITY] = {"severity", STRING, 0},
+	[ORMA_IMPORT_LOG_NAME] = {"name", STRING, 0},
+	[ORMA_IMPORT_LOG_ARG_SET_ID] = {"arg_set_id", INT, 0},
+};
 static const struct orma_column_spec log_columns[] = {
 	[ORMA_LOG_TS] = {"ts", INT, SORTED},
 	[ORMA_LOG_UTID] = {"utid", INT, 0},
@@ -279,6 +287,7 @@ static const struct {
 	TABLE(ORMA_TABLE_FILEDESCRIPTOR, "__intrinsic_filedescriptor", filedescriptor_columns),
 	TABLE(ORMA_TABLE_INTERRUPT, "_linux_interrupt_mapping", interrupt_columns),
 	TABLE(ORMA_TABLE_DIAGNOSTIC, "__intrinsic_trace_diagnostics", diagnostic_columns),
+	TABLE(ORMA_TABLE_IMPORT_LOG, "__intrinsic_trace_import_logs", import_log_columns),
 	TABLE(ORMA_TABLE_STACK_MAPPING, "__intrinsic_stack_profile_mapping",
 	      orma_stack_mapping_columns),
 	TABLE(ORMA_TABLE_STACK_FRAME, "__intrinsic_stack_profile_frame", orma_stack_frame_columns),

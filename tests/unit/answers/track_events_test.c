@@ -284,5 +284,9 @@ ORMA_TEST(instants_of_one_time_lie_upon_each_other_up_to_a_limit)
 	fixture_check(database, "select depth from slice where name = 'later'", "0\n");
 	fixture_check(database, "select value from stats where name = 'slice_max_depth_exceeded'",
 		      "3\n");
+	fixture_check(database,
+		      "select ts, severity, extract_arg(arg_set_id, 'current_slice_name') from "
+		      "_trace_import_logs where name = 'slice_max_depth_exceeded' limit 1",
+		      "100,\"error\",\"n\"\n");
 	fixture_close(database);
 }

@@ -302,3 +302,23 @@ ORMA_TEST(microseconds_are_exact)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		CHECK(!orma_json_read_us(orma_base_str(bad[i]), &ns));
 }
+
+ORMA_TEST(slices_that_cross_are_in_the_log)
+{
+	static struct import_fixture fixture;
+	convert_text(&fixture, "[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":100,\"dur\":100,\"name\":"
+			       "\"outer\"},{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":150,\"dur\":"
+			       "100,\"name\":\"inner\"}]");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_IMPORT_LOG, "trace_id ts severity name"),
+		  "0 150000 error slice_spill_overlapping_complete_event\n");
+	int64_t set =
+		orma_store_column_get(orma_tables_column(&fixture.tables, ORMA_TABLE_IMPORT_LOG,
+							 ORMA_IMPORT_LOG_ARG_SET_ID),
+				      0);
+	CHECK_STR(import_args(&fixture, set),
+		  "event_name=inner event_phase=X overlap_start=150000 overlap_end=200000 "
+		  "conflicting_slice_name=outer conflicting_slice_ts=100000 "
+		  "conflicting_slice_dur=100000");
+	CHECK_INT(import_stat(&fixture, "slice_spill_overlapping_complete_event"), 1);
+	import_done(&fixture);
+}
