@@ -195,7 +195,7 @@ static int write_native(const struct class_tree *tree, uint32_t number, struct o
 	struct class_node node = tree->nodes[number];
 	struct orma_str name = orma_trace_database_text(tree->database, node.name);
 	struct orma_string_pool *pool = &tree->database->tables.strings;
-	uint32_t id, heap;
+	uint32_t id = 0, heap = 0;
 	if (node.native_size <= 0)
 		return 0;
 	text->size = 0;

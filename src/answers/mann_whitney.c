@@ -50,12 +50,9 @@ static double rank(struct ranked *all, size_t count, double *ret_ties)
 static void count_sums(const struct ranked *all, size_t count, size_t chosen, size_t limit,
 		       double *ret_low, double *ret_high)
 {
-	double ways[EXACT_MAX + 1][SUMS];
+	double ways[EXACT_MAX + 1][SUMS] = {{0}};
 	size_t sums = count * (count + 1) + 1;
 	double total = 0, low = 0, high = 0;
-	for (size_t k = 0; k <= chosen; k++)
-		for (size_t sum = 0; sum < sums; sum++)
-			ways[k][sum] = 0;
 	ways[0][0] = 1;
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = i < chosen ? i + 1 : chosen; k > 0; k--)

@@ -190,7 +190,8 @@ int orma_relay_port_sync_clocks(struct orma_relay_port *port, enum orma_relay_ph
 	sync->news = 0;
 	sync->phase = phase;
 	sync->client_count = (uint32_t)count;
-	memcpy(sync->client_clocks, clocks, count * sizeof(*clocks));
+	if (count > 0)
+		memcpy(sync->client_clocks, clocks, count * sizeof(*clocks));
 	sync->host_clocks = host_clocks;
 	now_ns = orma_service_now_ns(port->service);
 	if (phase == ORMA_RELAY_UPDATE &&

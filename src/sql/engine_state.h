@@ -30,12 +30,12 @@ struct orma_sql {
 	const char *
 		fault; /* the place in a text that the last failed prepare() was given; NULL = unknown */
 	struct orma_sql_function *functions;
-	unsigned call_depth;                /* functions within functions */
-	uint64_t native_tried, native_made; /* statements with native aggregates */
-	unsigned script_count;              /* that run, one within the other */
+	unsigned call_depth;                             /* functions within functions */
+	uint64_t native_tried, native_made;              /* statements with native aggregates */
+	unsigned script_count;                           /* that run, one within the other */
 	int (*bind)(void *ctx, sqlite3_stmt *statement); /* NULL = none */
 	void *bind_ctx;
-	uint64_t row_set_count;             /* that queries made; numbers them */
+	uint64_t row_set_count; /* that queries made; numbers them */
 };
 
 /* Makes the relation findable for the module, or forgets it. 0 or -ENOMEM. */

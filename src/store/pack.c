@@ -247,7 +247,8 @@ size_t orma_store_packed_bytes(const struct orma_block *block, size_t count)
 {
 	if (block->width == 0 || block->width == 64)
 		return count * block->width / 8;
-	return code_bytes(count, block->width) + (size_t)block->exceptions * (EXCEPTION_BITS / 8) + 8;
+	return code_bytes(count, block->width) + (size_t)block->exceptions * (EXCEPTION_BITS / 8) +
+	       8;
 }
 
 bool orma_store_pack_width_is_valid(const struct orma_block *block)

@@ -154,25 +154,45 @@ static int fill(struct orma_trace_window *window, const struct orma_trace_bytes 
 	return input->progress ? input->progress(input->progress_ctx, window->size) : 0;
 }
 
+/* Makes room for so many bytes; the window is empty if it is moved. */
+static int reserve(struct orma_trace_window *window, size_t size)
+{
+	if (size <= window->capacity)
+		return 0;
+	uint8_t *data = orma_base_alloc(size);
+	if (!data)
+		return -ENOMEM;
+	orma_base_free(window->data);
+	window->data = data;
+	window->capacity = size;
+	window->size = 0;
+	return 0;
+}
+
 /* Copies bytes from the block that they begin in, which is read as far as they go. */
 static int copy_from_block(struct orma_trace_window *window, const struct orma_trace_bytes *input,
 			   uint64_t address, size_t size)
 {
 	uint64_t number = address / BLOCK_BYTES, begin = number * BLOCK_BYTES;
 	struct orma_trace_window *block = &window->blocks->windows[number % ORMA_TRACE_BLOCKS];
-	const uint8_t *data;
 	/* The file's last block ends where the spool begins. */
 	if (begin < input->size && address >= input->size)
 		begin = input->size;
-	size_t skipped = (size_t)(address - begin);
-	block->read_bytes = window->read_bytes;
-	int r = orma_trace_window_read(block, input, begin, skipped + size, BLOCK_BYTES, &data);
+	size_t skipped = (size_t)(address - begin), end = skipped + size;
+	int r = 0;
 	window->address = address;
 	window->size = 0;
-	if (r <= 0)
-		return ORMA_MIN(r, 0);
-	memcpy(window->data, data + skipped, size);
-	window->size = size;
+	block->read_bytes = window->read_bytes;
+	if (block->address != begin || block->size < end) {
+		size_t wanted = ORMA_MAX(end, (size_t)BLOCK_BYTES);
+		r = reserve(block, wanted);
+		if (r == 0)
+			r = fill(block, input, begin, wanted);
+	}
+	if (r < 0 || block->size < skipped)
+		return r;
+	window->size = ORMA_MIN(size, block->size - skipped);
+	memcpy(window->data, block->data + skipped, window->size);
 	return 0;
 }
 
@@ -180,18 +200,11 @@ int orma_trace_window_refill(struct orma_trace_window *window, const struct orma
 			     uint64_t address, size_t size, size_t ahead, const uint8_t **ret)
 {
 	size_t wanted = ORMA_MAX(size, ahead);
-	if (wanted > window->capacity) {
-		uint8_t *data = orma_base_alloc(wanted);
-		if (!data)
-			return -ENOMEM;
-		orma_base_free(window->data);
-		window->data = data;
-		window->capacity = wanted;
-		window->size = 0;
-	}
-	int r = window->blocks && wanted <= PIECE_MAX_BYTES
-			? copy_from_block(window, input, address, wanted)
-			: fill(window, input, address, wanted);
+	int r = reserve(window, wanted);
+	if (r == 0)
+		r = window->blocks && wanted <= PIECE_MAX_BYTES
+			    ? copy_from_block(window, input, address, wanted)
+			    : fill(window, input, address, wanted);
 	if (r < 0)
 		return r;
 	*ret = window->data;

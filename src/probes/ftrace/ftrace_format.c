@@ -188,7 +188,7 @@ static void set_array(const struct declaration *declaration, struct orma_ftrace_
 	if (bytes == 0 && orma_probes_text_u64(declaration->count, &count) && count > 0 &&
 	    field->size % count == 0)
 		bytes = field->size / count;
-	if (!is_integer_size(bytes) || field->size % bytes != 0)
+	if (bytes == 0 || !is_integer_size(bytes) || field->size % bytes != 0)
 		return;
 	field->kind = ORMA_FTRACE_ARRAY;
 	field->element_bytes = (uint8_t)bytes;
@@ -233,7 +233,7 @@ static void set_scalar(struct orma_str type, struct orma_ftrace_field *field)
 static int parse_field(struct orma_str line, struct orma_ftrace_field *ret)
 {
 	struct field_line parts;
-	struct declaration declaration;
+	struct declaration declaration = {.is_array = false};
 	int r = parse_field_line(line, &parts);
 	if (r == 0)
 		r = split_declaration(parts.declaration, &declaration);

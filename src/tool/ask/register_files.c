@@ -187,7 +187,9 @@ static int read_folder(struct walk *walk, const char *folder, char *path)
 {
 	DIR *entries = opendir(folder);
 	struct dirent *entry;
-	int r = entries ? 0 : -errno;
+	int r = 0;
+	if (!entries)
+		return -errno;
 	snprintf(path, PATH_MAX, "%s", folder);
 	while (r == 0 && (entry = readdir(entries))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -196,8 +198,7 @@ static int read_folder(struct walk *walk, const char *folder, char *path)
 			    ? add_entry(walk, path)
 			    : -ENAMETOOLONG;
 	}
-	if (entries)
-		closedir(entries);
+	closedir(entries);
 	return r;
 }
 

@@ -76,12 +76,13 @@ static struct node *named_child(struct tree *tree, struct node *parent, sqlite3_
 static int write_stack(struct orma_export_file *file, const struct node *leaf)
 {
 	const struct node *frames[DEPTH_MAX + 4];
+	const struct node *node = leaf;
 	size_t count = 0;
 	char number[32];
 	int status = 0;
-	for (const struct node *node = leaf; node; node = node->parent)
-		if (count < ORMA_ARRAY_SIZE(frames))
-			frames[count++] = node;
+	do
+		frames[count++] = node;
+	while ((node = node->parent) && count < ORMA_ARRAY_SIZE(frames));
 	for (size_t i = count; i > 0 && status == 0; i--) {
 		status = orma_export_file_write(file, frames[i - 1]->name, frames[i - 1]->size);
 		if (status == 0 && i > 1)
