@@ -99,7 +99,7 @@ void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, str
 	if (r == 0)
 		r = add_key(list, flat_key, &arg.flat_key);
 	/* Most keys have no index, and are the same as the flat ones. */
-	bool is_same = flat_key.size == key.size && memcmp(flat_key.data, key.data, key.size) == 0;
+	bool is_same = orma_base_str_is_equal(flat_key, key);
 	if (r == 0 && is_same)
 		arg.key = arg.flat_key;
 	else if (r == 0)
