@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * experimental_flamegraph.c - experimental_flamegraph(profile_type, ts, ts_constraint, upid, upid_group, focus): boxes of equal
- * frames below equal callers, with their own and their cumulative weights. A box comes before those below it.
+ * experimental_flamegraph.c - the function experimental_flamegraph(profile_type, ts, ts_constraint, upid, upid_group, focus).
  *
- * Types: "native" are heaps by call stack up to a time, "graph" is a Java heap by the shortest way from a root, "perf" are samples
- * of CPUs. `focus` leaves the boxes whose names have the text in them, with those above and below.
+ * Its rows are the boxes of a flame graph. Frames that are equal and have equal callers share a box, which has their own
+ * weight and the weight with all callees. A box has its row before the boxes below it.
+ *
+ * The type "native" shows the allocations of a heap by call stack, up to a time. The type "graph" shows the objects of a Java
+ * heap, each below the object that leads to it on the shortest way from a root. The type "perf" shows samples of CPUs. If
+ * `focus` is given, only boxes whose names contain that text are shown, together with all boxes above and below them.
  */
 #include <ctype.h>
 #include <errno.h>

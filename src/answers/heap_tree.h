@@ -17,9 +17,9 @@ struct orma_heap_tree {
 	struct orma_interrupt *interrupt; /* ends the search; may be NULL */
 };
 
-/* Which objects. */
+/* Chooses the objects of one process at one time. */
 struct orma_heap_filter {
-	bool is_on; /* one process and time; else all */
+	bool is_on; /* if not, all objects are chosen */
 	int64_t upid, ts;
 };
 

@@ -20,8 +20,9 @@ static inline uint64_t orma_unpacked_limit(uint64_t packed_bytes)
  * Unpacks one deflate stream. It begins at *address of the input and ends before `end`; *address becomes the place behind it.
  * The unpacked bytes are appended to the spool of `output`. *ret_crc is their CRC-32, and *ret_bytes is their number.
  *
- * Returns 0, -EBADMSG if the stream is damaged or cut, -EMSGSIZE if there are more than max_bytes, -ENOMEM, or the error
- * of reading or writing a file. After an error, the spool has the bytes that were unpacked before it.
+ * Returns 0. It returns -EBADMSG if the stream is damaged or cut, -EMSGSIZE if it unpacks to more than max_bytes, -ENOMEM,
+ * or another negative errno value if a file cannot be read or written. In all these cases the spool keeps the bytes that
+ * were unpacked until then.
  */
 int orma_inflate(const struct orma_trace_bytes *input, uint64_t *address, uint64_t end,
 		 uint64_t max_bytes, struct orma_trace_bytes *output, uint32_t *ret_crc,

@@ -2,11 +2,11 @@
  * native_join.c - `select thread.name, sum(dur) from sched join thread using (utid) group by thread.name` becomes a join of
  * the groups of `sched` by utid.
  *
- * Rows of the large table that agree in all columns which the statement uses outside of aggregates meet the same rows
- * of the other tables. So the large table is grouped by these columns, which are its keys here, and SQLite joins the
- * groups: the sum of a group's sums is the sum, and so on. If conditions of the other tables may leave out keys, the
- * statement is run once without its items, over the values that the key may have: only rows with the keys that are left
- * have to be grouped.
+ * The keys are those columns of the large table that the statement uses outside of aggregates. Two rows with equal keys
+ * are joined with the same rows of the other tables. Therefore the large table is first grouped by its keys, and SQLite
+ * then joins one row for each group. It combines the aggregates of the groups: a sum, for example, is the sum of their
+ * sums. A condition on another table may exclude some keys. In that case the statement first runs without its items over
+ * the values of the key, and only rows with the keys that remain are grouped.
  */
 #include "sql/native_join.h"
 

@@ -163,8 +163,9 @@ void orma_cgroup_tree_done(struct orma_cgroup_instance *instance);
 /* ---- tracks (cgroup_write.c) ---- */
 
 void orma_cgroup_write_begin(struct orma_cgroup_instance *instance);
-/* Writes the counters that have changed; a counter's track is written before its first value. Returns false when the time
- * of this turn of the loop was over before all were written. The caller then calls it again in the next turn. */
+/* Writes the counters that have changed. The track of a counter is written before its first value. Each turn of the loop
+ * has a time limit. Returns true when all counters are written, and false when it stopped at the limit: the caller has to
+ * call it again in the next turn, and it goes on where it stopped. */
 bool orma_cgroup_write(struct orma_cgroup_instance *instance);
 /* Forgets what was written, because the reader of the trace has forgotten it too. */
 void orma_cgroup_forget(struct orma_cgroup_instance *instance);
