@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * native_join_write.c - the statement over groups: its text stays, but for aggregates of the large table and for conditions
- * of its columns alone.
+ * native_join_write.c - writes the statement that reads the groups of the large table in place of its rows.
  *
- * A column outside of aggregates has to be one that `group by` names. SQLite takes others from any row of a group, and
- * would take them from another one here.
+ * Its text is that of the user's statement, with two changes: aggregates of the large table become aggregates over its
+ * groups, and conditions that concern only the large table are left out, because the groups already meet them.
+ *
+ * A column outside of aggregates must be one that `group by` names. For any other column SQLite may take the value of any
+ * row, and over groups it would take another row's than over the table itself.
  */
 #include "sql/native_join.h"
 
@@ -55,21 +57,6 @@ static int add_key(struct orma_native_query *query, int column)
 		return ORMA_NO_MATCH;
 	query->groups[query->group_count++] = (size_t)column;
 	return 0;
-}
-
-/* The number of an aggregate of the large table, which is added if it is not there. Or ORMA_NO_MATCH. */
-static int add_aggregate(struct orma_native_query *query, enum orma_aggregate_kind kind, int column)
-{
-	size_t i = 0;
-	while (i < query->aggregate_count &&
-	       (query->aggregates[i].kind != kind || query->aggregates[i].column != column))
-		i++;
-	if (i == ORMA_NATIVE_AGGREGATES_MAX)
-		return ORMA_NO_MATCH;
-	if (i == query->aggregate_count)
-		query->aggregates[query->aggregate_count++] =
-			(struct orma_native_aggregate){kind, column};
-	return (int)i;
 }
 
 static const struct orma_select_name *find_name(const struct orma_select *select,
@@ -200,8 +187,9 @@ static int write_group_aggregate(struct writer *writer, enum orma_aggregate_kind
 {
 	struct orma_native_query *query = query_of(writer);
 	bool is_avg = kind == ORMA_AGGREGATE_AVG;
-	int first = add_aggregate(query, is_avg ? ORMA_AGGREGATE_SUM : kind, column);
-	int count = is_avg ? add_aggregate(query, ORMA_AGGREGATE_COUNT, column) : 0;
+	int first =
+		orma_sql_select_add_aggregate(query, is_avg ? ORMA_AGGREGATE_SUM : kind, column);
+	int count = is_avg ? orma_sql_select_add_aggregate(query, ORMA_AGGREGATE_COUNT, column) : 0;
 	if (first < 0 || count < 0)
 		return ORMA_NO_MATCH;
 	switch (kind) {

@@ -103,17 +103,11 @@ static int emit(struct orma_select *select, struct orma_str text)
 static int emit_aggregate(struct orma_select *select, enum orma_aggregate_kind kind, int column)
 {
 	struct orma_native_query *query = select->query;
-	size_t i = 0;
-	while (i < query->aggregate_count &&
-	       (query->aggregates[i].kind != kind || query->aggregates[i].column != column))
-		i++;
-	if (i == ORMA_NATIVE_AGGREGATES_MAX)
+	int number = orma_sql_select_add_aggregate(query, kind, column);
+	if (number == ORMA_NO_MATCH)
 		return ORMA_NO_MATCH;
-	if (i == query->aggregate_count)
-		query->aggregates[query->aggregate_count++] =
-			(struct orma_native_aggregate){kind, column};
 	/* The plus takes away the column's affinity, which an aggregate has not. */
-	return orma_base_buf_printf(&query->sql, "(+a%zu) ", i);
+	return orma_base_buf_printf(&query->sql, "(+a%d) ", number);
 }
 
 /*

@@ -7,6 +7,21 @@
 #include "sql/engine_state.h"
 #include "sql/native_select.h"
 
+int orma_sql_select_add_aggregate(struct orma_native_query *query, enum orma_aggregate_kind kind,
+				  int column)
+{
+	size_t i = 0;
+	while (i < query->aggregate_count &&
+	       (query->aggregates[i].kind != kind || query->aggregates[i].column != column))
+		i++;
+	if (i == ORMA_NATIVE_AGGREGATES_MAX)
+		return ORMA_NO_MATCH;
+	if (i == query->aggregate_count)
+		query->aggregates[query->aggregate_count++] =
+			(struct orma_native_aggregate){kind, column};
+	return (int)i;
+}
+
 bool orma_sql_select_aggregate(const struct orma_token *token, enum orma_aggregate_kind *ret)
 {
 	static const struct {

@@ -99,6 +99,9 @@ int orma_sql_select_plain_column(const struct orma_select *select, size_t begin,
 
 /* True when the token is the name of an aggregate that is computed natively. */
 bool orma_sql_select_aggregate(const struct orma_token *token, enum orma_aggregate_kind *ret);
+/* Returns the number of an aggregate of the query, which is added if the query lacks it; ORMA_NO_MATCH if it has too many. */
+int orma_sql_select_add_aggregate(struct orma_native_query *query, enum orma_aggregate_kind kind,
+				  int column);
 /* True for functions and keywords that mean the same over a table of groups. */
 bool orma_sql_select_is_known(struct orma_str name, bool is_function);
 /* Writes the name that SQLite gives to an item of the statement. 0 or -ENOMEM. */

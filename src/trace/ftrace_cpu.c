@@ -13,11 +13,6 @@
 #include "schema/gen/ftrace_workqueue.pb.h"
 #include "trace/kernel_event.h"
 
-static int64_t constant(const struct orma_kernel_call *call, const char *text)
-{
-	return orma_tables_string(call->system->tables, orma_base_str(text));
-}
-
 static struct orma_arg_list *new_args(const struct orma_kernel_call *call)
 {
 	call->system->args.tables = call->system->tables;
@@ -41,8 +36,8 @@ int orma_ftrace_softirq_entry(const struct orma_kernel_call *call)
 	int64_t track =
 		orma_system_track(call->system, call->machine_idx, orma_kernel_rule_kind(call->id),
 				  ORMA_DIMENSIONS(call->cpu));
-	return orma_kernel_begin(call, track, constant(call, "irq"), constant(call, name),
-				 ORMA_CELL_NULL);
+	return orma_kernel_begin(call, track, orma_kernel_constant(call, "irq"),
+				 orma_kernel_constant(call, name), ORMA_CELL_NULL);
 }
 
 int orma_ftrace_workqueue_start(const struct orma_kernel_call *call)
@@ -52,7 +47,7 @@ int orma_ftrace_workqueue_start(const struct orma_kernel_call *call)
 		orma_kernel_number(call, ORMA_PB_WORKQUEUE_EXECUTE_START_FTRACE_EVENT_FUNCTION));
 	int64_t track = orma_kernel_thread_track(call, call->tid);
 	orma_arg_list_add_int(new_args(call), "cpu", call->cpu);
-	return orma_kernel_begin(call, track, constant(call, "workqueue"), name,
+	return orma_kernel_begin(call, track, orma_kernel_constant(call, "workqueue"), name,
 				 orma_system_take_args(call->system));
 }
 
@@ -116,6 +111,7 @@ int orma_ftrace_cpuhp_enter(const struct orma_kernel_call *call)
 	orma_arg_list_add(args, ORMA_STR("action_cpu"), ORMA_STR("action_cpu"), ORMA_ARG_UINT,
 			  call->cpu);
 	orma_arg_list_add_int(args, "cpuhp_idx", idx);
-	return orma_kernel_begin(call, track, constant(call, "cpu"), constant(call, name),
+	return orma_kernel_begin(call, track, orma_kernel_constant(call, "cpu"),
+				 orma_kernel_constant(call, name),
 				 orma_system_take_args(call->system));
 }

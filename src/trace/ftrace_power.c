@@ -15,21 +15,6 @@ enum { SUSPEND_IDLE, SUSPEND_ENTERED, SUSPEND_FREEZES };
 static const struct orma_track_kind suspend_kind = {.type = "suspend_resume",
 						    .name = "Suspend/Resume Latency"};
 
-static int64_t cell(const struct orma_kernel_call *call, const char *text)
-{
-	return orma_tables_string(call->system->tables, orma_base_str(text));
-}
-
-/* The text that was printed last. */
-static int64_t printed(const struct orma_kernel_call *call, int r)
-{
-	const struct orma_buf *text = &call->system->text;
-	if (r < 0)
-		call->system->tables->error = r;
-	return orma_system_text(call->system,
-				(struct orma_str){(const char *)text->data, text->size});
-}
-
 static int64_t lane(const struct orma_kernel_call *call, int64_t cookie, enum orma_lane_use use)
 {
 	return orma_system_lane(call->system, call->machine_idx, &suspend_kind, NULL, cookie, use);
@@ -79,8 +64,9 @@ int orma_ftrace_suspend_resume(const struct orma_kernel_call *call)
 	if (orma_base_str_is(action, "timekeeping_freeze"))
 		value = 0;
 	call->system->text.size = 0;
-	int64_t name = printed(call, orma_base_buf_printf(&call->system->text, "%.*s(%d)",
-							  (int)action.size, action.data, value));
+	int64_t name = orma_kernel_printed(call, orma_base_buf_printf(&call->system->text,
+								      "%.*s(%d)", (int)action.size,
+								      action.data, value));
 	if (!orma_kernel_number(call, ORMA_PB_SUSPEND_RESUME_FTRACE_EVENT_START)) {
 		int r = orma_kernel_end(call, lane(call, name, ORMA_LANE_END), ORMA_CELL_NULL,
 					ORMA_CELL_NULL);
@@ -104,8 +90,8 @@ int orma_ftrace_suspend_minimal(const struct orma_kernel_call *call)
 						    .name = "Suspend/Resume Minimal"};
 	int64_t track = orma_system_track(call->system, call->machine_idx, &kind, NULL);
 	if (orma_kernel_number(call, ORMA_PB_SUSPEND_RESUME_MINIMAL_FTRACE_EVENT_START))
-		return orma_kernel_begin(call, track, ORMA_CELL_NULL, cell(call, "Suspended"),
-					 ORMA_CELL_NULL);
+		return orma_kernel_begin(call, track, ORMA_CELL_NULL,
+					 orma_kernel_constant(call, "Suspended"), ORMA_CELL_NULL);
 	return orma_kernel_end(call, track, ORMA_CELL_NULL, ORMA_CELL_NULL);
 }
 
@@ -136,8 +122,9 @@ static int64_t callback_phase(const struct orma_kernel_call *call)
 	else if (ops.size == 0 && event == 0x10)
 		phase = "complete";
 	call->system->text.size = 0;
-	return printed(call, orma_base_buf_printf(&call->system->text, "%s%s%s", name,
-						  phase ? ":" : "", phase ? phase : ""));
+	return orma_kernel_printed(call,
+				   orma_base_buf_printf(&call->system->text, "%s%s%s", name,
+							phase ? ":" : "", phase ? phase : ""));
 }
 
 /* The two events that begin and end a callback have the device and the driver in the same fields. */
@@ -147,9 +134,10 @@ static int64_t device_name(const struct orma_kernel_call *call, struct orma_str 
 	*ret_device = orma_kernel_text(call, ORMA_PB_DEVICE_PM_CALLBACK_START_FTRACE_EVENT_DEVICE);
 	*ret_driver = orma_kernel_text(call, ORMA_PB_DEVICE_PM_CALLBACK_START_FTRACE_EVENT_DRIVER);
 	call->system->text.size = 0;
-	return printed(call, orma_base_buf_printf(&call->system->text, "%.*s %.*s",
-						  (int)ret_device->size, ret_device->data,
-						  (int)ret_driver->size, ret_driver->data));
+	return orma_kernel_printed(call,
+				   orma_base_buf_printf(&call->system->text, "%.*s %.*s",
+							(int)ret_device->size, ret_device->data,
+							(int)ret_driver->size, ret_driver->data));
 }
 
 int orma_ftrace_device_pm_start(const struct orma_kernel_call *call)
@@ -188,8 +176,9 @@ int orma_ftrace_wakeup_activate(const struct orma_kernel_call *call)
 	if ((*active)++ > 0)
 		return 0;
 	call->system->text.size = 0;
-	int64_t slice = printed(call, orma_base_buf_printf(&call->system->text, "Wakelock(%.*s)",
-							   (int)text.size, text.data));
+	int64_t slice = orma_kernel_printed(call, orma_base_buf_printf(&call->system->text,
+								       "Wakelock(%.*s)",
+								       (int)text.size, text.data));
 	int64_t track = orma_system_track(call->system, call->machine_idx, &wakeup_kind, &name);
 	return orma_kernel_begin(call, track, ORMA_CELL_NULL, slice, ORMA_CELL_NULL);
 }
@@ -223,10 +212,11 @@ int orma_ftrace_rpm_status(const struct orma_kernel_call *call)
 	int r = orma_kernel_end(call, track, ORMA_CELL_NULL, ORMA_CELL_NULL);
 	if (r < 0 || status == SUSPENDED)
 		return r;
-	return orma_kernel_begin(
-		call, track, ORMA_CELL_NULL,
-		cell(call, status >= 0 && status <= 3 ? names[status] : "Invalid State"),
-		ORMA_CELL_NULL);
+	return orma_kernel_begin(call, track, ORMA_CELL_NULL,
+				 orma_kernel_constant(call, status >= 0 && status <= 3
+								    ? names[status]
+								    : "Invalid State"),
+				 ORMA_CELL_NULL);
 }
 
 /* The name of a device begins with its address, which the track's leaves out. */
@@ -243,7 +233,7 @@ int orma_ftrace_device_frequency(const struct orma_kernel_call *call)
 	const char *found = memmem(device.data, device.size, prefix, sizeof(prefix) - 1);
 	size_t skipped = found ? (size_t)(found - device.data) : 0;
 	call->system->text.size = 0;
-	int64_t name = printed(
+	int64_t name = orma_kernel_printed(
 		call, orma_base_buf_printf(&call->system->text, "%s%.*s", found ? "" : prefix,
 					   (int)(device.size - skipped), device.data + skipped));
 	int r = track < 0 ? (int)track

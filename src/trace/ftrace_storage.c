@@ -14,26 +14,12 @@ enum { ION_HEAP_SHRINK = 314 };
 enum { BUFFER_ID = 1, BUFFER_LEN = 2, BUFFER_TOTAL = 3, HEAP_NAME = 1 };
 enum { READ_START_INODE = 4, READ_START_OFFSET = 5, READ_END_INODE = 2, READ_END_OFFSET = 3 };
 
-static int64_t constant(const struct orma_kernel_call *call, const char *text)
-{
-	return orma_tables_string(call->system->tables, orma_base_str(text));
-}
-
-static int64_t printed(const struct orma_kernel_call *call, int r)
-{
-	const struct orma_buf *text = &call->system->text;
-	if (r < 0)
-		call->system->tables->error = r;
-	return orma_system_text(call->system,
-				(struct orma_str){(const char *)text->data, text->size});
-}
-
 static int64_t device_number(const struct orma_kernel_call *call, unsigned field)
 {
 	unsigned device = (unsigned)orma_kernel_number(call, field);
 	call->system->text.size = 0;
-	return printed(call, orma_base_buf_printf(&call->system->text, "%u:%u", device >> 8 & 0xff,
-						  device & 0xff));
+	return orma_kernel_printed(call, orma_base_buf_printf(&call->system->text, "%u:%u",
+							      device >> 8 & 0xff, device & 0xff));
 }
 
 int orma_ftrace_f2fs_iostat(const struct orma_kernel_call *call)
@@ -74,9 +60,10 @@ int orma_ftrace_f2fs_iostat(const struct orma_kernel_call *call)
 	int r = 0;
 	for (unsigned i = 0; i < ORMA_ARRAY_SIZE(names) && r == 0; i++)
 		if (names[i])
-			r = orma_kernel_count(call, &kind,
-					      ORMA_DIMENSIONS(device, constant(call, names[i])),
-					      (double)orma_kernel_number(call, i));
+			r = orma_kernel_count(
+				call, &kind,
+				ORMA_DIMENSIONS(device, orma_kernel_constant(call, names[i])),
+				(double)orma_kernel_number(call, i));
 	return r;
 }
 
@@ -97,7 +84,7 @@ int orma_ftrace_f2fs_latency(const struct orma_kernel_call *call)
 	for (unsigned i = 0; i < 3 * DATA_FIELDS && r == 0; i++) {
 		unsigned field = i < DATA_FIELDS ? i + 1 : i + 2;
 		call->system->text.size = 0;
-		int64_t name = printed(
+		int64_t name = orma_kernel_printed(
 			call, orma_base_buf_printf(&call->system->text, "%s_%s_%s", by[i / 3 % 3],
 						   of[i / DATA_FIELDS], values[i % 3]));
 		r = orma_kernel_count(call, &kind, ORMA_DIMENSIONS(device, name),
@@ -125,7 +112,7 @@ int orma_ftrace_read_start(const struct orma_kernel_call *call)
 	return orma_kernel_begin(call,
 				 orma_system_lane(call->system, call->machine_idx, &read_kind, NULL,
 						  call->tid, ORMA_LANE_BEGIN),
-				 ORMA_CELL_NULL, constant(call, "android_fs_data_read"),
+				 ORMA_CELL_NULL, orma_kernel_constant(call, "android_fs_data_read"),
 				 ORMA_CELL_NULL);
 }
 
@@ -153,8 +140,9 @@ static int track_buffer(const struct orma_kernel_call *call, const struct orma_t
 	if (!is_begin)
 		return orma_kernel_end(call, track, ORMA_CELL_NULL, ORMA_CELL_NULL);
 	call->system->text.size = 0;
-	int64_t name = printed(call, orma_base_buf_printf(&call->system->text, "%lld kB",
-							  (long long)(bytes / 1024)));
+	int64_t name =
+		orma_kernel_printed(call, orma_base_buf_printf(&call->system->text, "%lld kB",
+							       (long long)(bytes / 1024)));
 	return orma_kernel_begin(call, track, ORMA_CELL_NULL, name, ORMA_CELL_NULL);
 }
 

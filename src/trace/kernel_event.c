@@ -43,6 +43,20 @@ int64_t orma_kernel_thread_track(const struct orma_kernel_call *call, int64_t ti
 					    &utid);
 }
 
+int64_t orma_kernel_constant(const struct orma_kernel_call *call, const char *text)
+{
+	return orma_tables_string(call->system->tables, orma_base_str(text));
+}
+
+int64_t orma_kernel_printed(const struct orma_kernel_call *call, int r)
+{
+	const struct orma_buf *text = &call->system->text;
+	if (r < 0)
+		call->system->tables->error = r;
+	return orma_system_text(call->system,
+				(struct orma_str){(const char *)text->data, text->size});
+}
+
 int64_t orma_kernel_function(const struct orma_kernel_call *call, uint64_t iid)
 {
 	struct orma_system *system = call->system;
@@ -54,10 +68,7 @@ int64_t orma_kernel_function(const struct orma_kernel_call *call, uint64_t iid)
 	system->text.size = 0;
 	if (r == 0)
 		r = orma_base_buf_printf(&system->text, "%#llx", (unsigned long long)iid);
-	if (r < 0)
-		system->tables->error = r;
-	return orma_system_text(
-		system, (struct orma_str){(const char *)system->text.data, system->text.size});
+	return orma_kernel_printed(call, r);
 }
 
 static struct orma_system_slice slice_of(const struct orma_kernel_call *call, int64_t track_id,

@@ -57,6 +57,10 @@ static inline struct orma_str orma_kernel_text(const struct orma_kernel_call *ca
 
 void orma_kernel_fields_read(struct orma_kernel_fields *fields, struct orma_str bytes);
 
+/* The cell of a text of this program. */
+int64_t orma_kernel_constant(const struct orma_kernel_call *call, const char *text);
+/* The cell of the text in the buffer of the system. `r` is the result of printing it there: an error of it is kept. */
+int64_t orma_kernel_printed(const struct orma_kernel_call *call, int r);
 /* The thread that has a tid, or a negative errno value. */
 int64_t orma_kernel_thread(const struct orma_kernel_call *call, int64_t tid);
 /* The track of the thread that ran, or of another one. Also negative errno values. */

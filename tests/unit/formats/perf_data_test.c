@@ -278,8 +278,8 @@ ORMA_TEST(samples_are_resolved_with_the_mappings_of_their_time)
 	import_done(&fixture);
 }
 
-/* A pipe has events as records, and rounds that say how far the order goes. */
-static void put_pipe(struct bytes *bytes)
+/* The header of a pipe, and its events, which are records. */
+static void put_pipe_start(struct bytes *bytes)
 {
 	bytes->size = 0;
 	put(bytes, "PERFILE2", 8);
@@ -290,6 +290,12 @@ static void put_pipe(struct bytes *bytes)
 		put64(bytes, i + 1);
 		end_record(bytes, record);
 	}
+}
+
+/* A pipe with all records, and rounds that say how far the order goes. */
+static void put_pipe(struct bytes *bytes)
+{
+	put_pipe_start(bytes);
 	size_t feature = begin_record(bytes, 80, 0);
 	put64(bytes, 4);
 	put_string(bytes, "6.1.0");
@@ -346,15 +352,7 @@ static void put_packed_pipe(struct bytes *bytes, size_t first_size)
 	put_records(&records);
 	put_frame_start(&frame, records.size);
 	put(&frame, records.data, records.size);
-	bytes->size = 0;
-	put(bytes, "PERFILE2", 8);
-	put64(bytes, 16);
-	for (uint64_t i = 0; i < 2; i++) {
-		size_t record = begin_record(bytes, 64, 0);
-		put_attr(bytes, (uint32_t)i, 2 * i);
-		put64(bytes, i + 1);
-		end_record(bytes, record);
-	}
+	put_pipe_start(bytes);
 	put_packed(bytes, frame.data, first_size);
 	put_packed(bytes, frame.data + first_size, frame.size - first_size);
 }

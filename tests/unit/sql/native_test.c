@@ -382,23 +382,27 @@ ORMA_TEST(a_native_aggregate_can_be_stopped)
 	engine_close();
 }
 
-ORMA_TEST(each_allocation_of_an_aggregate_may_fail)
+/* Runs statements again and again, each time with another allocation that fails. */
+static void check_allocations(const char *statements)
 {
-	open_tables();
 	for (uint64_t nth = 1;; nth++) {
 		struct orma_error error = {0};
 		orma_test_fail_allocation(nth);
-		int r = orma_sql_execute(fixture_sql,
-					 ORMA_STR("select name, track, count(*), avg(value) from r "
-						  "where dur in (1, 2, 3) and "
-						  "name glob 'n*' group by name, track order by 3"),
-					 &error);
+		int r = orma_sql_execute(fixture_sql, orma_base_str(statements), &error);
 		bool has_failed = orma_test_allocation_failed();
 		orma_test_fail_allocation(0);
 		CHECK(r == 0 || (has_failed && (r == -ENOMEM || strstr(error.message, "memory"))));
 		if (!has_failed)
 			break;
 	}
+}
+
+ORMA_TEST(each_allocation_of_an_aggregate_may_fail)
+{
+	open_tables();
+	check_allocations("select name, track, count(*), avg(value) from r "
+			  "where dur in (1, 2, 3) and "
+			  "name glob 'n*' group by name, track order by 3");
 	engine_close();
 }
 
@@ -581,40 +585,17 @@ ORMA_TEST(rows_that_other_large_tables_have_by_their_ids_are_looked_up)
 ORMA_TEST(each_allocation_of_a_copy_and_a_lookup_may_fail)
 {
 	open_tables();
-	for (uint64_t nth = 1;; nth++) {
-		struct orma_error error = {0};
-		orma_test_fail_allocation(nth);
-		int r = orma_sql_execute(fixture_sql,
-					 ORMA_STR("create or replace perfetto table t as select "
-						  "ts, name, value from r where dur > 3;"
-						  "select p.name, count(*) from r c join r p on "
-						  "c.ts = p._auto_id group by 1"),
-					 &error);
-		bool has_failed = orma_test_allocation_failed();
-		orma_test_fail_allocation(0);
-		CHECK(r == 0 || (has_failed && (r == -ENOMEM || strstr(error.message, "memory"))));
-		if (!has_failed)
-			break;
-	}
+	check_allocations("create or replace perfetto table t as select "
+			  "ts, name, value from r where dur > 3;"
+			  "select p.name, count(*) from r c join r p on "
+			  "c.ts = p._auto_id group by 1");
 	engine_close();
 }
 
 ORMA_TEST(each_allocation_of_a_join_may_fail)
 {
 	open_joins();
-	for (uint64_t nth = 1;; nth++) {
-		struct orma_error error = {0};
-		orma_test_fail_allocation(nth);
-		int r = orma_sql_execute(
-			fixture_sql,
-			ORMA_STR("select s.label, count(*), avg(value) from r x join small s "
-				 "on s.id = x.track where s.number < 9 and x.dur > 3 group by 1"),
-			&error);
-		bool has_failed = orma_test_allocation_failed();
-		orma_test_fail_allocation(0);
-		CHECK(r == 0 || (has_failed && (r == -ENOMEM || strstr(error.message, "memory"))));
-		if (!has_failed)
-			break;
-	}
+	check_allocations("select s.label, count(*), avg(value) from r x join small s "
+			  "on s.id = x.track where s.number < 9 and x.dur > 3 group by 1");
 	engine_close();
 }
