@@ -359,6 +359,13 @@ ORMA_TEST(pieces_from_shared_blocks_are_those_of_the_input)
 	CHECK_INT(orma_trace_window_read(&windows[0], &input, sizeof(bytes) - 10, 10, 10, &data),
 		  1);
 	CHECK(memcmp(data, bytes + sizeof(bytes) - 10, 10) == 0);
+	/* One that the input has is there, though it ends before what was to be read ahead. */
+	static const size_t ends[] = {FILE_BYTES, sizeof(bytes)};
+	for (size_t i = 0; i < 2; i++) {
+		size_t at = ends[i] - 20;
+		CHECK_INT(orma_trace_window_read(&windows[1], &input, at, 20, 1000, &data), 1);
+		CHECK(memcmp(data, bytes + at, 20) == 0);
+	}
 	for (int i = 0; i < 2; i++)
 		orma_trace_window_done(&windows[i]);
 	orma_trace_blocks_done(&blocks);
