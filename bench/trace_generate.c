@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace_generate.c - writes large traces for answers_bench.c: slices of sixteen threads, and switches of eight CPUs.
  *
- * Usage: trace_generate slices|args|sched FILE EVENTS
+ * Usage: trace_generate slices|args|sched|json FILE EVENTS
  *
  * `slices` are begins and ends of 24 bytes with a time, a track and an interned name; `args` have an integer annotation
  * besides. A thread's packets come in pieces of 4 KB, as the service writes them. `sched` has compact switches, a thousand
- * in a bundle. Everything depends on the number of events only.
+ * in a bundle. `json` is text as Chrome's tracer writes it: nested slices, most of them with arguments, counters, flows and
+ * asynchronous events of four processes; a thread's events come 64 at a time. Everything depends on the number of events only.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,6 +26,8 @@ enum {
 	TASKS = 200,
 	BUNDLE_SWITCHES = 1000,
 	FIRST_PID = 100,
+	PROCESS_THREADS = 4,
+	CHUNK_EVENTS = 64,
 };
 
 struct message {
@@ -226,18 +229,148 @@ static void write_switches(FILE *file, uint64_t events)
 	}
 }
 
+/* A thread of a JSON trace: the slices that are open, of which those of B need an event at their end. */
+struct json_thread {
+	uint64_t now_ns;
+	int depth;
+	struct {
+		uint64_t end_ns;
+		bool is_begin;
+	} open[DEPTH_MAX];
+};
+
+static const char *const categories[] = {"toplevel", "cc,benchmark", "ipc,toplevel.flow",
+					 "disabled-by-default-v8.gc"};
+
+static void print_event(FILE *file, unsigned idx, char phase, uint64_t ns)
+{
+	fprintf(file, ",\n{\"pid\":%u,\"tid\":%u,\"ts\":%llu.%03u,\"ph\":\"%c\"",
+		FIRST_PID + idx / PROCESS_THREADS, FIRST_PID + idx, (unsigned long long)(ns / 1000),
+		(unsigned)(ns % 1000), phase);
+}
+
+static void print_name(FILE *file)
+{
+	unsigned name = draw(NAMES);
+	fprintf(file, ",\"cat\":\"%s\",\"name\":\"Scheduler::FunctionName%u\"",
+		categories[name % 4], name);
+}
+
+static void print_args(FILE *file)
+{
+	unsigned kind = draw(4);
+	if (kind == 0)
+		fprintf(file, ",\"args\":{}}");
+	else if (kind == 1)
+		fprintf(file, ",\"args\":{\"frame\":%u,\"visible\":%s,\"scale\":%u.25}}",
+			draw(1u << 20), draw(2) ? "true" : "false", draw(50));
+	else if (kind == 2)
+		fprintf(file,
+			",\"args\":{\"src_file\":\"../../base/"
+			"file_%u.cc\",\"src_func\":\"Run%u\"}}",
+			draw(300), draw(1000));
+	else
+		fprintf(file,
+			",\"args\":{\"data\":{\"type\":\"gc \\\"minor\\\"\",\"sizes\":[%u,%u]},"
+			"\"id\":\"0x%x\"}}",
+			draw(9999), draw(9999), draw(1u << 30));
+}
+
+static void print_other(FILE *file, unsigned idx, uint64_t ns)
+{
+	switch (draw(4)) {
+	case 0:
+		print_event(file, idx, 'C', ns);
+		fprintf(file, ",\"name\":\"memory %u\",\"args\":{\"used\":%u,\"free\":%u.5}}",
+			draw(8), draw(1u << 30), draw(1u << 20));
+		break;
+	case 1:
+		print_event(file, idx, draw(2) ? 's' : 'f', ns);
+		print_name(file);
+		fprintf(file, ",\"id\":%u,\"bp\":\"e\",\"args\":{}}", draw(1u << 16));
+		break;
+	case 2:
+		print_event(file, idx, draw(2) ? 'b' : 'e', ns);
+		fprintf(file, ",\"cat\":\"loading\",\"name\":\"Resource\",\"id\":\"0x%x\"",
+			draw(64));
+		print_args(file);
+		break;
+	default:
+		print_event(file, idx, 'I', ns);
+		print_name(file);
+		fprintf(file, ",\"s\":\"t\"");
+		print_args(file);
+	}
+}
+
+static void print_slice(FILE *file, struct json_thread *thread, unsigned idx)
+{
+	uint64_t end_ns = thread->now_ns + 1 + draw(1u << (27 - 3 * thread->depth));
+	bool is_begin = draw(3) == 0;
+	if (thread->depth > 0 && end_ns > thread->open[thread->depth - 1].end_ns)
+		end_ns = thread->open[thread->depth - 1].end_ns;
+	uint64_t ns = end_ns - thread->now_ns;
+	print_event(file, idx, is_begin ? 'B' : 'X', thread->now_ns);
+	print_name(file);
+	if (!is_begin)
+		fprintf(file, ",\"dur\":%llu.%03u", (unsigned long long)(ns / 1000),
+			(unsigned)(ns % 1000));
+	print_args(file);
+	thread->open[thread->depth].end_ns = end_ns;
+	thread->open[thread->depth++].is_begin = is_begin;
+}
+
+/* Goes on in a thread: one event, or the silent end of a slice whose length is written. */
+static bool print_next(FILE *file, struct json_thread *thread, unsigned idx)
+{
+	uint64_t ns = thread->now_ns + 1 + draw(20000);
+	if (thread->depth > 0 && thread->open[thread->depth - 1].end_ns <= ns) {
+		thread->now_ns = thread->open[--thread->depth].end_ns;
+		if (!thread->open[thread->depth].is_begin)
+			return false;
+		print_event(file, idx, 'E', thread->now_ns);
+		fprintf(file, "}");
+		return true;
+	}
+	thread->now_ns = ns;
+	if (thread->depth < DEPTH_MAX && draw(8) > 0)
+		print_slice(file, thread, idx);
+	else
+		print_other(file, idx, ns);
+	return true;
+}
+
+static void write_json(FILE *file, uint64_t events)
+{
+	static struct json_thread threads[THREADS];
+	fprintf(file, "{\"displayTimeUnit\":\"ns\",\"metadata\":{\"cpu\":8},\"traceEvents\":[");
+	for (unsigned i = 0; i < THREADS; i++) {
+		fprintf(file,
+			"%s\n{\"pid\":%u,\"tid\":%u,\"ts\":0,\"ph\":\"M\",\"cat\":\"__metadata\",",
+			i > 0 ? "," : "", FIRST_PID + i / PROCESS_THREADS, FIRST_PID + i);
+		fprintf(file, "\"name\":\"thread_name\",\"args\":{\"name\":\"Worker %u\"}}", i);
+		threads[i].now_ns = UINT64_C(123456789000) + i;
+	}
+	for (unsigned idx = 0; events > 0; idx = draw(THREADS))
+		for (unsigned i = 0; events > 0 && i < CHUNK_EVENTS; i++)
+			events -= print_next(file, &threads[idx], idx);
+	fprintf(file, "\n]}\n");
+}
+
 int main(int argc, char **argv)
 {
 	FILE *file = argc == 4 ? fopen(argv[2], "w") : NULL;
 	if (!file) {
 		fprintf(stderr,
-			argc == 4 ? "%s: %s\n" : "usage: %s slices|args|sched FILE EVENTS\n",
+			argc == 4 ? "%s: %s\n" : "usage: %s slices|args|sched|json FILE EVENTS\n",
 			argv[argc == 4 ? 2 : 0], strerror(errno));
 		return 2;
 	}
 	uint64_t events = strtoull(argv[3], NULL, 10);
 	if (strcmp(argv[1], "sched") == 0)
 		write_switches(file, events);
+	else if (strcmp(argv[1], "json") == 0)
+		write_json(file, events);
 	else
 		write_slices(file, events, strcmp(argv[1], "args") == 0);
 	return fclose(file) != 0;

@@ -54,3 +54,22 @@ function(orma_module name)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY ORMA_MODULES orma_${name})
 endfunction()
+
+# orma_optional_library(target NAME header library package loss): links the target with the library if that is installed.
+# Otherwise it prints the loss on standard error, which `make` shows. The static binary has none of these libraries:
+# they would double its size, and the installed ones are not built for musl.
+function(orma_optional_library target name header library package loss)
+  find_path(ORMA_${name}_INCLUDE ${header})
+  find_library(ORMA_${name}_LIBRARY ${library})
+  mark_as_advanced(ORMA_${name}_INCLUDE ORMA_${name}_LIBRARY)
+  if(ORMA_STATIC)
+    return()
+  endif()
+  if(NOT ORMA_${name}_INCLUDE OR NOT ORMA_${name}_LIBRARY)
+    message(NOTICE "orma is built without ${library}: ${loss}. Debian's package ${package} adds it.")
+    return()
+  endif()
+  target_compile_definitions(${target} PRIVATE ORMA_HAVE_${name})
+  target_include_directories(${target} SYSTEM PRIVATE ${ORMA_${name}_INCLUDE})
+  target_link_libraries(${target} PUBLIC ${ORMA_${name}_LIBRARY})
+endfunction()

@@ -174,14 +174,14 @@ ORMA_TRACE_API int orma_query_set_blob(struct orma_query *query, uint32_t number
  * orma_query_next() - run statements up to the next one that has columns; orma_query_step() goes to its first row.
  *
  * Statements that return nothing are carried out on the way. Rows of the current statement that were not read are left out.
- * Returns 1, 0 at the end of the text, -ECANCELED, or -EINVAL with the place in the error. After an error, the query is at its
- * end.
+ * Returns 1, 0 at the end of the text, -ECANCELED, -EMSGSIZE (a value is too large), or -EINVAL with the place in the error. After
+ * an error, the query is at its end.
  */
 ORMA_TRACE_API int orma_query_next(struct orma_query *query, struct orma_trace_error *reterr);
 /**
  * orma_query_step() - go to the next row of the current statement.
  *
- * Returns 1, 0 behind the last row, and errors as orma_query_next(): -EINVAL or -ECANCELED.
+ * Returns 1, 0 behind the last row, and errors as orma_query_next(): -EINVAL, -EMSGSIZE or -ECANCELED.
  */
 ORMA_TRACE_API int orma_query_step(struct orma_query *query, struct orma_trace_error *reterr);
 

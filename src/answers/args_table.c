@@ -153,6 +153,9 @@ static int next_read_set(struct args_cursor *cursor)
 		cursor->is_end = !is_slice;
 		if (!is_slice)
 			return SQLITE_OK;
+		int r = orma_raw_events_finish(&database_of(cursor)->importer.system.raw_events);
+		if (r < 0)
+			return r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR;
 		cursor->place = IN_EVENTS;
 		cursor->next_row = 0;
 	}
@@ -391,9 +394,10 @@ static int read_slice(struct orma_trace_database *database, uint64_t row)
 static int read_event(struct orma_trace_database *database, uint64_t row)
 {
 	const struct orma_table *table = &database->tables.all[ORMA_TABLE_FTRACE_EVENT];
-	return row < orma_store_table_rows(table)
+	int r = orma_raw_events_finish(&database->importer.system.raw_events);
+	return r == 0 && row < orma_store_table_rows(table)
 		       ? orma_kernel_args_add(&database->kernel_args, row, &database->args)
-		       : 0;
+		       : r;
 }
 
 int orma_trace_database_args(struct orma_trace_database *database, int64_t set,

@@ -8,33 +8,21 @@
  * heap, each below the object that leads to it on the shortest way from a root. The type "perf" shows samples of CPUs. If
  * `focus` is given, only boxes whose names contain that text are shown, together with all boxes above and below them.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 
 #include "answers/heap_tree.h"
 #include "answers/operators.h"
+#include "answers/profile_boxes.h"
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "sql/functions.h"
-#include "sql/interrupt.h"
-#include "store/grow.h"
 
 enum { ARG_TYPE, ARG_TS, ARG_CONSTRAINT, ARG_UPID, ARG_UPID_GROUP, ARG_FOCUS, ARGS };
-enum { COUNT, SIZE, ALLOC_COUNT, ALLOC_SIZE, WEIGHTS };
-enum { TERMS_MAX = 16, FRAMES_BETWEEN_CHECKS = 1 << 16 };
-#define NONE UINT32_MAX
-
-struct box {
-	int64_t name, map_name; /* cells */
-	int64_t source_file, line;
-	int64_t ts;
-	uint32_t parent, depth; /* parent: NONE for a root */
-	int64_t own[WEIGHTS], cumulative[WEIGHTS];
-};
+enum { TERMS_MAX = 16 };
 
 /* A condition on times: is_more: > or >=, else < or <=. */
 struct term {
@@ -45,13 +33,10 @@ struct term {
 struct flame {
 	struct orma_row_call *call;
 	struct orma_trace_database *database;
-	struct orma_map by_key; /* box + 1 by parent and names */
-	struct box *boxes;
-	uint32_t count, capacity;
-	uint64_t frames; /* that were looked at */
+	struct orma_profile_boxes boxes;
 	uint32_t *sites; /* the box of each callsite */
-	int64_t ts;      /* is the time of boxes that have none */
-	int64_t upid;    /* or ORMA_CELL_NULL */
+	int64_t ts;
+	int64_t upid; /* or ORMA_CELL_NULL */
 	int64_t upid_group, type;
 	struct term terms[TERMS_MAX];
 	size_t term_count;
@@ -79,39 +64,9 @@ static int64_t cell(const struct flame *flame, enum orma_table_id table, size_t 
 	return orma_trace_database_cell(flame->database, table, column, (uint64_t)row);
 }
 
-/* Finds the box of a frame below a parent, or makes it. 0 or a negative errno value. */
-static int find_box(struct flame *flame, const struct box *wanted, uint32_t *ret)
-{
-	struct orma_interrupt *interrupt = flame->call->ret->interrupt;
-	int64_t words[] = {wanted->parent, wanted->name, wanted->map_name};
-	uint64_t key = orma_base_fnv1a(ORMA_FNV1A_INIT, words, sizeof(words));
-	uintptr_t known = (uintptr_t)orma_base_map_get(&flame->by_key, key);
-	*ret = known ? (uint32_t)(known - 1) : flame->count;
-	if (flame->frames++ % FRAMES_BETWEEN_CHECKS == 0 && interrupt &&
-	    orma_sql_is_interrupted(interrupt))
-		return -ECANCELED;
-	if (known)
-		return 0;
-	int r = orma_store_grow(&flame->boxes, (uint64_t)flame->count + 1, &flame->capacity,
-				sizeof(*flame->boxes));
-	if (r == 0)
-		r = orma_base_map_put(&flame->by_key, key, (void *)((uintptr_t)*ret + 1));
-	if (r < 0)
-		return r;
-	struct box *box = &flame->boxes[flame->count++];
-	*box = *wanted;
-	box->depth = box->parent == NONE ? 0 : flame->boxes[box->parent].depth + 1;
-	box->ts = flame->ts;
-	return 0;
-}
-
-static void add(struct box *box, size_t weight, int64_t value)
-{
-	box->own[weight] = (int64_t)((uint64_t)box->own[weight] + (uint64_t)value);
-}
-
 /* Adds the functions that were inlined at a frame, the outermost first. */
-static int add_symbols(struct flame *flame, int64_t set, struct box *box, uint32_t *parent)
+static int add_symbols(struct flame *flame, int64_t set, struct orma_profile_box *box,
+		       uint32_t *parent)
 {
 	uint64_t rows =
 		orma_store_table_rows(&flame->database->tables.all[ORMA_TABLE_STACK_SYMBOL]);
@@ -127,7 +82,7 @@ static int add_symbols(struct flame *flame, int64_t set, struct box *box, uint32
 			cell(flame, ORMA_TABLE_STACK_SYMBOL, ORMA_STACK_SYMBOL_SOURCE_FILE, row);
 		box->line =
 			cell(flame, ORMA_TABLE_STACK_SYMBOL, ORMA_STACK_SYMBOL_LINE_NUMBER, row);
-		r = find_box(flame, box, parent);
+		r = orma_profile_boxes_find(&flame->boxes, box, parent);
 	}
 	return r;
 }
@@ -138,8 +93,8 @@ static int add_site(struct flame *flame, int64_t site)
 	int64_t frame = cell(flame, ORMA_TABLE_STACK_CALLSITE, ORMA_STACK_CALLSITE_FRAME_ID, site);
 	int64_t mapping = cell(flame, ORMA_TABLE_STACK_FRAME, ORMA_STACK_FRAME_MAPPING, frame);
 	int64_t set = cell(flame, ORMA_TABLE_STACK_FRAME, ORMA_STACK_FRAME_SYMBOL_SET_ID, frame);
-	uint32_t parent = above == ORMA_CELL_NULL ? NONE : flame->sites[above];
-	struct box box = {
+	uint32_t parent = above == ORMA_CELL_NULL ? ORMA_PROFILE_ROOT : flame->sites[above];
+	struct orma_profile_box box = {
 		.map_name = cell(flame, ORMA_TABLE_STACK_MAPPING, ORMA_STACK_MAPPING_NAME, mapping),
 		.source_file = ORMA_CELL_NULL,
 		.line = ORMA_CELL_NULL,
@@ -154,7 +109,7 @@ static int add_site(struct flame *flame, int64_t site)
 		box.name = name != ORMA_CELL_NULL ? name
 						  : cell(flame, ORMA_TABLE_STACK_FRAME,
 							 ORMA_STACK_FRAME_NAME, frame);
-		r = find_box(flame, &box, &parent);
+		r = orma_profile_boxes_find(&flame->boxes, &box, &parent);
 	}
 	flame->sites[site] = parent;
 	return r;
@@ -185,11 +140,11 @@ static int build_heap(struct flame *flame)
 		int64_t site = orma_store_column_get(&columns[ORMA_HEAP_ALLOCATION_CALLSITE_ID], i);
 		int64_t count = orma_store_column_get(&columns[ORMA_HEAP_ALLOCATION_COUNT], i);
 		int64_t size = orma_store_column_get(&columns[ORMA_HEAP_ALLOCATION_SIZE], i);
-		struct box *box = &flame->boxes[flame->sites[site]];
-		add(box, COUNT, count);
-		add(box, SIZE, size);
-		add(box, ALLOC_COUNT, ORMA_MAX(count, INT64_C(0)));
-		add(box, ALLOC_SIZE, ORMA_MAX(size, INT64_C(0)));
+		struct orma_profile_box *box = &flame->boxes.all[flame->sites[site]];
+		orma_profile_box_add(box, ORMA_PROFILE_COUNT, count);
+		orma_profile_box_add(box, ORMA_PROFILE_SIZE, size);
+		orma_profile_box_add(box, ORMA_PROFILE_ALLOC_COUNT, ORMA_MAX(count, INT64_C(0)));
+		orma_profile_box_add(box, ORMA_PROFILE_ALLOC_SIZE, ORMA_MAX(size, INT64_C(0)));
 		is_known = true;
 	}
 	return r < 0 || is_known ? r : refuse(flame, "there is no heap of this process then");
@@ -239,9 +194,9 @@ static int build_samples(struct flame *flame)
 		if (utid == ORMA_CELL_NULL ||
 		    !is_wanted(flame, cell(flame, ORMA_TABLE_THREAD, ORMA_THREAD_UPID, utid)))
 			continue;
-		struct box *box = &flame->boxes[flame->sites[site]];
-		add(box, COUNT, 1);
-		add(box, SIZE, 1);
+		struct orma_profile_box *box = &flame->boxes.all[flame->sites[site]];
+		orma_profile_box_add(box, ORMA_PROFILE_COUNT, 1);
+		orma_profile_box_add(box, ORMA_PROFILE_SIZE, 1);
 		box->ts = ts;
 	}
 	return r;
@@ -275,15 +230,15 @@ static int write_name(const struct flame *flame, const char *prefix, uint32_t ob
 	return r < 0 ? r : intern(flame, text, ret);
 }
 
-static int add_object(struct flame *flame, struct box *box, const char *prefix, uint32_t object,
-		      int64_t size, struct orma_buf *text, uint32_t *ret)
+static int add_object(struct flame *flame, struct orma_profile_box *box, const char *prefix,
+		      uint32_t object, int64_t size, struct orma_buf *text, uint32_t *ret)
 {
 	int r = write_name(flame, prefix, object, text, &box->name);
 	if (r == 0)
-		r = find_box(flame, box, ret);
+		r = orma_profile_boxes_find(&flame->boxes, box, ret);
 	if (r == 0) {
-		add(&flame->boxes[*ret], COUNT, 1);
-		add(&flame->boxes[*ret], SIZE, size);
+		orma_profile_box_add(&flame->boxes.all[*ret], ORMA_PROFILE_COUNT, 1);
+		orma_profile_box_add(&flame->boxes.all[*ret], ORMA_PROFILE_SIZE, size);
 	}
 	return r;
 }
@@ -318,7 +273,7 @@ static int add_objects(struct flame *flame, const struct orma_heap_tree *tree, u
 		       bool is_by_distance)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	struct box box = {.source_file = ORMA_CELL_NULL, .line = ORMA_CELL_NULL};
+	struct orma_profile_box box = {.source_file = ORMA_CELL_NULL, .line = ORMA_CELL_NULL};
 	int r = orma_base_buf_append_str(&text, "JAVA");
 	if (r == 0)
 		r = intern(flame, &text, &box.map_name);
@@ -328,7 +283,7 @@ static int add_objects(struct flame *flame, const struct orma_heap_tree *tree, u
 		uint32_t parent = tree->parents[object];
 		if (parent == ORMA_HEAP_TREE_LEFT)
 			continue;
-		box.parent = parent == ORMA_HEAP_TREE_ROOT ? NONE : boxes[parent];
+		box.parent = parent == ORMA_HEAP_TREE_ROOT ? ORMA_PROFILE_ROOT : boxes[parent];
 		r = add_object(
 			flame, &box, "", object,
 			orma_heap_object_cell(flame->database, ORMA_HEAP_OBJECT_SELF_SIZE, object),
@@ -358,7 +313,8 @@ static bool is_truncated(const struct flame *flame)
 static int add_warning(struct flame *flame)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	struct box box = {.parent = NONE, .source_file = ORMA_CELL_NULL, .line = ORMA_CELL_NULL};
+	struct orma_profile_box box = {
+		.parent = ORMA_PROFILE_ROOT, .source_file = ORMA_CELL_NULL, .line = ORMA_CELL_NULL};
 	uint32_t number;
 	int r = orma_base_buf_append_str(&text, "JAVA");
 	if (r == 0)
@@ -370,10 +326,10 @@ static int add_warning(struct flame *flame)
 	if (r == 0)
 		r = intern(flame, &text, &box.name);
 	if (r == 0)
-		r = find_box(flame, &box, &number);
+		r = orma_profile_boxes_find(&flame->boxes, &box, &number);
 	if (r == 0) {
-		add(&flame->boxes[number], COUNT, 1);
-		add(&flame->boxes[number], SIZE, 1);
+		orma_profile_box_add(&flame->boxes.all[number], ORMA_PROFILE_COUNT, 1);
+		orma_profile_box_add(&flame->boxes.all[number], ORMA_PROFILE_SIZE, 1);
 	}
 	return r;
 }
@@ -497,108 +453,24 @@ static int build(struct flame *flame)
 	return is_graph ? build_graph(flame) : build_heap(flame);
 }
 
-enum focus { LEFT_OUT, SHOWN, SHOWN_WITH_ALL_BELOW };
-
-static bool has_text(struct orma_str text, struct orma_str part)
+static int write_boxes(struct flame *flame)
 {
-	for (size_t i = 0; i + part.size <= text.size; i++)
-		if (strncasecmp(text.data + i, part.data, part.size) == 0)
-			return true;
-	return false;
-}
-
-/* Says which boxes are shown: those with the text, all below them and all above them. */
-static void focus(const struct flame *flame, struct orma_str part, uint8_t *states)
-{
-	for (uint32_t i = 0; i < flame->count; i++) {
-		uint32_t parent = flame->boxes[i].parent;
-		bool is_below = parent != NONE && states[parent] == SHOWN_WITH_ALL_BELOW;
-		if (!is_below && !has_text(text_of(flame, flame->boxes[i].name), part))
-			continue;
-		states[i] = SHOWN_WITH_ALL_BELOW;
-		for (; parent != NONE && states[parent] == LEFT_OUT;
-		     parent = flame->boxes[parent].parent)
-			states[parent] = SHOWN;
-	}
-}
-
-static void sum(struct flame *flame, const uint8_t *states)
-{
-	for (uint32_t i = flame->count; i-- > 0;) {
-		struct box *box = &flame->boxes[i];
-		for (size_t k = 0; k < WEIGHTS && states[i] != LEFT_OUT; k++) {
-			uint64_t all = (uint64_t)box->cumulative[k] + (uint64_t)box->own[k];
-			box->cumulative[k] = (int64_t)all;
-			if (box->parent != NONE) {
-				int64_t *above = &flame->boxes[box->parent].cumulative[k];
-				*above = (int64_t)((uint64_t)*above + all);
-			}
-		}
-	}
-}
-
-static void put(struct orma_row_set *rows, size_t column, int type, int64_t value)
-{
-	if (value != ORMA_CELL_NULL)
-		orma_row_set_put(rows, column, type, value);
-}
-
-/* Boxes that are left out have no rows, so the others are numbered anew: `numbers` has a place for each box. */
-static int write_rows(const struct flame *flame, const uint8_t *states, uint32_t *numbers)
-{
-	struct orma_row_set *rows = flame->call->ret;
-	int r = 0;
-	for (uint32_t i = 0; i < flame->count && r == 0; i++) {
-		const struct box *box = &flame->boxes[i];
-		size_t column = 0;
-		if (states[i] == LEFT_OUT)
-			continue;
-		numbers[i] = (uint32_t)rows->row_count;
-		r = orma_row_set_add(rows);
-		if (r < 0)
-			return r;
-		put(rows, column++, SQLITE_INTEGER, numbers[i]);
-		put(rows, column++, SQLITE_INTEGER, box->ts);
-		put(rows, column++, SQLITE_INTEGER, box->depth);
-		put(rows, column++, SQLITE_TEXT, box->name);
-		put(rows, column++, SQLITE_TEXT, box->map_name);
-		for (size_t k = 0; k < WEIGHTS; k++) {
-			put(rows, column++, SQLITE_INTEGER, box->own[k]);
-			put(rows, column++, SQLITE_INTEGER, box->cumulative[k]);
-		}
-		put(rows, column++, SQLITE_INTEGER,
-		    box->parent == NONE ? ORMA_CELL_NULL : (int64_t)numbers[box->parent]);
-		put(rows, column++, SQLITE_TEXT, box->source_file);
-		put(rows, column++, SQLITE_INTEGER, box->line);
-	}
-	return r;
-}
-
-static int write_all(struct flame *flame)
-{
-	sqlite3_value *value = argument(flame, ARG_FOCUS);
-	struct orma_str part = value ? orma_sql_text_of(value) : ORMA_STR("");
-	ORMA_AUTO(orma_base_freep) uint8_t *states = orma_base_zalloc((size_t)flame->count + 1);
-	ORMA_AUTO(orma_base_freep)
-	uint32_t *numbers = orma_base_alloc_array((size_t)flame->count + 1, sizeof(*numbers));
-	if (!states || !numbers || !part.data)
-		return -ENOMEM;
-	focus(flame, part, states);
-	sum(flame, states);
-	return write_rows(flame, states, numbers);
+	sqlite3_value *focus = argument(flame, ARG_FOCUS);
+	struct orma_str part = focus ? orma_sql_text_of(focus) : ORMA_STR("");
+	return part.data ? orma_profile_boxes_write(&flame->boxes, part, flame->call->ret)
+			 : -ENOMEM;
 }
 
 static int run(struct orma_row_call *call)
 {
 	struct flame flame = {.call = call, .database = call->ctx};
-	flame.by_key.seed = flame.database->options.seed;
 	int r = read_arguments(&flame);
+	orma_profile_boxes_init(&flame.boxes, flame.database, flame.ts, call->ret->interrupt);
 	if (r == 0)
 		r = build(&flame);
 	if (r == 0)
-		r = write_all(&flame);
-	orma_base_map_done(&flame.by_key);
-	orma_base_free(flame.boxes);
+		r = write_boxes(&flame);
+	orma_profile_boxes_done(&flame.boxes);
 	orma_base_free(flame.sites);
 	return r;
 }

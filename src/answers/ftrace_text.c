@@ -282,6 +282,11 @@ static void to_ftrace(sqlite3_context *context, int argc, sqlite3_value **argv)
 	struct orma_error error = {0};
 	int64_t row = sqlite3_value_int64(argv[0]);
 	(void)argc;
+	int r = orma_raw_events_finish(&line.database->importer.system.raw_events);
+	if (r < 0) {
+		orma_sql_result_refuse(context, r, &error);
+		return;
+	}
 	if (sqlite3_value_type(argv[0]) != SQLITE_INTEGER || row < 0 ||
 	    (uint64_t)row >=
 		    orma_store_table_rows(&line.database->tables.all[ORMA_TABLE_FTRACE_EVENT])) {

@@ -212,6 +212,8 @@ int orma_trace_database_open_all(const struct orma_formats_source *sources, size
 	struct orma_trace_database *database;
 	int r = new_database(options, &database);
 	*ret = NULL;
+	if (r == 0 && count == 1)
+		r = orma_trace_index_note_file(database, sources[0].fd);
 	if (r == 0)
 		r = load(database, sources, count, reterr);
 	int damage = r == -EBADMSG ? r : 0;
@@ -226,6 +228,8 @@ int orma_trace_database_open_index(int fd, const struct orma_trace_index *index,
 {
 	struct orma_trace_database *database;
 	int r = new_database(options, &database);
+	if (r == 0)
+		r = orma_trace_index_note_file(database, fd);
 	if (r == 0)
 		r = orma_trace_index_restore(database, fd, index);
 	r = complete(database, r, reterr);

@@ -52,7 +52,8 @@ struct orma_trace_database {
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
-	void *mapped; /* the index that the tables are in; NULL = none */
+	uint64_t trace_bytes, trace_ns; /* size and time of the only trace before it was read */
+	void *mapped;                   /* the index that the tables are in; NULL = none */
 	size_t mapped_bytes;
 	int64_t start_ns, end_ns; /* the time that the events cover, on the trace's clock */
 };
@@ -76,7 +77,10 @@ int orma_trace_database_open_all(const struct orma_formats_source *sources, size
 int orma_trace_database_open_index(int fd, const struct orma_trace_index *index,
 				   const struct orma_trace_options *options,
 				   struct orma_trace_database **ret, struct orma_error *reterr);
-/* Writes an index of a trace, a file, that was read without damage. 0 or a negative errno value. */
+/*
+ * Writes an index of a trace, a file, that was read without damage. 0; -ESTALE: the file was changed since its reading began;
+ * or another negative errno value.
+ */
 int orma_trace_database_write_index(struct orma_trace_database *database, int fd,
 				    const struct orma_trace_index *index);
 void orma_trace_database_free(struct orma_trace_database *database);
@@ -107,6 +111,7 @@ static inline int64_t orma_trace_database_cell(const struct orma_trace_database 
 bool orma_slice_has_args(const struct orma_column *columns, uint64_t row);
 
 /* Parts of the database, for its own files. 0 or a negative errno value. */
+int orma_trace_index_note_file(struct orma_trace_database *database, int fd);
 int orma_trace_index_restore(struct orma_trace_database *database, int fd,
 			     const struct orma_trace_index *index);
 int orma_trace_relations_add(struct orma_trace_database *database);

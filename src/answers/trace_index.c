@@ -4,7 +4,8 @@
  *   | head, 4 KB | data of blocks | notes | spool |
  *
  * The first parts are mapped, and columns refer to the mapping; see store/image.h. The spool holds what was unpacked or
- * converted, where arguments are read from; of a trace that is read where it is, it is empty.
+ * converted, where arguments are read from; of a trace that is read where it is, it is empty. It is not in the sum: a packet
+ * in it is checked when it is read, as one in a trace is.
  *
  * The tables of a trace keep rules that answers rely on: ids are rows that exist, a parent comes before its children. To
  * check them all takes as long as to fill the tables. So an index has a sum that only the user who wrote it can make, and
@@ -80,17 +81,32 @@ static int read_all(int fd, void *ret, size_t size, uint64_t at)
 	return 0;
 }
 
-/* Fills in what a trace is: its size and time, and the sum of blocks from all over it. */
-static int describe_trace(int fd, const uint8_t *key, struct head *ret)
+static int stat_trace(int fd, uint64_t *retbytes, uint64_t *retns)
 {
-	struct orma_keyed_sum sum;
 	struct stat info;
 	if (fstat(fd, &info) < 0)
 		return -errno;
 	if (!S_ISREG(info.st_mode))
 		return -ENOTSUP;
-	ret->trace_bytes = (uint64_t)info.st_size;
-	ret->trace_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
+	*retbytes = (uint64_t)info.st_size;
+	*retns = (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
+	return 0;
+}
+
+int orma_trace_index_note_file(struct orma_trace_database *database, int fd)
+{
+	int r = stat_trace(fd, &database->trace_bytes, &database->trace_ns);
+	/* A pipe can be asked, but gets no index. */
+	return r == -ENOTSUP ? 0 : r;
+}
+
+/* Fills in what a trace is: its size and time, and the sum of blocks from all over it. */
+static int describe_trace(int fd, const uint8_t *key, struct head *ret)
+{
+	struct orma_keyed_sum sum;
+	int r = stat_trace(fd, &ret->trace_bytes, &ret->trace_ns);
+	if (r < 0)
+		return r;
 	orma_keyed_sum_init(&sum, key);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		uint8_t block[ORMA_SUM_BLOCK_BYTES] = {0};
@@ -99,7 +115,7 @@ static int describe_trace(int fd, const uint8_t *key, struct head *ret)
 		uint64_t at = (ret->trace_bytes - size) / (SAMPLES - 1) * i;
 		if (i == SAMPLES - 1)
 			at = ret->trace_bytes - size;
-		int r = read_all(fd, block, (size_t)size, at);
+		r = read_all(fd, block, (size_t)size, at);
 		if (r < 0)
 			return r;
 		orma_keyed_sum_blocks(&sum, block, 1);
@@ -165,9 +181,14 @@ int orma_trace_database_write_index(struct orma_trace_database *database, int fd
 	struct head head;
 	begin_head(database, &head);
 	int r = describe_trace(fd, index->key, &head);
-	/* The states of threads are rows only from when somebody asks for them. */
+	if (r == 0 &&
+	    (head.trace_bytes != database->trace_bytes || head.trace_ns != database->trace_ns))
+		r = -ESTALE;
+	/* The states of threads and some kernel events are rows only from when somebody asks for them. */
 	if (r == 0)
 		r = orma_thread_states_finish(&database->importer.sched.states);
+	if (r == 0)
+		r = orma_raw_events_finish(&database->importer.system.raw_events);
 	if (r < 0)
 		return r;
 	orma_keyed_sum_init(&image.sum, index->key);

@@ -53,6 +53,12 @@ static int fill_states(void *ctx)
 		&((struct orma_trace_database *)ctx)->importer.sched.states);
 }
 
+static int fill_events(void *ctx)
+{
+	return orma_raw_events_finish(
+		&((struct orma_trace_database *)ctx)->importer.system.raw_events);
+}
+
 static int add_table(struct orma_trace_database *database, enum orma_table_id id)
 {
 	struct orma_table *table = &database->tables.all[id];
@@ -80,6 +86,10 @@ static int add_table(struct orma_trace_database *database, enum orma_table_id id
 	relation->table = table;
 	if (id == ORMA_TABLE_THREAD_STATE || id == ORMA_TABLE_SPURIOUS_WAKEUP) {
 		relation->fill = fill_states;
+		relation->fill_ctx = database;
+	}
+	if (id == ORMA_TABLE_FTRACE_EVENT) {
+		relation->fill = fill_events;
 		relation->fill_ctx = database;
 	}
 	if (r == 0)

@@ -28,5 +28,10 @@ int orma_base_buf_vprintf(struct orma_buf *buf, const char *format, va_list args
 void orma_base_buf_consume(struct orma_buf *buf, size_t size);
 /* Returns the content as a string, or NULL when out of memory. The NUL is not counted in size. */
 const char *orma_base_buf_cstr(struct orma_buf *buf);
+/* Returns the content, which is valid until the buffer changes. */
+static inline struct orma_str orma_base_buf_str(const struct orma_buf *buf)
+{
+	return (struct orma_str){(const char *)buf->data, buf->size};
+}
 
 #endif

@@ -36,8 +36,9 @@ void orma_output_text(struct orma_packet_output *output, enum orma_output_text k
 			   ORMA_PB_TRACK_EVENT_NAME, text);
 }
 
-static void write_legacy(struct orma_proto_writer *writer, const struct orma_output_event *event)
+static void write_legacy(struct orma_packet_output *output, const struct orma_output_event *event)
 {
+	struct orma_proto_writer *writer = &output->heap.writer;
 	struct orma_proto_nested legacy;
 	orma_proto_nested_begin(writer, &legacy, ORMA_PB_TRACK_EVENT_LEGACY_EVENT);
 	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE, event->phase);
@@ -53,7 +54,7 @@ static void write_legacy(struct orma_proto_writer *writer, const struct orma_out
 			     (int32_t)event->tid);
 	if (event->style)
 		orma_proto_write_varint(writer, ORMA_LEGACY_EVENT_STYLE, event->style);
-	orma_proto_nested_end(writer, &legacy);
+	orma_packet_output_nested_end(output, &legacy);
 }
 
 struct orma_proto_writer *orma_output_event(struct orma_packet_output *output,
@@ -65,7 +66,7 @@ struct orma_proto_writer *orma_output_event(struct orma_packet_output *output,
 	if (event->category.data)
 		orma_output_text(output, ORMA_OUTPUT_CATEGORY, event->category);
 	orma_output_text(output, ORMA_OUTPUT_NAME, event->name);
-	write_legacy(writer, event);
+	write_legacy(output, event);
 	return writer;
 }
 
@@ -112,5 +113,5 @@ void orma_output_arg_text(struct orma_packet_output *output, struct orma_str nam
 	struct orma_proto_nested arg;
 	begin_arg(output, &arg, name);
 	orma_proto_write_str(&output->heap.writer, ORMA_PB_DEBUG_ANNOTATION_STRING_VALUE, value);
-	orma_proto_nested_end(&output->heap.writer, &arg);
+	orma_packet_output_nested_end(output, &arg);
 }

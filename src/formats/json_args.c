@@ -29,9 +29,9 @@ static void write_value(struct orma_proto_writer *writer, const struct orma_json
 		break;
 	case ORMA_JSON_INTEGER:
 	case ORMA_JSON_REAL:
-		if (value->kind == ORMA_JSON_INTEGER && orma_json_read_i64(value->text, &number))
+		if (orma_json_value_i64(value, &number))
 			orma_proto_write_int(writer, ORMA_PB_DEBUG_ANNOTATION_INT_VALUE, number);
-		else if (orma_json_read_double(value->text, &real))
+		else if (orma_json_value_double(value, &real))
 			orma_proto_write_double(writer, ORMA_PB_DEBUG_ANNOTATION_DOUBLE_VALUE,
 						real);
 		break;
@@ -90,7 +90,7 @@ void orma_json_args_write(struct orma_packet_output *output, struct orma_arena *
 			depth < DEPTH_MAX ? &below->annotation : &leaf;
 		if (!begin_member(output, level, field, arena, annotation, &value)) {
 			if (depth > 1)
-				orma_proto_nested_end(writer, &level->annotation);
+				orma_packet_output_nested_end(output, &level->annotation);
 			depth--;
 			continue;
 		}
@@ -103,6 +103,6 @@ void orma_json_args_write(struct orma_packet_output *output, struct orma_arena *
 			continue;
 		}
 		write_value(writer, &value, arena);
-		orma_proto_nested_end(writer, annotation);
+		orma_packet_output_nested_end(output, annotation);
 	}
 }

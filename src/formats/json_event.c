@@ -3,16 +3,6 @@
  */
 #include "formats/json_event.h"
 
-#include <math.h>
-
-/* Times are numbers, or texts that hold a number. */
-static bool take_time(const struct orma_json_value *value, int64_t *ret_ns)
-{
-	bool may_be = value->kind == ORMA_JSON_INTEGER || value->kind == ORMA_JSON_REAL ||
-		      value->kind == ORMA_JSON_STRING;
-	return may_be && orma_json_read_us(value->text, ret_ns);
-}
-
 static struct orma_str take_text(const struct orma_json_value *value, struct orma_arena *arena)
 {
 	if (value->kind != ORMA_JSON_STRING || value->text.size == 0)
@@ -27,7 +17,7 @@ static void take_id(const struct orma_json_value *value, struct orma_arena *aren
 	if (value->kind == ORMA_JSON_STRING) {
 		ret->kind = ORMA_JSON_ID_TEXT;
 		ret->text = orma_json_unescape(value, arena);
-	} else if (value->kind == ORMA_JSON_INTEGER && orma_json_read_i64(value->text, &number)) {
+	} else if (orma_json_value_i64(value, &number)) {
 		ret->kind = ORMA_JSON_ID_NUMBER;
 		ret->number = (uint64_t)number;
 	}
@@ -40,12 +30,12 @@ static void take_task(const struct orma_json_value *value, struct orma_arena *ar
 	double real;
 	int64_t number;
 	take_id(value, arena, ret);
-	if (value->kind == ORMA_JSON_REAL && orma_json_read_double(value->text, &real)) {
+	if (value->kind == ORMA_JSON_REAL && orma_json_value_double(value, &real)) {
 		ret->kind = ORMA_JSON_ID_NUMBER;
 		ret->number = real >= 0 && real <= UINT32_MAX ? (uint64_t)real : 0;
 	} else if (value->kind == ORMA_JSON_INTEGER) {
-		bool fits = orma_json_read_i64(value->text, &number) && number >= 0 &&
-			    number <= UINT32_MAX;
+		bool fits =
+			orma_json_value_i64(value, &number) && number >= 0 && number <= UINT32_MAX;
 		ret->kind = ORMA_JSON_ID_NUMBER;
 		ret->number = fits ? (uint64_t)number : 0;
 	}
@@ -74,123 +64,66 @@ static char take_scope(const struct orma_json_value *value)
 	return (char)(is_known ? value->text.data[0] : '?');
 }
 
-enum field {
-	FIELD_ARGS,
-	FIELD_BIND_ID,
-	FIELD_BP,
-	FIELD_CAT,
-	FIELD_DUR,
-	FIELD_FLOW_IN,
-	FIELD_FLOW_OUT,
-	FIELD_ID,
-	FIELD_ID2,
-	FIELD_NAME,
-	FIELD_PH,
-	FIELD_PID,
-	FIELD_S,
-	FIELD_TDUR,
-	FIELD_TID,
-	FIELD_TS,
-	FIELD_TTS,
-	FIELDS,
-};
+/* The size is a constant, so that the comparison is one of numbers. */
+#define IS(key, name) (memcmp((key).data, name, sizeof(name) - 1) == 0)
 
-static enum field find_field(struct orma_str key)
+static void take_short_field(struct orma_str key, const struct orma_json_value *value,
+			     struct orma_arena *arena, struct orma_json_event *event)
 {
-	static const struct {
-		char name[9];
-		uint8_t size;
-	} names[FIELDS] = {
-		[FIELD_ARGS] = {"args", 4},
-		[FIELD_BIND_ID] = {"bind_id", 7},
-		[FIELD_BP] = {"bp", 2},
-		[FIELD_CAT] = {"cat", 3},
-		[FIELD_DUR] = {"dur", 3},
-		[FIELD_FLOW_IN] = {"flow_in", 7},
-		[FIELD_FLOW_OUT] = {"flow_out", 8},
-		[FIELD_ID] = {"id", 2},
-		[FIELD_ID2] = {"id2", 3},
-		[FIELD_NAME] = {"name", 4},
-		[FIELD_PH] = {"ph", 2},
-		[FIELD_PID] = {"pid", 3},
-		[FIELD_S] = {"s", 1},
-		[FIELD_TDUR] = {"tdur", 4},
-		[FIELD_TID] = {"tid", 3},
-		[FIELD_TS] = {"ts", 2},
-		[FIELD_TTS] = {"tts", 3},
-	};
-	/* The first field of each length, in the order in which events have them. */
-	for (unsigned i = 0; i < FIELDS; i++)
-		if (key.size == names[i].size && key.data[0] == names[i].name[0] &&
-		    memcmp(key.data, names[i].name, key.size) == 0)
-			return (enum field)i;
-	return FIELDS;
-}
-
-static void take_field(enum field field, const struct orma_json_value *value,
-		       struct orma_arena *arena, struct orma_json_event *event)
-{
-	switch (field) {
-	case FIELD_ARGS:
-		if (value->kind == ORMA_JSON_OBJECT)
-			event->args = value->text;
-		break;
-	case FIELD_BIND_ID:
-		take_id(value, arena, &event->bind_id);
-		break;
-	case FIELD_BP:
-		event->binds_enclosing =
-			value->kind == ORMA_JSON_STRING && orma_base_str_is(value->text, "e");
-		break;
-	case FIELD_CAT:
-		event->category = take_text(value, arena);
-		break;
-	case FIELD_DUR:
-		event->has_dur = take_time(value, &event->dur_ns);
-		event->is_wrong |= !event->has_dur;
-		break;
-	case FIELD_FLOW_IN:
-		event->flow_in = value->kind == ORMA_JSON_TRUE;
-		break;
-	case FIELD_FLOW_OUT:
-		event->flow_out = value->kind == ORMA_JSON_TRUE;
-		break;
-	case FIELD_ID:
-		take_id(value, arena, &event->id);
-		break;
-	case FIELD_ID2:
-		take_id2(value, arena, event);
-		break;
-	case FIELD_NAME:
-		event->name = take_text(value, arena);
-		break;
-	case FIELD_PH:
+	if (key.size == 1) {
+		if (IS(key, "s"))
+			event->scope = take_scope(value);
+	} else if (IS(key, "ph")) {
 		event->phase = 0;
 		if (value->kind == ORMA_JSON_STRING && value->text.size > 0)
 			event->phase = value->text.data[0];
-		break;
-	case FIELD_PID:
+	} else if (IS(key, "ts")) {
+		event->has_ts = orma_json_value_us(value, &event->ns);
+	} else if (IS(key, "id")) {
+		take_id(value, arena, &event->id);
+	} else if (IS(key, "bp")) {
+		event->binds_enclosing =
+			value->kind == ORMA_JSON_STRING && orma_base_str_is(value->text, "e");
+	}
+}
+
+static void take_field_of_three(struct orma_str key, const struct orma_json_value *value,
+				struct orma_arena *arena, struct orma_json_event *event)
+{
+	if (IS(key, "pid")) {
 		take_task(value, arena, &event->pid);
-		break;
-	case FIELD_S:
-		event->scope = take_scope(value);
-		break;
-	case FIELD_TDUR:
-		event->has_tdur = take_time(value, &event->tdur_ns);
-		event->is_wrong |= !event->has_tdur;
-		break;
-	case FIELD_TID:
+	} else if (IS(key, "tid")) {
 		take_task(value, arena, &event->tid);
-		break;
-	case FIELD_TS:
-		event->has_ts = take_time(value, &event->ns);
-		break;
-	case FIELD_TTS:
-		event->has_tts = take_time(value, &event->tts_ns);
+	} else if (IS(key, "cat")) {
+		event->category = take_text(value, arena);
+	} else if (IS(key, "dur")) {
+		event->has_dur = orma_json_value_us(value, &event->dur_ns);
+		event->is_wrong |= !event->has_dur;
+	} else if (IS(key, "tts")) {
+		event->has_tts = orma_json_value_us(value, &event->tts_ns);
 		event->is_wrong |= !event->has_tts;
-		break;
-	case FIELDS:
-		break;
+	} else if (IS(key, "id2")) {
+		take_id2(value, arena, event);
+	}
+}
+
+static void take_long_field(struct orma_str key, const struct orma_json_value *value,
+			    struct orma_arena *arena, struct orma_json_event *event)
+{
+	if (key.size == 4 && IS(key, "name")) {
+		event->name = take_text(value, arena);
+	} else if (key.size == 4 && IS(key, "args")) {
+		if (value->kind == ORMA_JSON_OBJECT)
+			event->args = value->text;
+	} else if (key.size == 4 && IS(key, "tdur")) {
+		event->has_tdur = orma_json_value_us(value, &event->tdur_ns);
+		event->is_wrong |= !event->has_tdur;
+	} else if (key.size == 7 && IS(key, "bind_id")) {
+		take_id(value, arena, &event->bind_id);
+	} else if (key.size == 7 && IS(key, "flow_in")) {
+		event->flow_in = value->kind == ORMA_JSON_TRUE;
+	} else if (key.size == 8 && IS(key, "flow_out")) {
+		event->flow_out = value->kind == ORMA_JSON_TRUE;
 	}
 }
 
@@ -202,7 +135,12 @@ enum orma_json_next orma_json_event_read(struct orma_json_scan *scan, struct orm
 	*ret = (struct orma_json_event){0};
 	while ((next = orma_json_read_field(scan, &key, &value)) == ORMA_JSON_MEMBER) {
 		ret->has_fields = true;
-		take_field(key.text.size > 0 ? find_field(key.text) : FIELDS, &value, arena, ret);
+		if (key.text.size > 3)
+			take_long_field(key.text, &value, arena, ret);
+		else if (key.text.size == 3)
+			take_field_of_three(key.text, &value, arena, ret);
+		else if (key.text.size > 0)
+			take_short_field(key.text, &value, arena, ret);
 	}
 	return next == ORMA_JSON_END ? ORMA_JSON_MEMBER : next;
 }

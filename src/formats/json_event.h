@@ -31,6 +31,14 @@ struct orma_json_event {
 enum orma_json_next orma_json_event_read(struct orma_json_scan *scan, struct orma_arena *arena,
 					 struct orma_json_event *ret);
 
+enum { ORMA_JSON_SEQUENCES = 64 };
+
+/* The time of the last packet of a sequence, and its order among those of one time. */
+struct orma_json_end {
+	int64_t ns;
+	uint32_t order;
+};
+
 /* The events of a file share it. {.output = ...} is empty. */
 struct orma_json_writer {
 	struct orma_packet_output *output;
@@ -38,6 +46,8 @@ struct orma_json_writer {
 	struct orma_map names;    /* number of a process or thread that has a name only, by hash */
 	struct orma_map counters; /* counters that are described, by hash */
 	struct orma_buf text;
+	struct orma_json_end ends[ORMA_JSON_SEQUENCES]; /* ever earlier */
+	uint32_t sequence_count;
 };
 
 void orma_json_writer_done(struct orma_json_writer *writer);

@@ -2,10 +2,18 @@
  * json_output.c - an event of JSON becomes a track event of the old kind, which has the same phases.
  *
  * Whatever that kind has no field for is in fields that only orma reads (trace/conversion.h), so a converted trace opens elsewhere
- * too. Events of one thread are one sequence, as far as there are sequences; so each is nearly in the order of time.
+ * too.
+ *
+ * Sequences are in the order of time, because a sequence that is not costs its reader two passes and a sort. An event goes to the
+ * sequence whose last event is the latest of those that are not later than it. Invariant: the last events of the sequences
+ * are ever earlier, so the first one that is not later is the one. As many sequences are used as the longest run of ever earlier
+ * events, one for a file in order, and about one per thread where threads write pieces. When there are no more sequences, the
+ * last one takes what is earlier than all. Rejected: a sequence for each thread. It is in order neither where slices are
+ * written at their end, nor where there are more threads than sequences, and has to repeat the names of the others.
  */
 #include <errno.h>
 
+#include "base/macros.h"
 #include "formats/json_event.h"
 #include "formats/text_lines.h"
 #include "schema/gen/counter_descriptor.pb.h"
@@ -16,7 +24,6 @@
 #include "trace/conversion_fields.h"
 
 enum {
-	SEQUENCES = 16,
 	NAMED_TASK_FIRST = 1 << 30, /* the first number of those that have a name only */
 	COUNTERS_MAX = 1 << 20,
 	FLOW_IN = 1,
@@ -53,10 +60,19 @@ static uint32_t order_of(const struct orma_json_event *event)
 	return ORDER_OTHER - 1 - bits;
 }
 
-static uint32_t sequence_of(const struct orma_json_event *event)
+/* Returns the sequence of the next packet, from 1. */
+static uint32_t choose_sequence(struct orma_json_writer *writer, int64_t ns, uint32_t order)
 {
-	uint64_t parts[] = {event->pid.number, event->tid.number};
-	return 1 + (uint32_t)(orma_base_fnv1a(ORMA_FNV1A_INIT, parts, sizeof(parts)) % SEQUENCES);
+	struct orma_json_end *ends = writer->ends;
+	uint32_t i = 0;
+	while (i < writer->sequence_count &&
+	       (ends[i].ns > ns || (ends[i].ns == ns && ends[i].order > order)))
+		i++;
+	if (i == writer->sequence_count && i < ORMA_JSON_SEQUENCES)
+		writer->sequence_count++;
+	i = ORMA_MIN(i, writer->sequence_count - 1);
+	ends[i] = (struct orma_json_end){ns, order};
+	return i + 1;
 }
 
 /* Returns the number that LegacyEvent has a field for. */
@@ -149,9 +165,10 @@ static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
 					     struct orma_proto_nested *legacy)
 {
 	struct orma_packet_output *output = writer->output;
-	struct orma_proto_writer *to =
-		orma_packet_output_begin(output, sequence_of(event), event->ns);
-	orma_proto_write_varint(to, ORMA_PACKET_EVENT_ORDER, order_of(event));
+	uint32_t order = order_of(event);
+	uint32_t sequence = choose_sequence(writer, event->ns, order);
+	struct orma_proto_writer *to = orma_packet_output_begin(output, sequence, event->ns);
+	orma_proto_write_varint(to, ORMA_PACKET_EVENT_ORDER, order);
 	orma_proto_nested_begin(to, &output->event, ORMA_PB_TRACE_PACKET_TRACK_EVENT);
 	if (event->category.data)
 		orma_output_text(output, ORMA_OUTPUT_CATEGORY, event->category);
@@ -165,8 +182,8 @@ static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
 static int write_event(struct orma_json_writer *writer, const struct orma_json_event *event)
 {
 	struct orma_proto_nested legacy;
-	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
-	orma_proto_nested_end(to, &legacy);
+	begin_event(writer, event, &legacy);
+	orma_packet_output_nested_end(writer->output, &legacy);
 	if (event->args.size > 0)
 		orma_json_args_write(writer->output, &writer->arena, event->args);
 	return orma_packet_output_end(writer->output);
@@ -184,7 +201,7 @@ static int write_metadata(struct orma_json_writer *writer, const struct orma_jso
 		orma_proto_write_str(to, ORMA_LEGACY_EVENT_TEXT, text);
 	if (number)
 		orma_proto_write_int(to, ORMA_LEGACY_EVENT_NUMBER, *number);
-	orma_proto_nested_end(to, &legacy);
+	orma_packet_output_nested_end(writer->output, &legacy);
 	if (text.data)
 		orma_output_arg_text(writer->output, ORMA_STR("name"), text);
 	return orma_packet_output_end(writer->output);
@@ -194,8 +211,8 @@ static bool read_sort_index(const struct orma_json_value *value, int64_t *ret)
 {
 	double real;
 	if (value->kind == ORMA_JSON_INTEGER)
-		return orma_json_read_i64(value->text, ret);
-	if (value->kind != ORMA_JSON_REAL || !orma_json_read_double(value->text, &real) ||
+		return orma_json_value_i64(value, ret);
+	if (value->kind != ORMA_JSON_REAL || !orma_json_value_double(value, &real) ||
 	    real > INT32_MAX || real < INT32_MIN)
 		return false;
 	*ret = (int64_t)real;
@@ -260,6 +277,8 @@ static int number_tasks(struct orma_json_writer *writer, struct orma_json_event 
 		return -ENOMEM;
 	if (event->tid.number == 0 && event->tid.kind != ORMA_JSON_ID_TEXT)
 		event->tid.number = event->pid.number;
+	if (!process && !thread)
+		return 0;
 	struct orma_json_event naming = {.phase = 'M',
 					 .ns = event->ns,
 					 .pid = event->pid,
@@ -274,7 +293,7 @@ static int number_tasks(struct orma_json_writer *writer, struct orma_json_event 
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Describes a counter to readers that know nothing of JSON. */
+/* Describes a counter to readers that know nothing of JSON. Other packets than events come first of those of one time. */
 static int describe_counter(struct orma_json_writer *writer, const struct orma_json_event *event,
 			    struct orma_str name, uint64_t uuid)
 {
@@ -284,8 +303,9 @@ static int describe_counter(struct orma_json_writer *writer, const struct orma_j
 	int r = orma_base_map_put(&writer->counters, uuid, writer);
 	if (r < 0)
 		return r;
+	uint32_t sequence = choose_sequence(writer, event->ns, 0);
 	struct orma_proto_writer *to =
-		orma_packet_output_begin(writer->output, sequence_of(event), event->ns);
+		orma_packet_output_begin(writer->output, sequence, event->ns);
 	orma_proto_nested_begin(to, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(to, ORMA_PB_TRACK_DESCRIPTOR_UUID, uuid);
 	orma_proto_write_str(to, ORMA_PB_TRACK_DESCRIPTOR_NAME, name);
@@ -304,7 +324,7 @@ static int write_counter(struct orma_json_writer *writer, const struct orma_json
 	if (r < 0)
 		return r;
 	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
-	orma_proto_nested_end(to, &legacy);
+	orma_packet_output_nested_end(writer->output, &legacy);
 	orma_proto_write_int(to, ORMA_PB_TRACK_EVENT_TYPE, ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER);
 	orma_proto_write_varint(to, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
 	orma_proto_write_double(to, ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE, value);
@@ -339,7 +359,7 @@ static int write_counters(struct orma_json_writer *writer, const struct orma_jso
 	counter.id.kind = ORMA_JSON_ID_NONE;
 	while (r == 0 && orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
 		double number;
-		if (!is_number(&value) || !orma_json_read_double(value.text, &number)) {
+		if (!is_number(&value) || !orma_json_value_double(&value, &number)) {
 			r = count(writer, ORMA_STAT_json_parser_failure);
 			continue;
 		}
@@ -363,8 +383,7 @@ static int write_state(struct orma_json_writer *writer, const struct orma_json_e
 	int64_t number;
 	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
 	while (orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
-		bool is_integer =
-			value.kind == ORMA_JSON_INTEGER && orma_json_read_i64(value.text, &number);
+		bool is_integer = orma_json_value_i64(&value, &number);
 		if (is_integer && orma_base_str_is(key.text, "cpu"))
 			orma_proto_write_int(to, ORMA_LEGACY_EVENT_NUMBER, number);
 		else if (is_integer && orma_base_str_is(key.text, "io_wait"))
@@ -382,10 +401,12 @@ static int write_state(struct orma_json_writer *writer, const struct orma_json_e
 /* The older phases of asynchronous events; T with a length is the state of a thread. */
 static void rename_phase(struct orma_json_event *event)
 {
-	static const char old[] = "SFpT", new[] = "benn";
-	const char *found = strchr(old, event->phase);
-	if (found && (event->phase != 'T' || !event->has_dur))
-		event->phase = new[found - old];
+	if (event->phase == 'S')
+		event->phase = 'b';
+	else if (event->phase == 'F')
+		event->phase = 'e';
+	else if (event->phase == 'p' || (event->phase == 'T' && !event->has_dur))
+		event->phase = 'n';
 }
 
 static bool has_id(const struct orma_json_event *event)

@@ -140,9 +140,8 @@ static void write_attribute(struct json *json, struct orma_proto_writer *to,
 {
 	struct orma_proto_nested attribute;
 	int64_t number = value->kind == ORMA_JSON_TRUE;
-	bool is_number =
-		value->kind == ORMA_JSON_TRUE || value->kind == ORMA_JSON_FALSE ||
-		(value->kind == ORMA_JSON_INTEGER && orma_json_read_i64(value->text, &number));
+	bool is_number = value->kind == ORMA_JSON_TRUE || value->kind == ORMA_JSON_FALSE ||
+			 orma_json_value_i64(value, &number);
 	orma_proto_nested_begin(to, &attribute, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE);
 	orma_proto_write_bytes(to, ORMA_PB_TRACE_ATTRIBUTES_ATTRIBUTE_KEY, name->data, name->size);
 	if (is_number)

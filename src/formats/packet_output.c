@@ -125,14 +125,41 @@ static void write_interned(struct orma_packet_output *output)
 	output->has_interned = false;
 }
 
+/* Ends the message that was opened last. */
+static void end_innermost(struct orma_packet_output *output)
+{
+	enum { LENGTH_MAX = (1 << 14) - 1 };
+	struct orma_proto_writer *writer = &output->heap.writer;
+	struct orma_proto_nested *nested = writer->open;
+	uint8_t *at = nested->length_field, *content = at + ORMA_PROTO_LENGTH_BYTES;
+	size_t size = (size_t)(writer->cursor - content);
+	/* A message that began before the buffer grew stays as it is. */
+	if (output->heap.has_failed || content < writer->begin || size > LENGTH_MAX) {
+		orma_proto_nested_end(writer, nested);
+		return;
+	}
+	at = orma_proto_put_varint(at, size);
+	memmove(at, content, size);
+	writer->cursor = at + size;
+	writer->open = nested->parent;
+}
+
+void orma_packet_output_nested_end(struct orma_packet_output *output,
+				   struct orma_proto_nested *nested)
+{
+	while (output->heap.writer.open != nested)
+		end_innermost(output);
+	end_innermost(output);
+}
+
 int orma_packet_output_end(struct orma_packet_output *output)
 {
 	struct orma_proto_writer *writer = &output->heap.writer;
 	while (writer->open && writer->open != &output->packet)
-		orma_proto_nested_end(writer, writer->open);
+		end_innermost(output);
 	if (output->has_interned)
 		write_interned(output);
-	orma_proto_nested_end(writer, &output->packet);
+	orma_packet_output_nested_end(output, &output->packet);
 	if (orma_proto_writer_written(writer) >= BATCH_BYTES)
 		flush(output);
 	return output->error;
@@ -144,11 +171,38 @@ struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output 
 	return &output->interned_heap.writer;
 }
 
+/* Eight bytes at a time, because names are hashed for each event. The map mixes the bits once more. */
+static uint64_t hash_string(uint32_t field, struct orma_str text)
+{
+	const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (field + text.size * factor) * factor, word = 0;
+	uint32_t half[2];
+	const char *at = text.data;
+	size_t left = text.size;
+	for (; left > sizeof(word); left -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = (hash ^ word) * factor;
+		hash ^= hash >> 32;
+	}
+	/* The last word overlaps what is before it. */
+	if (text.size >= sizeof(word)) {
+		memcpy(&word, at + left - sizeof(word), sizeof(word));
+	} else if (left >= sizeof(half[0])) {
+		memcpy(&half[0], at, sizeof(half[0]));
+		memcpy(&half[1], at + left - sizeof(half[1]), sizeof(half[1]));
+		word = (uint64_t)half[1] << 32 | half[0];
+	} else if (left > 0) {
+		word = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 |
+		       (uint8_t)at[left - 1];
+	}
+	return (hash ^ word) * factor;
+}
+
 /* Returns NULL for a string that is not interned. */
 static struct orma_output_string *find_string(struct orma_packet_output *output, uint32_t field,
 					      struct orma_str text)
 {
-	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT + field, text.data, text.size);
+	uint64_t hash = hash_string(field, text);
 	struct orma_output_string *first = orma_base_map_get(&output->strings, hash);
 	for (struct orma_output_string *string = first; string; string = string->next)
 		if (string->field == field && orma_base_str_is_equal(string->text, text))

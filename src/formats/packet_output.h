@@ -58,6 +58,10 @@ struct orma_proto_writer *orma_packet_output_begin(struct orma_packet_output *ou
 /* The same for a packet without a time, which happens when the file has come to it. */
 struct orma_proto_writer *orma_packet_output_begin_untimed(struct orma_packet_output *output,
 							   uint32_t sequence);
+/* Ends a message that is open in the packet, and any in it. Unlike orma_proto_nested_end(), which leaves four bytes for each length, it
+ * moves the content up, which takes less time than every reader saves. */
+void orma_packet_output_nested_end(struct orma_packet_output *output,
+				   struct orma_proto_nested *nested);
 /* Ends the packet and all messages that are open in it. 0 or the first error. */
 int orma_packet_output_end(struct orma_packet_output *output);
 

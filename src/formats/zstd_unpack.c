@@ -33,9 +33,12 @@ int orma_zstd_add(struct orma_zstd_stream *stream, const uint8_t *data, size_t s
 	uint64_t address;
 	while (in.pos < in.size || is_full) {
 		ZSTD_outBuffer out = {stream->buffer, ZSTD_DStreamOutSize(), 0};
+		bool has_input = in.pos < in.size;
 		size_t left = ZSTD_decompressStream(stream->context, &out, &in);
 		is_full = out.pos == out.size;
-		stream->is_whole = left == 0;
+		/* Behind the end of a frame, zstd asks for the next one. */
+		if (has_input || out.pos > 0)
+			stream->is_whole = left == 0;
 		if (output->spool_size > spool_max || out.pos > spool_max - output->spool_size)
 			return -EMSGSIZE;
 		int r = out.pos > 0

@@ -15,11 +15,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,6 +32,8 @@
 #include "base/str.h"
 
 #define VSOCK_PREFIX "vsock://"
+
+enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 2 };
 
 /* The kernel's struct sockaddr_vm and VMADDR_CID_ANY. Its headers do not come with every C
  * library. */
@@ -332,14 +337,35 @@ static int remove_stale_socket(const struct orma_ipc_address *address, unsigned 
 	return 0;
 }
 
-int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
+/* Two services that begin at the same time must not take each other's socket for a stale one: it
+ * refuses connections between bind() and listen(). So the folder is locked from the check to
+ * listen(). A lock that another user holds for good delays a service by a second and cannot stop it.
+ * Rejected: a lock file, which would stay behind. Returns the folder, or -1 without a lock. */
+static int lock_folder(const struct orma_ipc_address *address, unsigned flags)
 {
-	ORMA_AUTO(orma_base_fd_closep) int fd = new_socket(address);
-	int r;
+	const char *path = orma_ipc_address_path(address);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char folder[ORMA_IPC_ADDRESS_TEXT_BYTES] = ".";
+	int fd;
 
-	if (fd < 0)
-		return fd;
-	r = remove_stale_socket(address, flags);
+	if (!path || !(flags & ORMA_IPC_LISTEN_KEEP_LIVE))
+		return -1;
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path),
+			 path);
+	fd = orma_base_fd_avoid_standard(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			break;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return fd;
+}
+
+static int bind_and_listen(int fd, const struct orma_ipc_address *address, unsigned flags)
+{
+	int r = remove_stale_socket(address, flags);
+
 	if (r < 0)
 		return r;
 	/* On Linux, bind() creates the file with the mode of the socket. */
@@ -349,9 +375,26 @@ int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->size) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)
 		return -errno;
-	r = fd;
-	fd = -1;
-	return r;
+	return 0;
+}
+
+int orma_ipc_listen(const struct orma_ipc_address *address, unsigned flags)
+{
+	int fd = new_socket(address);
+	int lock_fd;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	lock_fd = lock_folder(address, flags);
+	r = bind_and_listen(fd, address, flags);
+	if (lock_fd >= 0)
+		close(lock_fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "sql/native_aggregation.h"
 #include "sql/relation_vtab.h"
 
-enum { CODES_MAX = 8 << 20, GROUPS_MAX = 1 << 20, FEW_ROWS = 128 };
+enum { CODES_MAX = 8 << 20, GROUPS_MAX = 1 << 20 };
 
 static void done(struct orma_native_aggregation *aggregation)
 {
@@ -87,34 +87,6 @@ static uint32_t code_of(const struct orma_native_aggregation *aggregation, size_
 				      : (uint32_t)((uint64_t)cell - (uint64_t)aggregation->mins[i]);
 }
 
-/* Returns the column's cells of the chosen rows alone. */
-static int read_chosen(struct orma_native_aggregation *aggregation, size_t column,
-		       const int64_t **ret)
-{
-	struct orma_scan *scan = &aggregation->scan;
-	size_t count = scan->chosen_count;
-	const int64_t *cells;
-	int r = 0;
-	*ret = aggregation->cells;
-	if (count < FEW_ROWS) {
-		for (size_t n = 0; r == 0 && n < count; n++)
-			r = orma_sql_scan_cell(scan, column, scan->chosen[n],
-					       &aggregation->cells[n]);
-		return r;
-	}
-	r = orma_sql_scan_cells(scan, column, &cells);
-	if (r < 0)
-		return r;
-	/* The places ascend, so these are all in between. */
-	if (scan->chosen[count - 1] - scan->chosen[0] == (int)count - 1) {
-		*ret = cells + scan->chosen[0];
-		return 0;
-	}
-	for (size_t n = 0; n < count; n++)
-		aggregation->cells[n] = cells[scan->chosen[n]];
-	return 0;
-}
-
 static int find_groups(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
@@ -126,7 +98,8 @@ static int find_groups(struct orma_native_aggregation *aggregation)
 	memset(groups, 0, count * sizeof(*groups));
 	for (size_t i = 0; i < query->group_count; i++) {
 		const int64_t *cells;
-		int r = read_chosen(aggregation, query->groups[i], &cells);
+		int r = orma_sql_scan_chosen_cells(&aggregation->scan, query->groups[i],
+						   aggregation->cells, &cells);
 		if (r < 0)
 			return r;
 		uint32_t span = (uint32_t)aggregation->spans[i];
@@ -239,7 +212,8 @@ static int accumulate_block(struct orma_native_aggregation *aggregation)
 			count_rows(aggregation, aggregation->accumulators[i]);
 			continue;
 		}
-		r = read_chosen(aggregation, (size_t)column, &cells);
+		r = orma_sql_scan_chosen_cells(&aggregation->scan, (size_t)column,
+					       aggregation->cells, &cells);
 		if (r < 0)
 			return r;
 		bool is_double = query->relation->columns[column].type == ORMA_COLUMN_DOUBLE;

@@ -110,6 +110,13 @@ static int emit_aggregate(struct orma_select *select, enum orma_aggregate_kind k
 	return orma_base_buf_printf(&query->sql, "(+a%d) ", number);
 }
 
+/* True when there is a comma in the parentheses that open before `begin`. */
+static bool has_several_arguments(const struct orma_select *select, size_t begin, size_t end)
+{
+	size_t close = orma_sql_select_find(select, begin, end, ')', NULL);
+	return orma_sql_select_find(select, begin, close, ',', NULL) < close;
+}
+
 /*
  * Emits an aggregate whose name is at `*at`, if it is one of ours with one column, and moves behind it. 1, 0 when it is
  * another function, or ORMA_NO_MATCH.
@@ -123,12 +130,14 @@ static int translate_aggregate(struct orma_select *select, size_t *at, size_t en
 		return 0;
 	/* These two are other functions with several arguments. */
 	bool is_extreme = kind == ORMA_AGGREGATE_MIN || kind == ORMA_AGGREGATE_MAX;
+	if (is_extreme && has_several_arguments(select, i, end))
+		return 0;
 	if (kind == ORMA_AGGREGATE_COUNT && orma_select_is_sign(select, i, '*'))
 		i++;
 	else if ((column = orma_sql_select_take_column(select, &i, end)) < 0)
-		return is_extreme ? 0 : ORMA_NO_MATCH;
+		return ORMA_NO_MATCH;
 	if (!orma_select_is_sign(select, i, ')'))
-		return is_extreme ? 0 : ORMA_NO_MATCH;
+		return ORMA_NO_MATCH;
 	if (column >= 0 && kind != ORMA_AGGREGATE_COUNT &&
 	    select->query->relation->columns[column].type == ORMA_COLUMN_STRING)
 		return ORMA_NO_MATCH;

@@ -86,11 +86,13 @@ static int make_row(sqlite3_stmt *statement, struct row *row)
 	return row->values && row->names ? 0 : -ENOMEM;
 }
 
-int orma_sql_run(struct orma_sql *sql, struct orma_str text, const struct orma_result_sink *sink,
-		 struct orma_error *reterr)
+int orma_sql_run_placed(struct orma_sql *sql, struct orma_str text,
+			const struct orma_result_sink *sink, struct orma_result_place *ret_place,
+			struct orma_error *reterr)
 {
 	struct orma_sql_script *script;
 	struct row row = {.count = 0};
+	*ret_place = (struct orma_result_place){0};
 	int r = orma_sql_script_new(sql, text, &script);
 	if (r < 0)
 		return r;
@@ -103,6 +105,14 @@ int orma_sql_run(struct orma_sql *sql, struct orma_str text, const struct orma_r
 	}
 	orma_base_free(row.values);
 	orma_base_free(row.names);
+	orma_sql_script_fault(script, &ret_place->line, &ret_place->column);
 	orma_sql_script_free(script);
 	return r;
+}
+
+int orma_sql_run(struct orma_sql *sql, struct orma_str text, const struct orma_result_sink *sink,
+		 struct orma_error *reterr)
+{
+	struct orma_result_place place;
+	return orma_sql_run_placed(sql, text, sink, &place, reterr);
 }

@@ -36,8 +36,17 @@ struct orma_result_sink {
 	int (*end)(void *ctx);
 };
 
+/* A place in the text of a script, counted from 1; line 0: an error has none there. */
+struct orma_result_place {
+	uint32_t line, column;
+};
+
 /* 0, the sink's error, -ENOMEM, -ECANCELED, or -EINVAL with line, column and text in reterr. */
 int orma_sql_run(struct orma_sql *sql, struct orma_str text, const struct orma_result_sink *sink,
 		 struct orma_error *reterr);
+/* The same; sets *ret_place in any case. */
+int orma_sql_run_placed(struct orma_sql *sql, struct orma_str text,
+			const struct orma_result_sink *sink, struct orma_result_place *ret_place,
+			struct orma_error *reterr);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "base/utf8.h"
 #include "sql/json_text.h"
@@ -63,26 +64,13 @@ static int append_csv(struct orma_buf *out, const struct orma_value *value)
 	}
 }
 
-/* The shortest decimal that reads back as the same double. */
-static int append_double(struct orma_buf *out, double value)
-{
-	char text[40];
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	return append(out, text);
-}
-
 static int append_json(struct orma_buf *out, const struct orma_value *value)
 {
 	switch (value->kind) {
 	case ORMA_VALUE_INT:
 		return orma_base_buf_printf(out, "%lld", (long long)value->integer);
 	case ORMA_VALUE_DOUBLE:
-		return isfinite(value->real) ? append_double(out, value->real)
-					     : append(out, "null");
+		return orma_json_append_double(out, value->real);
 	case ORMA_VALUE_TEXT:
 		return orma_sql_append_json_text(out, value->bytes);
 	case ORMA_VALUE_BLOB: {
@@ -127,7 +115,8 @@ static int append_plain(struct orma_buf *out, const struct orma_value *value, bo
 	case ORMA_VALUE_BLOB:
 		return append_hex(out, value->bytes);
 	case ORMA_VALUE_DOUBLE:
-		return append_double(out, value->real);
+		return isfinite(value->real) ? orma_json_append_double(out, value->real)
+					     : orma_base_buf_printf(out, "%g", value->real);
 	case ORMA_VALUE_INT:
 		return orma_base_buf_printf(out, "%lld", (long long)value->integer);
 	default:

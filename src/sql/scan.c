@@ -10,8 +10,11 @@
 #include "base/assert.h"
 #include "base/macros.h"
 
-/* Below this many chosen rows, reading single cells is cheaper than unpacking the block. */
-enum { FEW_ROWS = 128 };
+/*
+ * Below so many chosen rows, reading single cells is cheaper than unpacking the block; below so many, if the cells are stored and
+ * are read together.
+ */
+enum { FEW_ROWS = 128, FEW_STORED_ROWS = 512 };
 
 struct orma_scan_buffer {
 	int64_t *cells;
@@ -87,7 +90,8 @@ void orma_sql_scan_begin(struct orma_scan *scan, const struct orma_filter *filte
 		narrow(scan, i);
 }
 
-int orma_sql_scan_cells(struct orma_scan *scan, size_t column_idx, const int64_t **ret)
+/* All cells of the current block, which stay until the next one. */
+static int read_block(struct orma_scan *scan, size_t column_idx, const int64_t **ret)
 {
 	struct orma_scan_buffer *buffer = &scan->buffers[column_idx];
 	if (buffer->block_idx != scan->block_idx) {
@@ -113,11 +117,48 @@ int orma_sql_scan_cell(struct orma_scan *scan, size_t column_idx, uint16_t place
 		if (scan->chosen_count < FEW_ROWS)
 			return orma_sql_relation_get(scan->relation, column_idx,
 						     scan->first_row + place, ret);
-		int r = orma_sql_scan_cells(scan, column_idx, &cells);
+		int r = read_block(scan, column_idx, &cells);
 		if (r < 0)
 			return r;
 	}
 	*ret = buffer->cells[place];
+	return 0;
+}
+
+static int read_chosen(struct orma_scan *scan, size_t column_idx, int64_t *ret)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < scan->chosen_count; i++)
+		r = orma_sql_relation_get(scan->relation, column_idx,
+					  scan->first_row + scan->chosen[i], &ret[i]);
+	return r;
+}
+
+int orma_sql_scan_chosen_cells(struct orma_scan *scan, size_t column_idx, int64_t *space,
+			       const int64_t **ret)
+{
+	size_t count = scan->chosen_count;
+	const struct orma_column *stored = scan->relation->columns[column_idx].stored;
+	bool is_read = scan->buffers[column_idx].block_idx == scan->block_idx;
+	const int64_t *cells;
+	*ret = space;
+	if (!is_read && stored && count < FEW_STORED_ROWS) {
+		orma_store_column_read_some(stored, (size_t)scan->block_idx, scan->chosen, count,
+					    space);
+		return 0;
+	}
+	if (!is_read && count < FEW_ROWS)
+		return read_chosen(scan, column_idx, space);
+	int r = read_block(scan, column_idx, &cells);
+	if (r < 0)
+		return r;
+	/* The places ascend, so these are all in between. */
+	if (scan->chosen[count - 1] - scan->chosen[0] == (int)count - 1) {
+		*ret = cells + scan->chosen[0];
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		space[i] = cells[scan->chosen[i]];
 	return 0;
 }
 
@@ -159,7 +200,7 @@ static int filter_many(struct orma_scan *scan, const struct orma_filter *filter,
 		       uint16_t *chosen)
 {
 	const int64_t *cells;
-	int r = orma_sql_scan_cells(scan, filter->column_idx, &cells);
+	int r = read_block(scan, filter->column_idx, &cells);
 	if (r < 0)
 		return r;
 	return orma_sql_filter_block(filter, cells, is_whole ? NULL : scan->chosen,
@@ -169,21 +210,24 @@ static int filter_many(struct orma_scan *scan, const struct orma_filter *filter,
 /* Writes the places in [first, end) whose bits are set. */
 static size_t list_places(const uint8_t *mask, size_t first, size_t end, uint16_t *ret)
 {
-	enum { BITS = 64, MANY_BITS = 16 };
+	enum { BITS = 64, FEW_BITS = 16 };
 	size_t kept = 0;
 	for (size_t base = first / BITS * BITS; base < end; base += BITS) {
 		uint64_t bits;
 		memcpy(&bits, mask + base / 8, sizeof(bits));
+		if (bits == 0)
+			continue;
 		if (base < first)
 			bits &= UINT64_MAX << (first - base);
 		if (end - base < BITS)
 			bits &= (UINT64_C(1) << (end - base)) - 1;
-		if (__builtin_popcountll(bits) < MANY_BITS) {
-			for (; bits != 0; bits &= bits - 1)
-				ret[kept++] = (uint16_t)(base + (size_t)__builtin_ctzll(bits));
+		/* One bit after the other; a word that has more is gone through without branches. */
+		for (int i = 0; bits != 0 && i < FEW_BITS; i++, bits &= bits - 1)
+			ret[kept++] = (uint16_t)(base + (size_t)__builtin_ctzll(bits));
+		if (bits == 0)
 			continue;
-		}
-		for (size_t i = 0; i < ORMA_MIN((size_t)BITS, end - base); i++) {
+		for (size_t i = (size_t)__builtin_ctzll(bits);
+		     i < ORMA_MIN((size_t)BITS, end - base); i++) {
 			ret[kept] = (uint16_t)(base + i);
 			kept += bits >> i & 1;
 		}

@@ -43,7 +43,12 @@ void orma_sql_scan_begin(struct orma_scan *scan, const struct orma_filter *filte
 int orma_sql_scan_next(struct orma_scan *scan);
 /* All cells of the current block, which stay until the next one. 0, -ENOMEM or an error of the column. */
 int orma_sql_scan_cells(struct orma_scan *scan, size_t column_idx, const int64_t **ret);
-
+/*
+ * The cells of the chosen rows alone, in `space`, which has room for a block's, or where the next block replaces them.
+ * Errors as above.
+ */
+int orma_sql_scan_chosen_cells(struct orma_scan *scan, size_t column_idx, int64_t *space,
+			       const int64_t **ret);
 /* One cell of the current block. Errors as above. */
 int orma_sql_scan_cell(struct orma_scan *scan, size_t column_idx, uint16_t place, int64_t *ret);
 

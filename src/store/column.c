@@ -374,6 +374,24 @@ size_t orma_store_column_read(const struct orma_column *column, size_t block_idx
 	return ORMA_BLOCK_ROWS;
 }
 
+void orma_store_column_read_some(const struct orma_column *column, size_t block_idx,
+				 const uint16_t *places, size_t count, int64_t *ret)
+{
+	if (block_idx == column->block_count) {
+		for (size_t i = 0; i < count; i++)
+			ret[i] = column->tail ? column->tail[places[i]] : column->tail_cell;
+		return;
+	}
+	const struct orma_block *block = &column->blocks[block_idx];
+	if (is_uniform(block)) {
+		fill(ret, count, block->min);
+		return;
+	}
+	orma_store_unpack_some(block, ORMA_BLOCK_ROWS, places, count, ret);
+	if (block->flags & ORMA_BLOCK_IS_INTEGRAL)
+		as_doubles(ret, count);
+}
+
 bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
 			     int64_t *retmax)
 {

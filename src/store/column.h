@@ -100,6 +100,9 @@ static inline size_t orma_store_column_blocks(const struct orma_column *column)
 /* Writes the cells of one block, and returns how many there are. */
 size_t orma_store_column_read(const struct orma_column *column, size_t block_idx,
 			      int64_t ret[ORMA_BLOCK_ROWS]);
+/* Writes the cells at some places of a block, which has so many rows. */
+void orma_store_column_read_some(const struct orma_column *column, size_t block_idx,
+				 const uint16_t *places, size_t count, int64_t *ret);
 /* The least and the largest cell of a block that are not NULL. False when that is not known. Not for doubles. */
 bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
 			     int64_t *retmax);

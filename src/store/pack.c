@@ -281,31 +281,46 @@ static uint64_t code_at(const struct orma_block *block, size_t idx)
 	return word >> (idx * block->width & 7) & ((UINT64_C(1) << block->width) - 1);
 }
 
+/* The cells but for exceptions, whose places get any values. */
 static void unpack_codes(const struct orma_block *block, size_t count, int64_t *ret)
 {
-	for (size_t i = orma_store_wide_unpack(block, count, ret); i < count; i++)
-		ret[i] = (int64_t)((uint64_t)block->min + code_at(block, i));
+	uint64_t limit = limit_of(block->width, true);
+	bool has_escapes = block->flags & ORMA_BLOCK_HAS_ESCAPES;
+	for (size_t i = orma_store_wide_unpack(block, count, ret); i < count; i++) {
+		uint64_t code = code_at(block, i);
+		ret[i] = has_escapes && code == limit ? ORMA_CELL_NULL
+						      : (int64_t)((uint64_t)block->min + code);
+	}
+}
+
+static void fill(int64_t *cells, size_t count, int64_t cell)
+{
+	for (size_t i = 0; i < count; i++)
+		cells[i] = cell;
+}
+
+static int64_t only_value(const struct orma_block *block)
+{
+	return block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
+}
+
+static bool is_array(const struct orma_block *block)
+{
+	return block->flags & ORMA_BLOCK_IS_RAW || block->width == 64;
 }
 
 void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *ret)
 {
 	ORMA_ASSERT(count <= ORMA_BLOCK_ROWS);
-	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64) {
+	if (is_array(block)) {
 		memcpy(ret, block->data, count * sizeof(*ret));
 		return;
 	}
 	if (block->width == 0) {
-		int64_t value = block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
-		for (size_t i = 0; i < count; i++)
-			ret[i] = value;
+		fill(ret, count, only_value(block));
 		return;
 	}
 	unpack_codes(block, count, ret);
-	if (!(block->flags & ORMA_BLOCK_HAS_ESCAPES))
-		return;
-	int64_t null = (int64_t)((uint64_t)block->min + limit_of(block->width, true));
-	for (size_t i = 0; i < count; i++)
-		ret[i] = ret[i] == null ? ORMA_CELL_NULL : ret[i];
 	for (size_t i = 0; i < block->exceptions; i++)
 		ret[exception_place(block, count, i)] = exception_at(block, count, i);
 }
@@ -325,7 +340,7 @@ static void match_codes(const struct orma_block *block, size_t count, uint64_t l
 bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t low, int64_t high,
 			   uint8_t mask[ORMA_BLOCK_ROWS / 8])
 {
-	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64)
+	if (is_array(block))
 		return false;
 	memset(mask, 0, ORMA_BLOCK_ROWS / 8);
 	low = ORMA_MAX(low, block->min);
@@ -363,23 +378,46 @@ static int64_t find_exception(const struct orma_block *block, size_t count, size
 	return exception_at(block, count, low);
 }
 
+/* The cell at `idx` of a block that has codes. */
+static inline int64_t cell_at(const struct orma_block *block, size_t count, size_t idx,
+			      bool has_escapes, uint64_t limit)
+{
+	uint64_t code = code_at(block, idx);
+	if (has_escapes && ORMA_UNLIKELY(code >= limit))
+		return code == limit ? ORMA_CELL_NULL : find_exception(block, count, idx);
+	return (int64_t)((uint64_t)block->min + code);
+}
+
 int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx)
 {
 	ORMA_ASSERT(idx < count && count <= ORMA_BLOCK_ROWS);
-	if (block->flags & ORMA_BLOCK_IS_RAW || block->width == 64) {
+	if (is_array(block)) {
 		int64_t value;
 		memcpy(&value, block->data + idx * sizeof(value), sizeof(value));
 		return value;
 	}
 	if (block->width == 0)
-		return block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
-	uint64_t code = code_at(block, idx);
-	if (block->flags & ORMA_BLOCK_HAS_ESCAPES) {
-		uint64_t limit = limit_of(block->width, true);
-		if (code == limit)
-			return ORMA_CELL_NULL;
-		if (code > limit)
-			return find_exception(block, count, idx);
+		return only_value(block);
+	return cell_at(block, count, idx, block->flags & ORMA_BLOCK_HAS_ESCAPES,
+		       limit_of(block->width, true));
+}
+
+void orma_store_unpack_some(const struct orma_block *block, size_t count, const uint16_t *places,
+			    size_t place_count, int64_t *ret)
+{
+	bool has_escapes = block->flags & ORMA_BLOCK_HAS_ESCAPES;
+	if (is_array(block)) {
+		for (size_t i = 0; i < place_count; i++)
+			memcpy(&ret[i], block->data + places[i] * sizeof(*ret), sizeof(*ret));
+		return;
 	}
-	return (int64_t)((uint64_t)block->min + code);
+	if (block->width == 0) {
+		fill(ret, place_count, only_value(block));
+		return;
+	}
+	/* The block is copied, because the compiler cannot know that the cells are not written into it. */
+	const struct orma_block codes = *block;
+	uint64_t limit = limit_of(codes.width, true);
+	for (size_t i = 0; i < place_count; i++)
+		ret[i] = cell_at(&codes, count, places[i], has_escapes, limit);
 }

@@ -48,5 +48,8 @@ bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t
 			   uint8_t mask[ORMA_BLOCK_ROWS / 8]);
 /* The cell at `idx` of a block with `count` cells. */
 int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx);
+/* The cells at some places of such a block, which are below `count`. */
+void orma_store_unpack_some(const struct orma_block *block, size_t count, const uint16_t *places,
+			    size_t place_count, int64_t *ret);
 
 #endif

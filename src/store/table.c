@@ -49,6 +49,10 @@ int orma_store_table_append(struct orma_table *table, const int64_t *cells)
 	uint64_t sparse = table->sparse;
 	for (; column != end; column++, cells++, sparse >>= 1) {
 		int r = 0;
+		if (!(sparse & 1) && column->next != column->end) {
+			*column->next++ = *cells;
+			continue;
+		}
 		if (sparse & 1) {
 			if (*cells == ORMA_CELL_NULL)
 				continue;

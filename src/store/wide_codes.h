@@ -7,8 +7,8 @@
 #include "store/pack.h"
 
 /*
- * Writes the first cells of a block without escapes, or what its codes without regard to escapes stand for. Returns how
- * many there are: a multiple of eight, 0 when the processor or the width is not one for this.
+ * Writes the first cells of a block, but for exceptions, whose cells are not set. Returns how many there are: a
+ * multiple of eight, 0 when the processor or the width is not one for this.
  */
 size_t orma_store_wide_unpack(const struct orma_block *block, size_t count, int64_t *ret);
 /*

@@ -11,8 +11,10 @@
  *   control/   talks to a daemon that runs: status, trigger
  *   trace/     reads or writes trace files: cat, dump
  *   doctor/    examines machines, configs and traces: doctor
+ *   top/       shows what happens now: top
  *   ask/       answers questions about traces: summary, events, diff, assert, sql
  *   export/    writes traces for other programs: export
+ *   view/      shows traces in a browser: view
  *   protogen/  generates C from .proto files: protogen
  *
  * A new command goes into the folder whose code it uses, and gets a folder of its own when it
@@ -37,9 +39,9 @@ enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
 extern const struct orma_tool_command orma_assert_command, orma_cat_command, orma_diff_command,
 	orma_doctor_command, orma_dump_command, orma_events_command, orma_export_command,
 	orma_perfetto_command, orma_probes_command, orma_protogen_command, orma_record_command,
-	orma_sql_command, orma_status_command, orma_summary_command, orma_traced_command,
-	orma_tracebox_command, orma_trace_processor_command, orma_trigger_command,
-	orma_trigger_perfetto_command;
+	orma_report_command, orma_sql_command, orma_status_command, orma_summary_command,
+	orma_top_command, orma_traced_command, orma_tracebox_command, orma_trace_processor_command,
+	orma_trigger_command, orma_trigger_perfetto_command, orma_view_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 

@@ -42,13 +42,13 @@ static void add_scalar(struct json_walk *walk, const struct orma_json_value *val
 				  orma_json_unescape(value, &walk->arena));
 		break;
 	case ORMA_JSON_INTEGER:
-		if (orma_json_read_i64(value->text, &number)) {
+		if (orma_json_value_i64(value, &number)) {
 			orma_arg_walk_add(walk->args, ORMA_ARG_INT, (uint64_t)number, none);
 			break;
 		}
 		__attribute__((fallthrough));
 	default:
-		if (orma_json_read_double(value->text, &real))
+		if (orma_json_value_double(value, &real))
 			orma_arg_walk_add(walk->args, ORMA_ARG_REAL,
 					  (uint64_t)orma_store_cell_of_double(real), none);
 		break;

@@ -94,7 +94,9 @@ struct orma_str orma_arg_list_key(const struct orma_arg_list *list, uint32_t idx
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value)
 {
-	struct orma_arg arg = {.type = type, .value = value};
+	bool is_text = type == ORMA_ARG_STRING || type == ORMA_ARG_JSON;
+	bool has_no_text = is_text && value == ORMA_CELL_NULL;
+	struct orma_arg arg = {.type = has_no_text ? ORMA_ARG_NULL : type, .value = value};
 	int r = list->error;
 	if (r == 0)
 		r = add_key(list, flat_key, &arg.flat_key);

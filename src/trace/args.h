@@ -37,6 +37,7 @@ struct orma_arg_list {
 
 void orma_arg_list_done(struct orma_arg_list *list);
 void orma_arg_list_clear(struct orma_arg_list *list);
+/* A text that is ORMA_CELL_NULL is added as NULL, so that texts are always there. */
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value);
 /* Returns the key of an argument. */

@@ -52,14 +52,19 @@ static void take_event(struct orma_bundle_head *head, struct orma_str event)
 static int take_times(struct orma_bundle_head *head, struct orma_str packed)
 {
 	const uint8_t *at = (const uint8_t *)packed.data, *end = at + packed.size;
-	uint64_t ns = 0, delta;
+	uint64_t ns = 0, delta, first = UINT64_MAX, last = 0;
+	if (packed.size == 0)
+		return 0;
 	while (at < end) {
 		at = orma_proto_get_varint(at, end, &delta);
 		if (!at)
 			return -EBADMSG;
 		ns += delta;
-		take_time(head, ns);
+		first = ORMA_MIN(first, ns);
+		last = ORMA_MAX(last, ns);
 	}
+	take_time(head, first);
+	take_time(head, last);
 	return 0;
 }
 
@@ -78,7 +83,7 @@ static int take_compact(struct orma_bundle_head *head, struct orma_str compact)
 	return r;
 }
 
-int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret)
+static inline int read_head(struct orma_str content, bool has_times, struct orma_bundle_head *ret)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
@@ -87,7 +92,8 @@ int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret)
 	orma_proto_reader_init(&reader, content.data, content.size);
 	while ((r = orma_proto_reader_next(&reader, &field)) > 0) {
 		bool is_number = field.type == ORMA_PROTO_VARINT;
-		if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_EVENT && field.type == ORMA_PROTO_BYTES)
+		if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_EVENT &&
+		    field.type == ORMA_PROTO_BYTES && has_times)
 			take_event(ret, field.bytes);
 		else if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_COMPACT_SCHED &&
 			 field.type == ORMA_PROTO_BYTES)
@@ -108,7 +114,17 @@ int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret)
 			 field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
 			ret->has_notes = true;
 	}
-	return r < 0 ? r : take_compact(ret, ret->compact);
+	return r < 0 || !has_times ? r : take_compact(ret, ret->compact);
+}
+
+int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret)
+{
+	return read_head(content, true, ret);
+}
+
+int orma_bundle_frame_read(struct orma_str content, struct orma_bundle_head *ret)
+{
+	return read_head(content, false, ret);
 }
 
 uint64_t orma_bundle_clock_key(const struct orma_sequence *sequence, uint32_t ftrace_clock)

@@ -22,6 +22,8 @@ struct orma_bundle_head {
 
 /* Reads an untrusted bundle. 0 or -EBADMSG. */
 int orma_bundle_head_read(struct orma_str content, struct orma_bundle_head *ret);
+/* The same without looking at the times of its events. */
+int orma_bundle_frame_read(struct orma_str content, struct orma_bundle_head *ret);
 /* Returns the key of the clock that the bundle's events have their times from. */
 uint64_t orma_bundle_clock_key(const struct orma_sequence *sequence, uint32_t ftrace_clock);
 /* Adds a packet with a bundle. 0, -ENOMEM or -EOVERFLOW; a bundle that can't be read is counted. */

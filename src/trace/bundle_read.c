@@ -22,6 +22,7 @@ void orma_bundle_events_done(struct orma_bundle_events *events)
 	orma_base_free(events->events);
 	orma_base_free(events->switches);
 	orma_base_free(events->wakings);
+	orma_base_free(events->names);
 	*events = (struct orma_bundle_events){0};
 }
 
@@ -74,12 +75,13 @@ enum column {
 	WAKING_COMM,
 	WAKING_FLAGS,
 	COLUMNS,
+	/* Each event has one of each of these. */
+	SWITCH_COLUMNS = SWITCH_COMM - SWITCH_TIMESTAMP + 1,
+	WAKING_COLUMNS = WAKING_COMM - WAKING_TIMESTAMP + 1,
 };
 
-struct compact {
-	const uint8_t *at[COLUMNS], *end[COLUMNS];
-	struct orma_str *names;
-	uint32_t name_count;
+struct numbers {
+	const uint8_t *at, *end;
 };
 
 static int column_of(uint32_t field_id)
@@ -112,105 +114,121 @@ static int column_of(uint32_t field_id)
 	}
 }
 
-static int read_columns(struct orma_str bytes, struct compact *compact)
+static int add_name(struct orma_bundle_events *events, struct orma_str text)
+{
+	if (events->name_count == NAMES_MAX)
+		return 0;
+	int r = orma_store_grow(&events->names, (uint64_t)events->name_count + 1,
+				&events->name_capacity, sizeof(*events->names));
+	if (r == 0)
+		events->names[events->name_count++] = (struct orma_compact_name){.text = text};
+	return r;
+}
+
+static int read_columns(struct orma_bundle_events *events, struct orma_str bytes,
+			struct numbers columns[COLUMNS])
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	uint32_t capacity = 0;
+	int r = 0;
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while (orma_proto_reader_next(&reader, &field) > 0) {
+	while (r == 0 && orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.type != ORMA_PROTO_BYTES)
 			continue;
 		if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_COMPACT_SCHED_INTERN_TABLE) {
-			if (compact->name_count == NAMES_MAX)
-				continue;
-			int r = orma_store_grow(&compact->names, (uint64_t)compact->name_count + 1,
-						&capacity, sizeof(*compact->names));
-			if (r < 0)
-				return r;
-			compact->names[compact->name_count++] = field.bytes;
+			r = add_name(events, field.bytes);
 			continue;
 		}
 		int column = column_of(field.id);
-		if (column >= 0) {
-			compact->at[column] = (const uint8_t *)field.bytes.data;
-			compact->end[column] = compact->at[column] + field.bytes.size;
-		}
+		const uint8_t *at = (const uint8_t *)field.bytes.data;
+		if (column >= 0)
+			columns[column] = (struct numbers){at, at + field.bytes.size};
 	}
-	return 0;
+	return r;
 }
 
 /* Returns false at the end of the column and when it can't be read. */
-static inline bool next_number(struct compact *compact, enum column column, uint64_t *ret)
+static inline bool next_number(struct numbers *column, uint64_t *ret)
 {
-	const uint8_t *at = compact->at[column];
-	if (!at || at == compact->end[column])
+	const uint8_t *at = column->at;
+	if (at == column->end)
 		return false;
-	at = orma_proto_get_varint(at, compact->end[column], ret);
-	compact->at[column] = at;
+	at = orma_proto_get_varint(at, column->end, ret);
+	column->at = at ? at : column->end;
 	return at != NULL;
 }
 
-static struct orma_str name_at(const struct compact *compact, uint64_t idx)
+/* Returns how many rows these columns have at most: a number takes a byte or more. */
+static uint64_t rows_of(const struct numbers *columns, size_t count)
 {
-	return idx < compact->name_count ? compact->names[idx] : (struct orma_str){NULL, 0};
+	ptrdiff_t least = columns[0].end - columns[0].at;
+	for (size_t i = 1; i < count; i++)
+		least = ORMA_MIN(least, columns[i].end - columns[i].at);
+	return (uint64_t)least;
 }
 
-static int add_switches(struct orma_bundle_events *events, struct compact *compact,
+static inline struct orma_compact_name *name_at(const struct orma_bundle_events *events,
+						uint64_t idx)
+{
+	return idx < events->name_count ? &events->names[idx] : NULL;
+}
+
+static int add_switches(struct orma_bundle_events *events, const struct numbers *columns,
 			struct converter *converter)
 {
+	struct numbers times = columns[SWITCH_TIMESTAMP], states = columns[SWITCH_PREV_STATE],
+		       pids = columns[SWITCH_NEXT_PID], prios = columns[SWITCH_NEXT_PRIO],
+		       comms = columns[SWITCH_COMM];
 	uint64_t ns = 0, delta, state, pid, prio, comm;
-	while (next_number(compact, SWITCH_TIMESTAMP, &delta)) {
+	int r = orma_store_grow(&events->switches,
+				rows_of(&columns[SWITCH_TIMESTAMP], SWITCH_COLUMNS),
+				&events->switch_capacity, sizeof(*events->switches));
+	if (r < 0)
+		return r;
+	struct orma_compact_switch *row = events->switches;
+	while (next_number(&times, &delta)) {
 		ns += delta;
-		if (!next_number(compact, SWITCH_PREV_STATE, &state) ||
-		    !next_number(compact, SWITCH_NEXT_PID, &pid) ||
-		    !next_number(compact, SWITCH_NEXT_PRIO, &prio) ||
-		    !next_number(compact, SWITCH_COMM, &comm)) {
+		if (!next_number(&states, &state) || !next_number(&pids, &pid) ||
+		    !next_number(&prios, &prio) || !next_number(&comms, &comm)) {
 			events->bad_compact++;
-			return 0;
+			break;
 		}
-		int r = events->switch_count < events->switch_capacity
-				? 0
-				: orma_store_grow(
-					  &events->switches, (uint64_t)events->switch_count + 1,
-					  &events->switch_capacity, sizeof(*events->switches));
-		if (r < 0)
-			return r;
-		struct orma_compact_switch *row = &events->switches[events->switch_count];
-		*row = (struct orma_compact_switch){.prev_state = (int64_t)state,
-						    .next_pid = (int32_t)pid,
-						    .next_prio = (int32_t)prio,
-						    .next_comm = name_at(compact, comm),
-						    .order = events->switch_count};
-		events->switch_count += convert(converter, ns, &row->ns);
+		row->prev_state = (int64_t)state;
+		row->next_pid = (int32_t)pid;
+		row->next_prio = (int32_t)prio;
+		row->next_comm = name_at(events, comm);
+		row->order = (uint32_t)(row - events->switches);
+		row += convert(converter, ns, &row->ns);
 	}
+	events->switch_count = (uint32_t)(row - events->switches);
 	return 0;
 }
 
-static int add_wakings(struct orma_bundle_events *events, struct compact *compact,
+static int add_wakings(struct orma_bundle_events *events, struct numbers *columns,
 		       struct converter *converter)
 {
 	uint64_t ns = 0, delta, pid, cpu, prio, comm, flags;
-	bool has_flags = compact->at[WAKING_FLAGS] != NULL;
-	while (next_number(compact, WAKING_TIMESTAMP, &delta)) {
+	bool has_flags = columns[WAKING_FLAGS].at != NULL;
+	int r = orma_store_grow(&events->wakings,
+				rows_of(&columns[WAKING_TIMESTAMP], WAKING_COLUMNS),
+				&events->waking_capacity, sizeof(*events->wakings));
+	if (r < 0)
+		return r;
+	while (next_number(&columns[WAKING_TIMESTAMP], &delta)) {
 		ns += delta;
-		if (!next_number(compact, WAKING_PID, &pid) ||
-		    !next_number(compact, WAKING_CPU, &cpu) ||
-		    !next_number(compact, WAKING_PRIO, &prio) ||
-		    !next_number(compact, WAKING_COMM, &comm)) {
+		if (!next_number(&columns[WAKING_PID], &pid) ||
+		    !next_number(&columns[WAKING_CPU], &cpu) ||
+		    !next_number(&columns[WAKING_PRIO], &prio) ||
+		    !next_number(&columns[WAKING_COMM], &comm)) {
 			events->bad_compact++;
 			return 0;
 		}
-		has_flags = has_flags && next_number(compact, WAKING_FLAGS, &flags);
-		int r = orma_store_grow(&events->wakings, (uint64_t)events->waking_count + 1,
-					&events->waking_capacity, sizeof(*events->wakings));
-		if (r < 0)
-			return r;
+		has_flags = has_flags && next_number(&columns[WAKING_FLAGS], &flags);
 		struct orma_compact_waking *row = &events->wakings[events->waking_count];
 		*row = (struct orma_compact_waking){.pid = (int32_t)pid,
 						    .target_cpu = (int32_t)cpu,
 						    .prio = (int32_t)prio,
-						    .comm = name_at(compact, comm),
+						    .comm = name_at(events, comm),
 						    .has_flags = has_flags,
 						    .common_flags = has_flags ? (uint32_t)flags : 0,
 						    .order = events->waking_count};
@@ -246,10 +264,11 @@ int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma
 	struct orma_bundle_head head;
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	struct compact compact = {0};
+	struct numbers columns[COLUMNS] = {{NULL, NULL}};
 	struct orma_str content = packet->content;
 	events->event_count = events->switch_count = events->waking_count = 0;
-	int r = orma_bundle_head_read(content, &head);
+	events->name_count = 0;
+	int r = orma_bundle_frame_read(content, &head);
 	if (r < 0)
 		return 0;
 	struct converter converter = {.clocks = clocks,
@@ -260,12 +279,11 @@ int orma_bundle_events_read(struct orma_bundle_events *events, const struct orma
 		if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_EVENT && field.type == ORMA_PROTO_BYTES)
 			r = add_event(events, &converter, field.bytes);
 	if (r == 0)
-		r = read_columns(head.compact, &compact);
+		r = read_columns(events, head.compact, columns);
 	if (r == 0)
-		r = add_switches(events, &compact, &converter);
+		r = add_switches(events, columns, &converter);
 	if (r == 0)
-		r = add_wakings(events, &compact, &converter);
-	orma_base_free(compact.names);
+		r = add_wakings(events, columns, &converter);
 	for (uint32_t i = 0; i < events->event_count; i++)
 		events->events[i].offset =
 			(uint32_t)(events->events[i].bytes.data - packet->bytes.data);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "schema/gen/ftrace_event.pb.h"
 
 enum { SAME_TIME_MAX = 1024 }; /* events of one CPU that are told apart */
 
@@ -168,11 +167,12 @@ int orma_compact_search_row(struct orma_kernel_args *args, uint64_t row,
 	int64_t ucpu = cell_of(system->tables, ORMA_FTRACE_EVENT_UCPU, row);
 	uint64_t key = (uint64_t)(ucpu / ORMA_CPUS_PER_MACHINE) << 32 |
 		       (uint64_t)(ucpu % ORMA_CPUS_PER_MACHINE);
+	/* The names that the importer has noted are not there when an index was opened. */
+	int64_t waking = orma_store_pool_find(&system->tables->strings, ORMA_STR("sched_waking"));
 	*ret = (struct orma_compact_search){
 		.lanes = orma_base_map_get(&system->index->cpus, key),
 		.ns = cell_of(system->tables, ORMA_FTRACE_EVENT_TS, row),
-		.is_waking = cell_of(system->tables, ORMA_FTRACE_EVENT_NAME, row) ==
-			     system->kernel.event_names[ORMA_PB_FTRACE_EVENT_SCHED_WAKING],
+		.is_waking = cell_of(system->tables, ORMA_FTRACE_EVENT_NAME, row) == waking,
 	};
 	int behind = count_rows_behind(system->tables, row);
 	int all = find_compact(args, ret, SAME_TIME_MAX);

@@ -249,12 +249,12 @@ static bool is_typed(struct orma_event_args *args, uint32_t id)
 
 /* The parts that an event has. Most have annotations at most, and are not read for more. */
 struct event_parts {
-	bool has_fixed, has_typed, has_annotations;
+	bool has_fixed, has_typed, has_annotations, has_legacy;
 };
 
 static struct event_parts find_parts(struct orma_event_args *args, struct orma_str event)
 {
-	struct event_parts parts = {false, true, false};
+	struct event_parts parts = {.has_typed = true};
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	orma_proto_reader_init(&reader, event.data, event.size);
@@ -270,6 +270,9 @@ static struct event_parts find_parts(struct orma_event_args *args, struct orma_s
 			break;
 		case ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS:
 			parts.has_annotations = true;
+			break;
+		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT:
+			parts.has_legacy = true;
 			break;
 		default:
 			break;
@@ -292,14 +295,14 @@ static uint32_t style_of(struct orma_str event)
 }
 
 static int add_annotations(struct orma_event_args *args, const struct orma_sequence_state *state,
-			   struct orma_str event, struct orma_arg_list *list)
+			   struct orma_str event, bool has_legacy, struct orma_arg_list *list)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 	static const char *const prefixes[] = {[ORMA_EVENT_STYLE_PERFETTO] = "debug",
 					       [ORMA_EVENT_STYLE_PLAIN] = "",
 					       [ORMA_EVENT_STYLE_JSON] = "args"};
-	uint32_t style = style_of(event);
+	uint32_t style = has_legacy ? style_of(event) : ORMA_EVENT_STYLE_PERFETTO;
 	const char *prefix = style < ORMA_ARRAY_SIZE(prefixes) ? prefixes[style] : "";
 	struct orma_arg_names names = {&state->interning, args->types};
 	args->path.flat_key.size = args->path.key.size = 0;
@@ -333,7 +336,7 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 		r = orma_typed_args_add(list, &names, &args->path, event, args->event_type);
 	args->problems += r > 0 ? (unsigned)r : 0;
 	if (r >= 0 && parts.has_annotations)
-		r = add_annotations(args, state, event, list);
+		r = add_annotations(args, state, event, parts.has_legacy, list);
 	return r < 0 ? r : list->error;
 }
 

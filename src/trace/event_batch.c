@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_batch.c - events become records with places in place of pointers, and events again.
  *
- * Copying an event costs some nanoseconds, and is worth it on one thread too: the merge touches the windows of all sequences
- * and the importer the tails of all columns, and each has the cache to itself for a batch.
+ * Copying a packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows of all sequences
+ * and the importer the tails of all columns, and each has the cache to itself for a batch. Kernel events are not copied; see
+ * open_bundle.c.
  */
 #include "trace/event_batch.h"
 
@@ -23,27 +24,8 @@ void orma_event_batch_done(struct orma_event_batch *batch)
 {
 	orma_base_free(batch->events);
 	orma_base_buf_done(&batch->bytes);
+	orma_open_bundles_done(&batch->bundles);
 	*batch = (struct orma_event_batch){0};
-}
-
-/* Begins an event, and copies its bytes; what is particular to its kind is set by the caller. NULL when out of memory. */
-static struct orma_batched_event *add(struct orma_event_batch *batch, enum orma_ordered_kind kind,
-				      struct orma_str bytes)
-{
-	ORMA_ASSERT(!orma_event_batch_is_full(batch));
-	struct orma_buf *buf = &batch->bytes;
-	if (ORMA_UNLIKELY(buf->capacity - buf->size < bytes.size) &&
-	    orma_base_buf_reserve(buf, ORMA_MAX(bytes.size, (size_t)ORMA_BATCH_BYTES / 4)) < 0)
-		return NULL;
-	struct orma_batched_event *event = &batch->events[batch->count++];
-	event->kind = (uint8_t)kind;
-	event->data = (uint32_t)buf->size;
-	event->size = (uint32_t)bytes.size;
-	event->has_data = bytes.data != NULL;
-	if (bytes.data && bytes.size > 0)
-		memcpy(buf->data + buf->size, bytes.data, bytes.size);
-	buf->size += bytes.size;
-	return event;
 }
 
 /* True when the packet says nothing that the record does not. */
@@ -59,10 +41,19 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 				int64_t ns, uint32_t source, bool is_untimed)
 {
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT && !is_untimed;
-	struct orma_batched_event *event = add(
-		batch, is_event ? ORMA_ORDERED_TRACK_EVENT : ORMA_ORDERED_PACKET, packet->bytes);
-	if (!event)
+	struct orma_buf *buf = &batch->bytes;
+	struct orma_str bytes = packet->bytes;
+	ORMA_ASSERT(!orma_event_batch_is_full(batch));
+	if (ORMA_UNLIKELY(buf->capacity - buf->size < bytes.size) &&
+	    orma_base_buf_reserve(buf, ORMA_MAX(bytes.size, (size_t)ORMA_BATCH_BYTES / 4)) < 0)
 		return -ENOMEM;
+	struct orma_batched_event *event = &batch->events[batch->count++];
+	event->kind = (uint8_t)(is_event ? ORMA_ORDERED_TRACK_EVENT : ORMA_ORDERED_PACKET);
+	event->data = (uint32_t)buf->size;
+	event->size = (uint32_t)bytes.size;
+	if (bytes.size > 0)
+		memcpy(buf->data + buf->size, bytes.data, bytes.size);
+	buf->size += bytes.size;
 	event->ns = ns;
 	event->address = packet->address;
 	event->source = source;
@@ -74,58 +65,6 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 			event->data + (uint32_t)(packet->content.data - packet->bytes.data);
 		event->packet.content_size = (uint32_t)packet->content.size;
 	}
-	return 0;
-}
-
-static void place(struct orma_batched_event *event, int64_t ns, uint64_t bundle, uint32_t lane)
-{
-	event->ns = ns;
-	event->address = bundle;
-	event->source = lane;
-}
-
-int orma_event_batch_add_kernel(struct orma_event_batch *batch,
-				const struct orma_kernel_event *event, uint64_t bundle,
-				uint32_t lane)
-{
-	struct orma_batched_event *added = add(batch, ORMA_ORDERED_KERNEL_EVENT, event->bytes);
-	if (!added)
-		return -ENOMEM;
-	place(added, event->ns, bundle, lane);
-	added->kernel.order = event->order;
-	added->kernel.offset = event->offset;
-	return 0;
-}
-
-int orma_event_batch_add_switch(struct orma_event_batch *batch,
-				const struct orma_compact_switch *event, uint64_t bundle,
-				uint32_t lane)
-{
-	struct orma_batched_event *added = add(batch, ORMA_ORDERED_SWITCH, event->next_comm);
-	if (!added)
-		return -ENOMEM;
-	place(added, event->ns, bundle, lane);
-	added->compact_switch.prev_state = event->prev_state;
-	added->compact_switch.next_pid = event->next_pid;
-	added->compact_switch.next_prio = event->next_prio;
-	added->compact_switch.order = event->order;
-	return 0;
-}
-
-int orma_event_batch_add_waking(struct orma_event_batch *batch,
-				const struct orma_compact_waking *event, uint64_t bundle,
-				uint32_t lane)
-{
-	struct orma_batched_event *added = add(batch, ORMA_ORDERED_WAKING, event->comm);
-	if (!added)
-		return -ENOMEM;
-	place(added, event->ns, bundle, lane);
-	added->compact_waking.pid = event->pid;
-	added->compact_waking.target_cpu = event->target_cpu;
-	added->compact_waking.prio = event->prio;
-	added->compact_waking.common_flags = event->common_flags;
-	added->compact_waking.has_flags = event->has_flags;
-	added->compact_waking.order = event->order;
 	return 0;
 }
 
@@ -150,14 +89,6 @@ void orma_batch_reader_done(struct orma_batch_reader *reader)
 	orma_base_free(reader->states);
 }
 
-static struct orma_str bytes_of(const struct orma_event_batch *batch,
-				const struct orma_batched_event *event)
-{
-	return event->has_data ? (struct orma_str){(const char *)batch->bytes.data + event->data,
-						   event->size}
-			       : (struct orma_str){NULL, 0};
-}
-
 static struct orma_sequence_state *find_state(struct orma_batch_reader *reader,
 					      const struct orma_batched_event *event)
 {
@@ -176,7 +107,7 @@ static int take_packet(struct orma_batch_reader *reader, const struct orma_event
 		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
 	struct orma_packet packet;
-	struct orma_str bytes = bytes_of(batch, batched);
+	struct orma_str bytes = {(const char *)batch->bytes.data + batched->data, batched->size};
 	event->state = find_state(reader, batched);
 	event->machine_idx = event->state->sequence->machine_idx;
 	if (batched->is_plain)
@@ -200,46 +131,6 @@ static int take_packet(struct orma_batch_reader *reader, const struct orma_event
 	return r;
 }
 
-static int take_kernel_event(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
-			     const struct orma_batched_event *batched,
-			     struct orma_ordered_event *event)
-{
-	struct orma_kernel_event kernel = {.ns = batched->ns,
-					   .bytes = bytes_of(batch, batched),
-					   .order = batched->kernel.order,
-					   .offset = batched->kernel.offset};
-	event->kernel_event = &kernel;
-	return reader->fn(reader->ctx, event);
-}
-
-static int take_switch(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
-		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
-{
-	struct orma_compact_switch compact = {.ns = batched->ns,
-					      .prev_state = batched->compact_switch.prev_state,
-					      .next_pid = batched->compact_switch.next_pid,
-					      .next_prio = batched->compact_switch.next_prio,
-					      .next_comm = bytes_of(batch, batched),
-					      .order = batched->compact_switch.order};
-	event->compact_switch = &compact;
-	return reader->fn(reader->ctx, event);
-}
-
-static int take_waking(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
-		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
-{
-	struct orma_compact_waking compact = {.ns = batched->ns,
-					      .pid = batched->compact_waking.pid,
-					      .target_cpu = batched->compact_waking.target_cpu,
-					      .prio = batched->compact_waking.prio,
-					      .common_flags = batched->compact_waking.common_flags,
-					      .has_flags = batched->compact_waking.has_flags,
-					      .comm = bytes_of(batch, batched),
-					      .order = batched->compact_waking.order};
-	event->compact_waking = &compact;
-	return reader->fn(reader->ctx, event);
-}
-
 int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_event_batch *batch)
 {
 	const struct orma_trace_bytes *input = reader->index->input;
@@ -255,12 +146,13 @@ int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_e
 		}
 		event.cpu = reader->index->lanes[batched->source]->cpu;
 		event.machine_idx = reader->index->lanes[batched->source]->machine_idx;
-		if (batched->kind == ORMA_ORDERED_KERNEL_EVENT)
-			r = take_kernel_event(reader, batch, batched, &event);
-		else if (batched->kind == ORMA_ORDERED_SWITCH)
-			r = take_switch(reader, batch, batched, &event);
+		if (batched->kind == ORMA_ORDERED_SWITCH)
+			event.compact_switch = batched->compact_switch;
+		else if (batched->kind == ORMA_ORDERED_WAKING)
+			event.compact_waking = batched->compact_waking;
 		else
-			r = take_waking(reader, batch, batched, &event);
+			event.kernel_event = batched->kernel_event;
+		r = reader->fn(reader->ctx, &event);
 	}
 	return ORMA_MIN(r, 0);
 }

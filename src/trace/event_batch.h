@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * event_batch.h - some thousand events on their way from the merge to the importer, with all bytes that they refer to.
+ * event_batch.h - some thousand events on their way from the merge to the importer, with all that they refer to.
  *
  * The merge fills a batch while the importer works through the one before. So both run on a thread of their own where there are
  * two CPUs, and nothing that an event points to belongs to the other thread.
@@ -8,6 +8,7 @@
 #define ORMA_TRACE_EVENT_BATCH_H
 
 #include "base/buf.h"
+#include "trace/open_bundle.h"
 #include "trace/ordered_read.h"
 
 enum { ORMA_BATCH_EVENTS = 2048, ORMA_BATCH_BYTES = 256 << 10 };
@@ -17,28 +18,18 @@ struct orma_batched_event {
 	int64_t ns;
 	uint64_t address;    /* the packet's, or that of the bundle's packet */
 	uint32_t source;     /* index of the sequence, of the lane, or among the untimed packets */
-	uint32_t data, size; /* the packet, the kernel event, or the task's name */
+	uint32_t data, size; /* the packet */
 	uint8_t kind;        /* enum orma_ordered_kind */
 	bool is_untimed;
 	bool is_plain; /* a packet with a time, a sequence and a track event, and nothing else */
-	bool has_data; /* an absent name differs from an empty one */
 	union {
 		struct {
 			uint32_t content, content_size, header;
 		} packet;
-		struct {
-			uint32_t order, offset;
-		} kernel;
-		struct {
-			int64_t prev_state;
-			int32_t next_pid, next_prio;
-			uint32_t order;
-		} compact_switch;
-		struct {
-			int32_t pid, target_cpu, prio;
-			uint32_t common_flags, order;
-			bool has_flags;
-		} compact_waking;
+		/* In a bundle that this batch or a later one owns. */
+		const struct orma_kernel_event *kernel_event;
+		const struct orma_compact_switch *compact_switch;
+		const struct orma_compact_waking *compact_waking;
 	};
 };
 
@@ -47,7 +38,8 @@ struct orma_event_batch {
 	struct orma_batched_event *events;
 	size_t count;
 	struct orma_buf bytes;
-	uint64_t read_bytes; /* how much of the trace was read for it */
+	struct orma_open_bundle *bundles; /* they have their last event in this batch */
+	uint64_t read_bytes;              /* how much of the trace was read for it */
 };
 
 /* 0 or -ENOMEM. */
@@ -61,15 +53,19 @@ static inline bool orma_event_batch_is_full(const struct orma_event_batch *batch
 /* Adds an event to a batch that is not full, and copies its bytes. 0 or -ENOMEM. */
 int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orma_packet *packet,
 				int64_t ns, uint32_t source, bool is_untimed);
-int orma_event_batch_add_kernel(struct orma_event_batch *batch,
-				const struct orma_kernel_event *event, uint64_t bundle,
-				uint32_t lane);
-int orma_event_batch_add_switch(struct orma_event_batch *batch,
-				const struct orma_compact_switch *event, uint64_t bundle,
-				uint32_t lane);
-int orma_event_batch_add_waking(struct orma_event_batch *batch,
-				const struct orma_compact_waking *event, uint64_t bundle,
-				uint32_t lane);
+/* Adds an event of a bundle to a batch that is not full; the caller says which. */
+static inline struct orma_batched_event *orma_event_batch_add(struct orma_event_batch *batch,
+							      enum orma_ordered_kind kind,
+							      int64_t ns, uint64_t bundle,
+							      uint32_t lane)
+{
+	struct orma_batched_event *event = &batch->events[batch->count++];
+	event->ns = ns;
+	event->address = bundle;
+	event->source = lane;
+	event->kind = (uint8_t)kind;
+	return event;
+}
 
 /* Gives the events of batches to a function, with the states of the sequences that they are of. */
 struct orma_batch_reader {

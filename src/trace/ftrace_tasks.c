@@ -24,7 +24,8 @@ int orma_ftrace_sched_switch(const struct orma_kernel_call *call)
 		.next_comm = TEXT(ORMA_PB_SCHED_SWITCH_FTRACE_EVENT_NEXT_COMM),
 		.next_prio = (int32_t)NUMBER(ORMA_PB_SCHED_SWITCH_FTRACE_EVENT_NEXT_PRIO),
 	};
-	return orma_sched_switch(call->system->sched, &row);
+	int r = orma_sched_switch(call->system->sched, &row);
+	return r < 0 ? r : 0;
 }
 
 int orma_ftrace_sched_waking(const struct orma_kernel_call *call)
@@ -134,6 +135,16 @@ static int add_compact_row(struct orma_system *system, const struct orma_ordered
 	return system->has_no_raw_events ? 0 : orma_kernel_add_row(system, &row);
 }
 
+/* Each bundle has its names once, and most of its events have one that an event before had. */
+static int64_t cell_of(struct orma_tables *tables, struct orma_compact_name *name)
+{
+	if (!name)
+		return ORMA_CELL_NULL;
+	if (name->cell == 0)
+		name->cell = orma_tables_string(tables, name->text);
+	return name->cell;
+}
+
 int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordered_event *event)
 {
 	const struct orma_compact_switch *compact = event->compact_switch;
@@ -147,7 +158,7 @@ int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordere
 		.cpu = event->cpu,
 		.prev_state = compact->prev_state,
 		.next_tid = compact->next_pid,
-		.next_comm = orma_tables_string(system->tables, compact->next_comm),
+		.next_comm = cell_of(system->tables, compact->next_comm),
 		.next_prio = compact->next_prio,
 		.is_compact = true,
 		.is_early = window == ORMA_KERNEL_EARLY,
@@ -155,7 +166,9 @@ int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordere
 	int r = orma_sched_switch(system->sched, &row);
 	/* The first switch of a CPU does not say who stopped. */
 	if (r < 0 || prev < 0)
-		return r;
+		return r < 0 ? r : 0;
+	if (r > 0 && !system->has_no_raw_events)
+		return orma_kernel_tell_switch(system);
 	return add_compact_row(system, event, ORMA_PB_FTRACE_EVENT_SCHED_SWITCH, prev,
 			       ORMA_CELL_NULL);
 }

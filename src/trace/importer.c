@@ -290,6 +290,7 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 		.files = files,
 		.crops_events = crops_events,
 		.crop_ns = INT64_MIN,
+		.raw_events = {.tables = tables},
 	};
 	importer->content.is_wanted = analyzes;
 	importer->index.each = analyzes ? count_content : NULL;

@@ -1,68 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0
- * json_scan.c - strings and nested values are skipped eight bytes at a time, and read only if somebody needs them.
+ * json_scan.c - strings and nested values are skipped a block of bytes at a time, and read only if somebody needs them.
  *
- * Eight bytes are compared with a character at once: of `x = word ^ repeated character`, the bytes that are zero are found by
- * (x - 0x01..) & ~x & 0x80.., whose lowest set bit is exact.
+ * A block is a vector of sixteen bytes where each machine has those, or a word of eight. Rejected: an index of all quotes and
+ * brackets of the text, which is made before the text is read. Half of it is of strings that the reader looks at anyway, and most
+ * strings end in their first block.
  */
 #include "trace/json_scan.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/utf8.h"
-
-#define EACH_BYTE(c) ((uint64_t)(uint8_t)(c)*UINT64_C(0x0101010101010101))
-
-enum { NUMBER_MAX_BYTES = 400 };
-
-static uint64_t load(const char *at)
-{
-	uint64_t word;
-	memcpy(&word, at, sizeof(word));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
-	return word;
-}
 
-static uint64_t find_byte(uint64_t word, char c)
+#include "trace/json_number.h"
+
+#if defined(__SSE2__)
+enum { BLOCK_BYTES = 16, MASK_BITS = 1 }; /* a mask has so many bits for a byte */
+typedef __m128i block;
+static inline block load(const char *at)
 {
-	uint64_t x = word ^ EACH_BYTE(c);
-	return (x - EACH_BYTE(1)) & ~x & EACH_BYTE(0x80);
+	return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+static inline uint64_t find_either(block bytes, char a, char b, char c)
+{
+	__m128i found = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
+				     _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b)));
+	found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
+	return (unsigned)_mm_movemask_epi8(found);
+}
+#elif defined(__aarch64__)
+enum { BLOCK_BYTES = 16, MASK_BITS = 4 };
+typedef uint8x16_t block;
+static inline block load(const char *at)
+{
+	return vld1q_u8((const uint8_t *)at);
+}
+static inline uint64_t find_either(block bytes, char a, char b, char c)
+{
+	uint8x16_t found = vorrq_u8(vceqq_u8(bytes, vdupq_n_u8((uint8_t)a)),
+				    vceqq_u8(bytes, vdupq_n_u8((uint8_t)b)));
+	found = vorrq_u8(found, vceqq_u8(bytes, vdupq_n_u8((uint8_t)c)));
+	return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(found), 4)), 0);
+}
+#else
+enum { BLOCK_BYTES = 8, MASK_BITS = 8 };
+typedef uint64_t block;
+static inline block load(const char *at)
+{
+	return orma_json_load(at);
+}
+/* The bytes of `x = bytes ^ repeated character` that are zero are found by (x - 0x01..) & ~x & 0x80.., whose lowest set bit is
+ * exact. */
+static inline uint64_t find_byte(block bytes, char c)
+{
+	uint64_t x = bytes ^ ORMA_JSON_EACH_BYTE(c);
+	return (x - ORMA_JSON_EACH_BYTE(1)) & ~x & ORMA_JSON_EACH_BYTE(0x80);
+}
+static inline uint64_t find_either(block bytes, char a, char b, char c)
+{
+	return find_byte(bytes, a) | find_byte(bytes, b) | find_byte(bytes, c);
+}
+#endif
+
+/* Finds the first of three characters; `end` if there is none. */
+static inline const char *find_first(const char *at, const char *end, char a, char b, char c)
+{
+	for (; end - at >= BLOCK_BYTES; at += BLOCK_BYTES) {
+		uint64_t found = find_either(load(at), a, b, c);
+		if (found)
+			return at + __builtin_ctzll(found) / MASK_BITS;
+	}
+	while (at < end && *at != a && *at != b && *at != c)
+		at++;
+	return at;
 }
 
-static bool is_blank(char c)
+static inline bool is_blank(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-void orma_json_skip_blanks(struct orma_json_scan *scan)
+static inline void skip_blanks(struct orma_json_scan *scan)
 {
 	while (scan->at < scan->end && is_blank(*scan->at))
 		scan->at++;
 }
 
+void orma_json_skip_blanks(struct orma_json_scan *scan)
+{
+	skip_blanks(scan);
+}
+
 /* Finds the quote that ends a string, from behind the one that begins it; NULL when the text ends before. */
-static const char *find_quote(const char *at, const char *end, bool *ret_has_escapes)
+static inline const char *find_quote(const char *at, const char *end, bool *ret_has_escapes)
 {
 	*ret_has_escapes = false;
 	for (;;) {
-		while (end - at >= 8) {
-			uint64_t word = load(at);
-			uint64_t found = find_byte(word, '"') | find_byte(word, '\\');
-			if (found) {
-				at += __builtin_ctzll(found) / 8;
-				break;
-			}
-			at += 8;
-		}
-		while (at < end && *at != '"' && *at != '\\')
-			at++;
-		if (at == end || (*at == '\\' && end - at < 2))
+		at = find_first(at, end, '"', '\\', '\\');
+		if (at == end)
 			return NULL;
 		if (*at == '"')
 			return at;
+		if (end - at < 2)
+			return NULL;
 		*ret_has_escapes = true;
 		at += 2;
 	}
@@ -75,16 +117,7 @@ static const char *find_close(const char *at, const char *end, char open, char c
 	unsigned depth = 1;
 	bool has_escapes;
 	for (;;) {
-		while (end - at >= 8) {
-			uint64_t word = load(at);
-			uint64_t found = find_byte(word, '"') | find_byte(word, open) |
-					 find_byte(word, close);
-			if (found) {
-				at += __builtin_ctzll(found) / 8;
-				break;
-			}
-			at += 8;
-		}
+		at = find_first(at, end, '"', open, close);
 		if (at == end)
 			return NULL;
 		char c = *at++;
@@ -99,28 +132,6 @@ static const char *find_close(const char *at, const char *end, char open, char c
 			return at - 1;
 		}
 	}
-}
-
-static bool is_of_number(char c)
-{
-	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
-}
-
-static enum orma_json_next read_number(struct orma_json_scan *scan, struct orma_json_value *ret)
-{
-	const char *at = scan->at;
-	ret->kind = ORMA_JSON_INTEGER;
-	while (at < scan->end && is_of_number(*at)) {
-		if (*at == '.' || *at == 'e' || *at == 'E')
-			ret->kind = ORMA_JSON_REAL;
-		at++;
-	}
-	if (at == scan->end && !scan->is_inner)
-		return ORMA_JSON_CUT;
-	ret->text = (struct orma_str){scan->at, (size_t)(at - scan->at)};
-	scan->at = at;
-	return ret->text.size > 0 && ret->text.size < NUMBER_MAX_BYTES ? ORMA_JSON_MEMBER
-								       : ORMA_JSON_DAMAGED;
 }
 
 static enum orma_json_next read_word(struct orma_json_scan *scan, const char *word,
@@ -149,7 +160,8 @@ static enum orma_json_next read_block(struct orma_json_scan *scan, enum orma_jso
 	return ORMA_JSON_MEMBER;
 }
 
-static enum orma_json_next read_string(struct orma_json_scan *scan, struct orma_json_value *ret)
+static inline enum orma_json_next read_string(struct orma_json_scan *scan,
+					      struct orma_json_value *ret)
 {
 	const char *begin = scan->at + 1;
 	const char *end = find_quote(begin, scan->end, &ret->has_escapes);
@@ -163,7 +175,7 @@ static enum orma_json_next read_string(struct orma_json_scan *scan, struct orma_
 
 enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orma_json_value *ret)
 {
-	orma_json_skip_blanks(scan);
+	skip_blanks(scan);
 	if (scan->at == scan->end)
 		return ORMA_JSON_CUT;
 	switch (*scan->at) {
@@ -180,12 +192,12 @@ enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orm
 	case 'n':
 		return read_word(scan, "null", ORMA_JSON_NULL, ret);
 	default:
-		return read_number(scan, ret);
+		return orma_json_read_number(scan, ret);
 	}
 }
 
 /* Goes to the next member. MEMBER, END, or CUT. */
-static enum orma_json_next next_member(struct orma_json_scan *scan, char close)
+static inline enum orma_json_next next_member(struct orma_json_scan *scan, char close)
 {
 	while (scan->at < scan->end && (is_blank(*scan->at) || *scan->at == ','))
 		scan->at++;
@@ -209,7 +221,7 @@ enum orma_json_next orma_json_read_field(struct orma_json_scan *scan,
 	next = read_string(scan, ret_key);
 	if (next != ORMA_JSON_MEMBER)
 		return next;
-	orma_json_skip_blanks(scan);
+	skip_blanks(scan);
 	if (scan->at == scan->end)
 		return ORMA_JSON_CUT;
 	if (*scan->at++ != ':')
@@ -316,85 +328,4 @@ struct orma_str orma_json_unescape(const struct orma_json_value *value, struct o
 			*to++ = (char)(name ? characters[name - names] : c);
 	}
 	return (struct orma_str){copy, (size_t)(to - copy)};
-}
-
-/* --- numbers ---------------------------------------------------------------------------------- */
-
-bool orma_json_read_i64(struct orma_str number, int64_t *ret)
-{
-	bool is_negative = number.size > 0 && number.data[0] == '-';
-	uint64_t value = 0;
-	size_t i = is_negative;
-	if (i == number.size)
-		return false;
-	for (; i < number.size; i++) {
-		unsigned digit = (unsigned)(number.data[i] - '0');
-		if (digit > 9 || __builtin_mul_overflow(value, UINT64_C(10), &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return false;
-	}
-	if (value > (uint64_t)INT64_MAX + is_negative)
-		return false;
-	*ret = (int64_t)(is_negative ? 0 - value : value);
-	return true;
-}
-
-bool orma_json_read_double(struct orma_str number, double *ret)
-{
-	char text[NUMBER_MAX_BYTES + 1];
-	char *end;
-	/* strtod() also reads "inf", "nan" and hexadecimal digits. */
-	for (size_t i = 0; i < number.size; i++)
-		if (!is_of_number(number.data[i]))
-			return false;
-	if (number.size == 0 || number.size > NUMBER_MAX_BYTES)
-		return false;
-	memcpy(text, number.data, number.size);
-	text[number.size] = '\0';
-	*ret = strtod(text, &end);
-	return end == text + number.size && isfinite(*ret);
-}
-
-/* For numbers with an exponent, and those that are wrong. */
-static bool read_us_slowly(struct orma_str number, int64_t *ret_ns)
-{
-	double us;
-	if (!orma_json_read_double(number, &us) || fabs(us) > 9.2e15)
-		return false;
-	*ret_ns = llround(us * 1000.0);
-	return true;
-}
-
-bool orma_json_read_us(struct orma_str number, int64_t *ret_ns)
-{
-	const char *at = number.data, *end = at + number.size;
-	bool is_negative = at < end && *at == '-';
-	uint64_t value = 0;
-	const char *begin = at += is_negative;
-	while (at < end && (unsigned)(*at - '0') <= 9)
-		value = value * 10 + (unsigned)(*at++ - '0');
-	/* 18 digits do not overflow, and the three of the fraction have to fit too. */
-	if (at == begin || at - begin > 18 || value >= INT64_MAX / 1000)
-		return read_us_slowly(number, ret_ns);
-	unsigned fraction = 0, digits = 0, next = 0;
-	if (at < end && *at == '.') {
-		const char *point = at++;
-		while (at < end && (unsigned)(*at - '0') <= 9) {
-			unsigned digit = (unsigned)(*at++ - '0');
-			if (digits < 3)
-				fraction = fraction * 10 + digit;
-			else if (digits == 3)
-				next = digit;
-			digits++;
-		}
-		if (at == point + 1)
-			return read_us_slowly(number, ret_ns);
-	}
-	if (at != end)
-		return read_us_slowly(number, ret_ns);
-	for (; digits < 3; digits++)
-		fraction *= 10;
-	value = value * 1000 + fraction + (next >= 5);
-	*ret_ns = is_negative ? -(int64_t)value : (int64_t)value;
-	return true;
 }

@@ -27,6 +27,10 @@ struct orma_json_value {
 	bool has_escapes; /* a string has to go through orma_json_unescape() */
 	struct orma_str
 		text; /* a number as it stands there, a string without its quotes, what is between the brackets */
+	/* A number of up to 19 digits without an exponent: its digits without the point, and how many are behind it. */
+	bool is_plain, is_negative;
+	uint8_t decimals;
+	uint64_t digits;
 };
 
 /* Says what the next part of an object or an array is. */
@@ -55,11 +59,11 @@ enum orma_json_next orma_json_read_item(struct orma_json_scan *scan, struct orma
 
 /* Returns the text of a string, which is copied into the arena only if it has escapes. A text without data: out of memory. */
 struct orma_str orma_json_unescape(const struct orma_json_value *value, struct orma_arena *arena);
-/* False when the number does not fit. */
-bool orma_json_read_i64(struct orma_str number, int64_t *ret);
-/* Reads a number of the whole text. False when it is none. */
-bool orma_json_read_double(struct orma_str number, double *ret);
-/* Reads microseconds with a fraction as nanoseconds, rounded. False when it is no number, or does not fit. */
-bool orma_json_read_us(struct orma_str number, int64_t *ret_ns);
+/* False when the value is no integer that fits. */
+bool orma_json_value_i64(const struct orma_json_value *value, int64_t *ret);
+/* Reads a number, or a string that is one. False when it is none. */
+bool orma_json_value_double(const struct orma_json_value *value, double *ret);
+/* The same of microseconds with a fraction, as nanoseconds, rounded. False too when it does not fit. */
+bool orma_json_value_us(const struct orma_json_value *value, int64_t *ret_ns);
 
 #endif

@@ -245,7 +245,7 @@ static int add_switch(struct orma_kernel_args *args, uint64_t row,
 			      get_cell(tables, ORMA_TABLE_THREAD, ORMA_THREAD_TID, utid));
 	orma_arg_list_add_int(list, "prev_prio", prio);
 	orma_arg_list_add_int(list, "prev_state", found->prev_state);
-	add_text(list, "next_comm", found->next_comm);
+	add_text(list, "next_comm", orma_compact_name_text(found->next_comm));
 	orma_arg_list_add_int(list, "next_pid", found->next_pid);
 	orma_arg_list_add_int(list, "next_prio", found->next_prio);
 	return 0;
@@ -253,7 +253,7 @@ static int add_switch(struct orma_kernel_args *args, uint64_t row,
 
 static void add_waking(const struct orma_compact_waking *waking, struct orma_arg_list *list)
 {
-	add_text(list, "comm", waking->comm);
+	add_text(list, "comm", orma_compact_name_text(waking->comm));
 	orma_arg_list_add_int(list, "pid", waking->pid);
 	orma_arg_list_add_int(list, "prio", waking->prio);
 	orma_arg_list_add_int(list, "target_cpu", waking->target_cpu);
@@ -305,16 +305,14 @@ int orma_kernel_args_add_ordered(struct orma_kernel_args *args,
 	int r = 0;
 	if (event->kind == ORMA_ORDERED_SWITCH) {
 		orma_arg_list_add_int(list, "prev_state", event->compact_switch->prev_state);
-		add_text(list, "next_comm", event->compact_switch->next_comm);
+		add_text(list, "next_comm",
+			 orma_compact_name_text(event->compact_switch->next_comm));
 		orma_arg_list_add_int(list, "next_pid", event->compact_switch->next_pid);
 		orma_arg_list_add_int(list, "next_prio", event->compact_switch->next_prio);
 		return list->error;
 	}
 	if (event->kind == ORMA_ORDERED_WAKING) {
-		add_text(list, "comm", event->compact_waking->comm);
-		orma_arg_list_add_int(list, "pid", event->compact_waking->pid);
-		orma_arg_list_add_int(list, "prio", event->compact_waking->prio);
-		orma_arg_list_add_int(list, "target_cpu", event->compact_waking->target_cpu);
+		add_waking(event->compact_waking, list);
 		return list->error;
 	}
 	struct orma_str bytes = event->kernel_event->bytes;

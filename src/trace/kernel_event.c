@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_generic.pb.h"
@@ -130,6 +131,15 @@ static int64_t typed_name(struct orma_system *system, uint32_t id)
 	return *name;
 }
 
+int orma_kernel_tell_switch(struct orma_system *system)
+{
+	struct orma_raw_events *events = &system->raw_events;
+	if (ORMA_UNLIKELY(events->switch_name == 0))
+		events->switch_name = typed_name(system, ORMA_PB_FTRACE_EVENT_SCHED_SWITCH);
+	return orma_raw_events_tell(
+		events, orma_store_table_rows(&system->tables->all[ORMA_TABLE_SCHED]) - 1);
+}
+
 int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row *row)
 {
 	int64_t ucpu = orma_cpus_get(system->tables, row->machine_idx, row->cpu);
@@ -145,7 +155,7 @@ int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row
 		[ORMA_FTRACE_EVENT_PACKET] = row->packet,
 		[ORMA_FTRACE_EVENT_OFFSET] = row->offset,
 	};
-	return orma_store_table_append(&system->tables->all[ORMA_TABLE_FTRACE_EVENT], cells);
+	return orma_raw_events_add(&system->raw_events, cells);
 }
 
 /* The name of an event that is not of the schema. False when nothing describes it. */
@@ -221,7 +231,7 @@ static int take_field(struct orma_kernel_call *call, bool is_early)
 	return r;
 }
 
-int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts)
+int orma_kernel_window_search(struct orma_system *system, uint32_t machine_idx, int64_t ts)
 {
 	const struct orma_system_machine *machine =
 		machine_idx < system->machine_count ? &system->machines[machine_idx]

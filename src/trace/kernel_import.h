@@ -10,7 +10,14 @@
  * have no data yet. */
 enum { ORMA_KERNEL_DROPPED, ORMA_KERNEL_EARLY, ORMA_KERNEL_WHOLE };
 /* Also returns -ENOMEM. */
-int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts);
+int orma_kernel_window_search(struct orma_system *system, uint32_t machine_idx, int64_t ts);
+static inline int orma_kernel_window(struct orma_system *system, uint32_t machine_idx, int64_t ts)
+{
+	bool is_whole = machine_idx < system->machine_count &&
+			ts >= system->machines[machine_idx].started_ns &&
+			ts >= system->machines[machine_idx].data_start_ns;
+	return is_whole ? ORMA_KERNEL_WHOLE : orma_kernel_window_search(system, machine_idx, ts);
+}
 
 struct orma_kernel_row {
 	int64_t ts;
@@ -23,6 +30,8 @@ struct orma_kernel_row {
 };
 /* All return 0 or a negative errno value. */
 int orma_kernel_add_row(struct orma_system *system, const struct orma_kernel_row *row);
+/* The row is of a compact switch, and the last row of sched tells all of it. */
+int orma_kernel_tell_switch(struct orma_system *system);
 int orma_kernel_event_take(struct orma_system *system, const struct orma_ordered_event *event);
 int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordered_event *event);
 int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordered_event *event);

@@ -10,7 +10,7 @@
  * sorts so, and what an event means may depend on the event before it.
  *
  * Memory is a window of some kilobytes for each source, blocks for those that take turns packet by packet, and one unpacked
- * bundle for each lane. Rejected: a sorter for all
+ * bundle for each lane, besides those that are on their way. Rejected: a sorter for all
  * events, which needs memory for each; see packet_index.c. Also rejected: a heap, which compares twice a level.
  */
 #include "trace/ordered_read.h"
@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/macros.h"
+#include "trace/open_bundle.h"
 #include "trace/packet_cursor.h"
 #include "trace/read_ahead.h"
 
@@ -34,9 +35,9 @@ struct lane_cursor {
 	const struct orma_lane *lane;
 	uint32_t bundle_idx; /* the next bundle */
 	uint32_t machine_idx;
-	struct orma_bundle_events events;
+	struct orma_open_bundle *bundle; /* the one at hand; NULL = none yet */
 	uint32_t event_idx, switch_idx, waking_idx;
-	struct orma_trace_window window;
+	int64_t other_ns; /* the first event at hand that is not a switch; INT64_MAX = there is none */
 	uint64_t address;
 };
 
@@ -76,6 +77,8 @@ struct merge {
 	uint32_t leaf_count; /* a power of two */
 	uint64_t read_bytes; /* since the last batch */
 	struct orma_trace_blocks blocks;
+	struct orma_open_bundle *closed; /* the batch at hand has their last events */
+	struct orma_open_bundle *spare;
 };
 
 static bool is_before_at_one_time(const struct key *a, const struct key *b)
@@ -116,54 +119,72 @@ static void play(struct merge *merge, uint32_t source, uint32_t last_rank)
 	merge->tree[0] = winner;
 }
 
-/* Unpacks the next bundle that has events. 1, 0 (there is none), or a negative errno value. */
+/* Unpacks a bundle. 0 or a negative errno value. */
+static int unpack_bundle(struct merge *merge, const struct lane_cursor *cursor,
+			 const struct orma_bundle *bundle)
+{
+	struct orma_packet packet;
+	const uint8_t *data;
+	int r = orma_trace_window_read(&cursor->bundle->window, merge->index->input,
+				       bundle->address, bundle->size, bundle->size, &data);
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	if (orma_trace_packet_read(data, bundle->size, &packet) < 0)
+		return -EIO;
+	uint64_t key = (uint64_t)cursor->machine_idx << 32 | packet.sequence;
+	const struct orma_sequence *sequence = orma_base_map_get(&merge->index->sequence_map, key);
+	return sequence ? orma_bundle_events_read(&cursor->bundle->events, &merge->index->clocks,
+						  sequence, &packet, bundle->snapshots)
+			: -EIO;
+}
+
+/* Goes to the next bundle that has events. 1, 0 (there is none), or a negative errno value. */
 static int open_bundle(struct merge *merge, struct lane_cursor *cursor)
 {
+	if (cursor->bundle)
+		orma_open_bundle_put(&merge->closed, cursor->bundle);
+	cursor->bundle = NULL;
 	while (cursor->bundle_idx < cursor->lane->bundle_count) {
 		const struct orma_bundle *bundle = &cursor->lane->bundles[cursor->bundle_idx++];
-		struct orma_packet packet;
-		const uint8_t *data;
-		int r = orma_trace_window_read(&cursor->window, merge->index->input,
-					       bundle->address, bundle->size, bundle->size, &data);
-		if (r <= 0)
-			return r < 0 ? r : -EIO;
-		if (orma_trace_packet_read(data, bundle->size, &packet) < 0)
-			return -EIO;
-		uint64_t key = (uint64_t)cursor->machine_idx << 32 | packet.sequence;
-		const struct orma_sequence *sequence =
-			orma_base_map_get(&merge->index->sequence_map, key);
-		if (!sequence)
-			return -EIO;
-		r = orma_bundle_events_read(&cursor->events, &merge->index->clocks, sequence,
-					    &packet, bundle->snapshots);
+		if (!cursor->bundle)
+			cursor->bundle = orma_open_bundle_new(&merge->spare);
+		if (!cursor->bundle)
+			return -ENOMEM;
+		cursor->bundle->window.read_bytes = &merge->read_bytes;
+		int r = unpack_bundle(merge, cursor, bundle);
 		if (r < 0)
 			return r;
+		const struct orma_bundle_events *events = &cursor->bundle->events;
 		cursor->address = bundle->address;
 		cursor->event_idx = cursor->switch_idx = cursor->waking_idx = 0;
-		if (cursor->events.event_count + cursor->events.switch_count +
-			    cursor->events.waking_count >
-		    0)
+		if (events->event_count + events->switch_count + events->waking_count > 0)
 			return 1;
 	}
 	return 0;
+}
+
+static bool is_at_end(const struct lane_cursor *cursor)
+{
+	const struct orma_bundle_events *events = &cursor->bundle->events;
+	return cursor->event_idx == events->event_count &&
+	       cursor->switch_idx == events->switch_count &&
+	       cursor->waking_idx == events->waking_count;
 }
 
 /* Finds the lane's next event. When times are equal, plain events come first, then switches, then wakings. */
 static int next_of_lane(struct merge *merge, const struct source *source, struct key *ret)
 {
 	struct lane_cursor *cursor = source->lane;
-	const struct orma_bundle_events *events = &cursor->events;
-	if (cursor->event_idx == events->event_count &&
-	    cursor->switch_idx == events->switch_count &&
-	    cursor->waking_idx == events->waking_count) {
+	if (!cursor->bundle || is_at_end(cursor)) {
 		int r = open_bundle(merge, cursor);
 		if (r <= 0)
 			return r;
 	}
-	ret->ns = INT64_MAX;
+	const struct orma_bundle_events *events = &cursor->bundle->events;
+	ret->ns = cursor->other_ns = INT64_MAX;
 	uint32_t kind = 3;
 	if (cursor->waking_idx < events->waking_count) {
-		ret->ns = events->wakings[cursor->waking_idx].ns;
+		ret->ns = cursor->other_ns = events->wakings[cursor->waking_idx].ns;
 		kind = 2;
 	}
 	if (cursor->switch_idx < events->switch_count &&
@@ -171,10 +192,11 @@ static int next_of_lane(struct merge *merge, const struct source *source, struct
 		ret->ns = events->switches[cursor->switch_idx].ns;
 		kind = 1;
 	}
-	if (cursor->event_idx < events->event_count &&
-	    events->events[cursor->event_idx].ns <= ret->ns) {
-		ret->ns = events->events[cursor->event_idx].ns;
-		kind = 0;
+	if (cursor->event_idx < events->event_count) {
+		int64_t ns = events->events[cursor->event_idx].ns;
+		cursor->other_ns = ORMA_MIN(cursor->other_ns, ns);
+		kind = ns <= ret->ns ? 0 : kind;
+		ret->ns = ORMA_MIN(ret->ns, ns);
 	}
 	ret->rank = ORMA_RANK_FTRACE + source->idx * 3 + kind;
 	ret->address = cursor->address;
@@ -219,27 +241,51 @@ static int next_of_source(struct merge *merge, uint32_t idx)
 	return ORMA_MIN(r, 0);
 }
 
-static int add_of_lane(struct orma_event_batch *batch, const struct source *source, uint32_t rank)
+/* 0 = a plain event, 1 = a switch, 2 = a waking. */
+static uint32_t kind_of(const struct source *source, const struct key *key)
+{
+	return key->rank - ORMA_RANK_FTRACE - source->idx * 3;
+}
+
+static int add_of_lane(struct orma_event_batch *batch, const struct source *source,
+		       const struct key *key)
 {
 	struct lane_cursor *cursor = source->lane;
-	uint32_t kind = rank - ORMA_RANK_FTRACE - source->idx * 3;
+	const struct orma_bundle_events *events = &cursor->bundle->events;
+	uint32_t kind = kind_of(source, key);
+	struct orma_batched_event *event = orma_event_batch_add(
+		batch, (enum orma_ordered_kind)(ORMA_ORDERED_KERNEL_EVENT + kind), key->ns,
+		cursor->address, source->idx);
 	if (kind == 0)
-		return orma_event_batch_add_kernel(batch,
-						   &cursor->events.events[cursor->event_idx++],
-						   cursor->address, source->idx);
-	if (kind == 1)
-		return orma_event_batch_add_switch(batch,
-						   &cursor->events.switches[cursor->switch_idx++],
-						   cursor->address, source->idx);
-	return orma_event_batch_add_waking(batch, &cursor->events.wakings[cursor->waking_idx++],
-					   cursor->address, source->idx);
+		event->kernel_event = &events->events[cursor->event_idx++];
+	else if (kind == 1)
+		event->compact_switch = &events->switches[cursor->switch_idx++];
+	else
+		event->compact_waking = &events->wakings[cursor->waking_idx++];
+	return 0;
+}
+
+/* Adds the switch that is the first event of a lane. True when a switch is the next one too, as nearly always where only switches
+ * are recorded: then the source has it, and its rank is as before. */
+static bool add_switch(struct orma_event_batch *batch, const struct source *source, struct key *key)
+{
+	struct lane_cursor *cursor = source->lane;
+	const struct orma_bundle_events *events = &cursor->bundle->events;
+	if (kind_of(source, key) != 1 || cursor->switch_idx + 1 >= events->switch_count ||
+	    events->switches[cursor->switch_idx + 1].ns >= cursor->other_ns)
+		return false;
+	struct orma_batched_event *event = orma_event_batch_add(batch, ORMA_ORDERED_SWITCH, key->ns,
+								cursor->address, source->idx);
+	event->compact_switch = &events->switches[cursor->switch_idx++];
+	key->ns = event->compact_switch[1].ns;
+	return true;
 }
 
 /* The kind of events that a lane gave last goes on before others of the same time, as long as no other source is earlier. */
 static void keep_kind(struct merge *merge, uint32_t idx, uint32_t last_rank)
 {
 	const struct lane_cursor *cursor = merge->sources[idx].lane;
-	const struct orma_bundle_events *events = &cursor->events;
+	const struct orma_bundle_events *events = &cursor->bundle->events;
 	struct key *key = &merge->keys[idx];
 	uint32_t rank = key->rank, kind = (last_rank - ORMA_RANK_FTRACE) % 3;
 	bool is_tied = kind == 1 ? cursor->switch_idx < events->switch_count &&
@@ -262,7 +308,7 @@ static int add_event(const struct merge *merge, struct orma_event_batch *batch, 
 		return orma_event_batch_add_packet(batch, &source->packets->packet, key->ns,
 						   source->idx, false);
 	if (source->kind == SOURCE_LANE)
-		return add_of_lane(batch, source, key->rank);
+		return add_of_lane(batch, source, key);
 	return orma_event_batch_add_packet(batch, &source->untimed->packet, key->ns,
 					   source->untimed->idx - 1, true);
 }
@@ -272,20 +318,28 @@ static int fill_batch(void *ctx, struct orma_event_batch *batch)
 	struct merge *merge = ctx;
 	int r = 0;
 	bool is_end = false;
+	orma_open_bundles_recycle(&batch->bundles, &merge->spare);
 	while (r == 0 && !orma_event_batch_is_full(batch)) {
 		uint32_t first = merge->tree[0], rank = merge->keys[first].rank;
 		is_end = rank == last_key.rank;
 		if (is_end)
 			break;
+		bool is_lane = merge->sources[first].kind == SOURCE_LANE;
+		if (is_lane && add_switch(batch, &merge->sources[first], &merge->keys[first])) {
+			play(merge, first, rank);
+			continue;
+		}
 		r = add_event(merge, batch, first);
 		if (r == 0)
 			r = next_of_source(merge, first);
-		if (merge->sources[first].kind == SOURCE_LANE && merge->keys[first].rank < rank)
+		if (is_lane && merge->keys[first].rank < rank)
 			keep_kind(merge, first, rank);
 		play(merge, first, rank);
 	}
 	batch->read_bytes = merge->read_bytes;
 	merge->read_bytes = 0;
+	batch->bundles = merge->closed;
+	merge->closed = NULL;
 	return r < 0 ? r : !is_end;
 }
 
@@ -322,7 +376,6 @@ static int open_sources(struct merge *merge)
 		if (!source)
 			return -ENOMEM;
 		source->idx = i;
-		source->lane->window.read_bytes = &merge->read_bytes;
 		source->lane->lane = index->lanes[i];
 		source->lane->machine_idx = index->lanes[i]->machine_idx;
 	}
@@ -361,8 +414,7 @@ static void close_source(struct source *source)
 		orma_packet_cursor_done(source->packets);
 		break;
 	case SOURCE_LANE:
-		orma_bundle_events_done(&source->lane->events);
-		orma_trace_window_done(&source->lane->window);
+		orma_open_bundles_done(&source->lane->bundle);
 		break;
 	case SOURCE_UNTIMED:
 		orma_trace_window_done(&source->untimed->window);
@@ -437,6 +489,8 @@ int orma_ordered_read(struct orma_packet_index *index, orma_ordered_fn *fn, void
 		r = run(&merge, fn, ctx);
 	for (uint32_t i = 0; i < merge.source_count; i++)
 		close_source(&merge.sources[i]);
+	orma_open_bundles_done(&merge.closed);
+	orma_open_bundles_done(&merge.spare);
 	orma_trace_blocks_done(&merge.blocks);
 	orma_base_free(merge.sources);
 	orma_base_free(merge.keys);

@@ -34,7 +34,8 @@ struct orma_thread_info {
 	int64_t older; /* the thread that had this tid before and is not ended; -1 = none */
 	int64_t next_in_process; /* -1 = none */
 	uint32_t machine_idx;
-	uint32_t first_link; /* index + 1 */
+	uint32_t first_link;  /* index + 1 */
+	uint32_t slice_track; /* id + 1 of the track of its slices; 0 = not asked for yet */
 	uint8_t name_rank;
 	bool is_ended;
 };

@@ -29,14 +29,15 @@ static int64_t read_state(struct orma_sched *sched, int64_t prev_state)
 			: ORMA_CELL_NULL;
 }
 
-static int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
+/* Makes the cells of states, or of another version of the kernel; or finds a state that is not among them. */
+static int64_t find_state(struct orma_sched *sched, int64_t prev_state)
 {
 	struct orma_thread_states *states = &sched->states;
-	if (ORMA_UNLIKELY(!states->running)) {
+	if (!states->running) {
 		states->running = orma_tables_string(sched->tables, ORMA_STR("Running"));
 		states->runnable = orma_tables_string(sched->tables, ORMA_STR("R"));
 	}
-	if (ORMA_UNLIKELY(sched->states_version != sched->kernel_version)) {
+	if (sched->states_version != sched->kernel_version) {
 		memset(sched->state_cells, 0, sizeof(sched->state_cells));
 		sched->states_version = sched->kernel_version;
 	}
@@ -51,6 +52,15 @@ static int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
 	}
 	sched->counts[ORMA_SCHED_BAD_STATES] += cell == ORMA_CELL_NULL;
 	return cell;
+}
+
+static inline int64_t state_cell(struct orma_sched *sched, int64_t prev_state)
+{
+	bool is_known = sched->states_version == sched->kernel_version && sched->states.running &&
+			(uint64_t)prev_state < ORMA_SCHED_RAW_STATES &&
+			sched->state_cells[prev_state] > 0;
+	return ORMA_LIKELY(is_known) ? sched->state_cells[prev_state]
+				     : find_state(sched, prev_state);
 }
 
 /* 0, or a negative errno value: -ERANGE for a CPU that can't be. */
@@ -140,10 +150,11 @@ int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *
 	if (r < 0 || is_first || event->is_early)
 		return r;
 	r = open_slice(sched, cpu, event->ts, next, event->next_prio);
-	return r < 0 ? r
-		     : orma_thread_states_switch(&sched->states, &(struct orma_thread_switch){
-									 event->ts, cpu->ucpu, prev,
-									 state, next, is_told});
+	if (r == 0)
+		r = orma_thread_states_switch(
+			&sched->states, &(struct orma_thread_switch){event->ts, cpu->ucpu, prev,
+								     state, next, is_told});
+	return r < 0 ? r : is_told && !sched->states.is_direct;
 }
 
 int64_t orma_sched_running(const struct orma_sched *sched, uint32_t machine_idx, uint32_t cpu)

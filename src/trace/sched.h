@@ -54,6 +54,7 @@ struct orma_sched_switch {
 	bool is_compact;
 	bool is_early; /* not all CPUs have data yet: it only says who runs */
 };
+/* Also returns 1: it began a row, and the row before on the CPU, which says so too, is of the thread that stopped. */
 int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *event);
 /* `flags` of the interrupt context, or -1 = not known. The waker is what runs on the CPU; -1 = not known. */
 int orma_sched_waking(struct orma_sched *sched, int64_t ts, uint32_t machine_idx, int64_t tid,

@@ -24,6 +24,7 @@ void orma_system_done(struct orma_system *system)
 	orma_base_buf_done(&system->text);
 	orma_base_buf_done(&system->config);
 	orma_kernel_state_done(&system->kernel);
+	orma_raw_events_done(&system->raw_events);
 	orma_power_samples_done(&system->power_samples);
 	orma_base_arena_done(&system->arena);
 	*system = (struct orma_system){0};

@@ -8,6 +8,7 @@
 #include "trace/kernel_state.h"
 #include "trace/ordered_read.h"
 #include "trace/power_rails.h"
+#include "trace/raw_events.h"
 #include "trace/sched.h"
 #include "trace/slices.h"
 #include "trace/stat_values.h"
@@ -70,6 +71,7 @@ struct orma_system {
 	struct orma_buf config; /* the last TraceConfig */
 	struct orma_arena arena;
 	struct orma_kernel_state kernel;
+	struct orma_raw_events raw_events;
 	struct orma_power_samples power_samples;
 };
 

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "store/grow.h"
+#include "trace/row_reader.h"
 
 enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10, NO_FLAGS = -1 };
 
@@ -274,61 +275,26 @@ struct cpu_run {
 	int64_t utid, end_state;
 };
 
-/* A table read from its beginning, a block of some columns at a time. */
-struct rows {
-	const struct orma_table *table;
-	const size_t *columns;
-	size_t column_count;
-	uint64_t next, count; /* rows */
-	uint64_t blocks_read;
-	int64_t *buffer; /* the last one of them, column by column */
-};
-
 struct replay {
 	struct orma_thread_states *states;
-	struct rows sched, notes;
+	struct orma_row_reader sched, notes;
 	struct cpu_run *cpus; /* by ucpu */
 	uint32_t cpu_count;
 };
 
-static int begin_rows(struct rows *rows, const struct orma_table *table, const size_t *columns,
-		      size_t column_count)
-{
-	*rows = (struct rows){.table = table, .columns = columns, .column_count = column_count};
-	rows->count = table->columns ? orma_store_table_rows(table) : 0;
-	if (rows->count == 0)
-		return 0;
-	rows->buffer = orma_base_alloc_array(column_count * ORMA_BLOCK_ROWS, sizeof(*rows->buffer));
-	return rows->buffer ? 0 : -ENOMEM;
-}
-
-/* Returns where the cells of the next row are, ORMA_BLOCK_ROWS apart; NULL behind the last row. */
-static const int64_t *peek_row(struct rows *rows)
-{
-	uint64_t block = rows->next >> ORMA_BLOCK_SHIFT;
-	if (rows->next == rows->count)
-		return NULL;
-	for (size_t i = 0; block == rows->blocks_read && i < rows->column_count; i++)
-		orma_store_column_read(&rows->table->columns[rows->columns[i]], (size_t)block,
-				       rows->buffer + i * ORMA_BLOCK_ROWS);
-	rows->blocks_read = block + 1;
-	return rows->buffer + rows->next % ORMA_BLOCK_ROWS;
-}
-
-#define CELL(row, column) ((row)[(size_t)(column)*ORMA_BLOCK_ROWS])
-
 static int apply_note(struct orma_thread_states *states, const int64_t *note)
 {
-	int64_t ts = CELL(note, NOTE_TS), utid = CELL(note, NOTE_UTID),
-		other = CELL(note, NOTE_OTHER);
-	switch ((enum note_kind)CELL(note, NOTE_KIND)) {
+	int64_t ts = ORMA_ROW_CELL(note, NOTE_TS), utid = ORMA_ROW_CELL(note, NOTE_UTID),
+		other = ORMA_ROW_CELL(note, NOTE_OTHER);
+	switch ((enum note_kind)ORMA_ROW_CELL(note, NOTE_KIND)) {
 	case NOTE_WAKING:
-		return apply_waking(states, ts, utid, other, (int32_t)CELL(note, NOTE_FLAGS));
+		return apply_waking(states, ts, utid, other,
+				    (int32_t)ORMA_ROW_CELL(note, NOTE_FLAGS));
 	case NOTE_NEW_TASK:
 		return open_state(states,
 				  &(struct new_state){ts, utid, states->runnable, -1, other, 0});
 	case NOTE_BLOCKED:
-		return apply_blocked(states, utid, other, CELL(note, NOTE_CELL));
+		return apply_blocked(states, utid, other, ORMA_ROW_CELL(note, NOTE_CELL));
 	case NOTE_SWITCH:
 		break; /* apply_row() takes it */
 	}
@@ -339,8 +305,9 @@ static int apply_note(struct orma_thread_states *states, const int64_t *note)
 static int apply_notes(struct replay *replay, uint64_t row)
 {
 	const int64_t *note;
-	while ((note = peek_row(&replay->notes)) && (uint64_t)CELL(note, NOTE_ROW) <= row) {
-		if (CELL(note, NOTE_KIND) == NOTE_SWITCH)
+	while ((note = orma_row_reader_peek(&replay->notes)) &&
+	       (uint64_t)ORMA_ROW_CELL(note, NOTE_ROW) <= row) {
+		if (ORMA_ROW_CELL(note, NOTE_KIND) == NOTE_SWITCH)
 			return 1;
 		int r = apply_note(replay->states, note);
 		if (r < 0)
@@ -372,22 +339,22 @@ static const size_t all_note_columns[NOTE_COLUMNS] = {NOTE_ROW,   NOTE_KIND, NOT
 /* Applies a row of sched, which is a switch. `is_noted`: the note at hand says what stopped. */
 static int apply_row(struct replay *replay, const int64_t *row, bool is_noted)
 {
-	struct cpu_run *cpu = find_cpu(replay, CELL(row, ROW_UCPU));
+	struct cpu_run *cpu = find_cpu(replay, ORMA_ROW_CELL(row, ROW_UCPU));
 	if (!cpu)
 		return -ENOMEM;
-	struct orma_thread_switch event = {.ts = CELL(row, ROW_TS),
-					   .ucpu = CELL(row, ROW_UCPU),
-					   .next_utid = CELL(row, ROW_UTID),
+	struct orma_thread_switch event = {.ts = ORMA_ROW_CELL(row, ROW_TS),
+					   .ucpu = ORMA_ROW_CELL(row, ROW_UCPU),
+					   .next_utid = ORMA_ROW_CELL(row, ROW_UTID),
 					   .prev_utid = cpu->utid,
 					   .prev_state = cpu->end_state};
 	if (is_noted) {
-		const int64_t *note = peek_row(&replay->notes);
-		event.prev_utid = CELL(note, NOTE_UTID);
-		event.prev_state = CELL(note, NOTE_CELL);
+		const int64_t *note = orma_row_reader_peek(&replay->notes);
+		event.prev_utid = ORMA_ROW_CELL(note, NOTE_UTID);
+		event.prev_state = ORMA_ROW_CELL(note, NOTE_CELL);
 		replay->notes.next++;
 	}
 	cpu->utid = event.next_utid;
-	cpu->end_state = CELL(row, ROW_END_STATE);
+	cpu->end_state = ORMA_ROW_CELL(row, ROW_END_STATE);
 	return apply_switch(replay->states, &event);
 }
 
@@ -395,7 +362,7 @@ static int run(struct replay *replay)
 {
 	const int64_t *row;
 	int r = 0;
-	while (r >= 0 && (row = peek_row(&replay->sched))) {
+	while (r >= 0 && (row = orma_row_reader_peek(&replay->sched))) {
 		r = apply_notes(replay, replay->sched.next);
 		if (r >= 0)
 			r = apply_row(replay, row, r > 0);
@@ -412,13 +379,15 @@ static int apply_all(struct orma_thread_states *states)
 	if (r == 0 && states->notes.columns)
 		r = orma_store_table_seal(&states->notes);
 	if (r == 0)
-		r = begin_rows(&replay.sched, sched, row_columns, ORMA_ARRAY_SIZE(row_columns));
+		r = orma_row_reader_begin(&replay.sched, sched, row_columns,
+					  ORMA_ARRAY_SIZE(row_columns));
 	if (r == 0)
-		r = begin_rows(&replay.notes, &states->notes, all_note_columns, NOTE_COLUMNS);
+		r = orma_row_reader_begin(&replay.notes, &states->notes, all_note_columns,
+					  NOTE_COLUMNS);
 	if (r == 0)
 		r = run(&replay);
-	orma_base_free(replay.sched.buffer);
-	orma_base_free(replay.notes.buffer);
+	orma_row_reader_done(&replay.sched);
+	orma_row_reader_done(&replay.notes);
 	orma_base_free(replay.cpus);
 	return r;
 }

@@ -151,14 +151,21 @@ static int find_owner(struct orma_event_import *import)
 int64_t orma_event_use_track(struct orma_event_import *import, enum orma_lane_use use)
 {
 	if (import->is_of_thread) {
+		struct orma_thread_info *thread =
+			&import->importer->processes.threads[import->owner.utid];
+		if (thread->slice_track > 0)
+			return thread->slice_track - 1;
 		struct orma_track_key key = {
 			.type = "thread_execution",
 			.event_type = "slice",
 			.machine_idx = import->ordered->machine_idx,
 			.dimension_count = 1,
 			.dimensions = {{"utid", ORMA_ARG_INT, import->owner.utid}}};
-		return orma_tracks_get(&import->importer->tracks, &key, ORMA_CELL_NULL,
-				       ORMA_CELL_NULL, NULL);
+		int64_t track = orma_tracks_get(&import->importer->tracks, &key, ORMA_CELL_NULL,
+						ORMA_CELL_NULL, NULL);
+		if (track >= 0 && track < UINT32_MAX)
+			thread->slice_track = (uint32_t)track + 1;
+		return track;
 	}
 	return orma_descriptor_tracks_use(&import->importer->descriptors,
 					  import->ordered->state->sequence, import->track_uuid,

@@ -12,8 +12,6 @@
 #include "tool/ask/ask.h"
 #include "tool/ask/event_filter.h"
 
-enum { ORMA_SUMMARY_ROWS_MAX = 100 };
-
 struct orma_summary_options {
 	struct orma_ask_options ask;
 	uint64_t top;

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/ask/fact_table.h"
-#include "tool/json.h"
 
 enum { TEXT_MAX_BYTES = 4096 }; /* a longer value is cut */
 

@@ -9,7 +9,16 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "base/str.h"
 #include "tool/tool.h"
+
+int orma_ask_take_top(const char *value, uint64_t *ret)
+{
+	if (orma_base_parse_u64(value, 10, ret) || *ret < 1 || *ret > ORMA_ASK_ROWS_MAX)
+		return orma_tool_usage_error("\"%s\" is not a number from 1 to %d", value,
+					     ORMA_ASK_ROWS_MAX);
+	return -1;
+}
 
 int orma_ask_take_memory(struct orma_ask_options *options, const char *value)
 {
@@ -126,6 +135,8 @@ static int fail(const struct orma_ask *ask, const char *name, int error,
 				    ? orma_trace_input_words(ask->sources[0].fd)
 				    : NULL;
 	const char *message = detail->message[0] ? detail->message : strerror(-error);
+	if (error == -ECANCELED)
+		return ORMA_EXIT_FAILURE;
 	if (!detail->message[0] && is_of_folder(error))
 		return orma_tool_fail("cannot write a temporary file below TMPDIR or /var/tmp: %s",
 				      message);
@@ -140,7 +151,8 @@ static int open_database(struct orma_ask *ask, const char *name,
 			 const struct orma_ask_options *options, struct orma_module_list *modules)
 {
 	struct orma_error error = {0};
-	struct orma_load_progress progress;
+	struct orma_load_progress progress = {.also = options->progress,
+					      .also_ctx = options->progress_ctx};
 	struct orma_trace_options trace = {
 		.memory_bytes = (size_t)ORMA_MIN(options->memory_kb, SIZE_MAX / 1024) * 1024,
 		.unpack = orma_codec_unpack,

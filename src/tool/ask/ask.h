@@ -29,9 +29,17 @@ struct orma_ask_options {
 	const char *packages[ORMA_ASK_PACKAGES_MAX];
 	bool are_overriding[ORMA_ASK_PACKAGES_MAX]; /* the package may replace modules */
 	size_t package_count;
+	/* Called during the loading, besides the line on the terminal; see struct orma_trace_options. When it ends the loading
+	 * with -ECANCELED, no message is printed. NULL = none. */
+	int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes);
+	void *progress_ctx;
 };
 
-/* Takes --memory and --add-sql-package. Returns -1 or the exit status. */
+/* The most rows of a table of a summary. */
+enum { ORMA_ASK_ROWS_MAX = 100 };
+
+/* Take --top, --memory and --add-sql-package. Return -1 or the exit status. */
+int orma_ask_take_top(const char *value, uint64_t *ret);
 int orma_ask_take_memory(struct orma_ask_options *options, const char *value);
 int orma_ask_take_package(struct orma_ask_options *options, const char *value, bool is_overriding);
 

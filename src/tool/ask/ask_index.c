@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -29,13 +30,34 @@ static bool is_own(int fd)
 	       !(info.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static int create_key(const char *path, struct orma_trace_index *index)
+/* The key gets its name when it is whole, so that no other process reads a part of it. */
+static int create_key(const char *path)
 {
-	if (getrandom(index->key, sizeof(index->key), 0) != (ssize_t)sizeof(index->key))
+	uint8_t key[ORMA_SUM_KEY_BYTES];
+	char unfinished[PATH_MAX];
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		return -EAGAIN;
-	ORMA_AUTO(orma_base_fd_closep)
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd < 0 ? -errno : orma_base_fd_write_all(fd, index->key, sizeof(index->key));
+	if (snprintf(unfinished, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	ORMA_AUTO(orma_base_fd_closep) int fd = mkostemp(unfinished, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = orma_base_fd_write_all(fd, key, sizeof(key));
+	/* Another process may have made one meanwhile, which goes before this. */
+	if (r == 0 && link(unfinished, path) < 0 && errno != EEXIST)
+		r = -errno;
+	(void)unlink(unfinished);
+	return r;
+}
+
+static int read_key_file(const char *path, uint8_t ret[ORMA_SUM_KEY_BYTES])
+{
+	ORMA_AUTO(orma_base_fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	bool is_whole =
+		is_own(fd) && pread(fd, ret, ORMA_SUM_KEY_BYTES, 0) == (ssize_t)ORMA_SUM_KEY_BYTES;
+	return is_whole ? 0 : -EACCES;
 }
 
 /* 0 or a negative errno value. */
@@ -44,13 +66,13 @@ static int read_key(struct orma_trace_index *index, bool makes_one)
 	char *path = orma_ask_state_path("index-key");
 	if (!path)
 		return -ENOENT;
-	ORMA_AUTO(orma_base_fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int r = fd < 0 ? -errno : 0;
-	if (r == 0 && (!is_own(fd) ||
-		       pread(fd, index->key, sizeof(index->key), 0) != (ssize_t)sizeof(index->key)))
-		r = -EACCES;
+	int r = read_key_file(path, index->key);
 	if (r == -ENOENT && makes_one)
-		r = create_key(path, index);
+		r = create_key(path);
+	else
+		makes_one = false;
+	if (r == 0 && makes_one)
+		r = read_key_file(path, index->key);
 	orma_base_free(path);
 	return r;
 }
@@ -108,7 +130,9 @@ void orma_ask_index_write(const char *path, int fd, struct orma_trace_database *
 	r = fchmod(file.fd, S_IRUSR | S_IWUSR | mode) < 0
 		    ? -errno
 		    : orma_trace_database_write_index(database, fd, &index);
-	if (r < 0)
+	if (r == -ESTALE)
+		orma_tool_warn("there is no index: %s was changed while it was read", path);
+	else if (r < 0)
 		orma_tool_fail("cannot write %s: %s", name, strerror(-r));
 	else
 		orma_export_file_finish(&file);

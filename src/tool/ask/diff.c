@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/ask/answer.h"
 #include "tool/ask/diff_rows.h"
 #include "tool/ask/fact_table.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
 #include "tool/print.h"
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"

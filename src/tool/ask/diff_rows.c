@@ -13,11 +13,11 @@
 
 #include "answers/counter_groups.h"
 #include "answers/slice_groups.h"
+#include "answers/task_names.h"
 #include "answers/task_times.h"
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "store/grow.h"
-#include "tool/ask/task_names.h"
 
 void orma_diff_done(struct orma_diff *diff)
 {

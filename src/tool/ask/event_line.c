@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "sql/text_match.h"
 #include "tool/ask/fact_table.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
 #include "tool/print.h"
 
 #define NS_PER_S INT64_C(1000000000)

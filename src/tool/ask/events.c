@@ -68,12 +68,16 @@ static int print_events(struct orma_trace_database *database,
 	struct orma_event_walk walk;
 	struct orma_event_row event;
 	uint64_t printed = 0;
-	int r = 0;
+	unsigned kinds = options->filter.kinds ? options->filter.kinds : ~0u;
+	int r = kinds & 1u << ORMA_KIND_KERNEL
+			? orma_raw_events_finish(&database->importer.system.raw_events)
+			: 0;
+	if (r < 0)
+		return r;
 	database->tables.passing = &passing;
 	orma_event_walk_begin(&walk, &database->tables,
 			      resolve(&options->filter.from, database, INT64_MIN),
-			      resolve(&options->filter.to, database, INT64_MAX),
-			      options->filter.kinds ? options->filter.kinds : ~0u);
+			      resolve(&options->filter.to, database, INT64_MAX), kinds);
 	while (r == 0 && printed < options->limit && orma_event_walk_next(&walk, &event))
 		if (orma_event_is_chosen(&lines, &event)) {
 			r = print_event(database, &lines, &event, &args, &out);

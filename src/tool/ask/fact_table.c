@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "base/utf8.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
 #include "tool/print.h"
 
 enum {
@@ -171,15 +171,15 @@ static const char *draw(const struct orma_page *page, struct orma_arena *arena,
 	return orma_base_arena_strdup(arena, (struct orma_str){text, size});
 }
 
-static const char *render(const struct orma_page *page, struct orma_arena *arena,
-			  enum orma_fact_kind kind, const struct orma_fact *fact)
+const char *orma_fact_show(struct orma_arena *arena, enum orma_fact_kind kind,
+			   const struct orma_fact *fact)
 {
 	char text[ORMA_UNIT_BYTES];
 	if (!fact->is_known)
 		return kind == ORMA_FACT_TEXT ? "" : "-";
-	if (fact->text.data)
-		return orma_page_fit(page, arena, fact->text, page->width);
-	switch (kind) {
+	switch (fact->text.data ? ORMA_FACT_TEXT : kind) {
+	case ORMA_FACT_TEXT:
+		return orma_base_arena_strdup(arena, fact->text);
 	case ORMA_FACT_COUNT:
 		orma_units_count((uint64_t)fact->integer, text);
 		break;
@@ -195,13 +195,21 @@ static const char *render(const struct orma_page *page, struct orma_arena *arena
 	case ORMA_FACT_SHARE:
 		orma_units_share(fact->number, text);
 		break;
-	case ORMA_FACT_LINE:
-		return draw(page, arena, fact);
 	default:
 		orma_units_number(fact->number, text);
 		break;
 	}
 	return orma_base_arena_strdup(arena, orma_base_str(text));
+}
+
+static const char *render(const struct orma_page *page, struct orma_arena *arena,
+			  enum orma_fact_kind kind, const struct orma_fact *fact)
+{
+	if (fact->is_known && fact->text.data)
+		return orma_page_fit(page, arena, fact->text, page->width);
+	if (fact->is_known && kind == ORMA_FACT_LINE)
+		return draw(page, arena, fact);
+	return orma_fact_show(arena, kind, fact);
 }
 
 struct layout {

@@ -82,6 +82,10 @@ static inline struct orma_fact orma_fact_number(double number)
 	return (struct orma_fact){.is_known = true, .number = number};
 }
 
+/* Returns what people read of a fact that is not a line: three digits and a unit, "-" when it is not known.
+ * NULL when out of memory. */
+const char *orma_fact_show(struct orma_arena *arena, enum orma_fact_kind kind,
+			   const struct orma_fact *fact);
 /* Prints the title and the rows; nothing when there are no rows. */
 void orma_fact_table_print(const struct orma_fact_table *table, const struct orma_page *page);
 /* Appends `"key":[{...},...]`. 0 or -ENOMEM. */

@@ -37,6 +37,16 @@ static int next_of_sequence(struct orma_line_keys *keys)
 	return next_byte(keys);
 }
 
+/* F1 is 11, and the numbers have gaps behind F5 and F10. */
+static int key_of_function(unsigned number)
+{
+	if (number >= 11 && number <= 15)
+		return ORMA_KEY_F1 + (int)number - 11;
+	if (number >= 17 && number <= 21)
+		return ORMA_KEY_F1 + (int)number - 12;
+	return number == 23 || number == 24 ? ORMA_KEY_F1 + (int)number - 13 : ORMA_KEY_NONE;
+}
+
 static int key_of_number(unsigned number)
 {
 	switch (number) {
@@ -48,10 +58,14 @@ static int key_of_number(unsigned number)
 	case 4:
 	case 8:
 		return ORMA_KEY_END;
+	case 5:
+		return ORMA_KEY_PAGE_UP;
+	case 6:
+		return ORMA_KEY_PAGE_DOWN;
 	case PASTE_BEGIN:
 		return ORMA_KEY_PASTE;
 	default:
-		return ORMA_KEY_NONE;
+		return key_of_function(number);
 	}
 }
 
@@ -70,6 +84,11 @@ static int key_of_letter(int letter, bool has_modifier)
 		return ORMA_KEY_END;
 	case 'H':
 		return ORMA_KEY_HOME;
+	case 'P':
+	case 'Q':
+	case 'R':
+	case 'S':
+		return ORMA_KEY_F1 + letter - 'P';
 	default:
 		return ORMA_KEY_NONE;
 	}
@@ -112,6 +131,8 @@ static int read_escape(struct orma_line_keys *keys)
 	case ORMA_KEY_CTRL('h'):
 	case 0x7f:
 		return ORMA_KEY_DELETE_WORD_BACK;
+	case ORMA_KEY_GONE:
+		return ORMA_KEY_ESCAPE;
 	default:
 		return ORMA_KEY_NONE;
 	}

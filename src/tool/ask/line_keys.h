@@ -26,6 +26,10 @@ enum orma_key {
 	ORMA_KEY_DELETE,
 	ORMA_KEY_DELETE_WORD,      /* behind the cursor */
 	ORMA_KEY_DELETE_WORD_BACK, /* before it */
+	ORMA_KEY_PAGE_UP,
+	ORMA_KEY_PAGE_DOWN,
+	ORMA_KEY_ESCAPE,
+	ORMA_KEY_F1, /* up to ORMA_KEY_F1 + 11 */
 };
 
 /* {.fd = FD} is ready. */

@@ -28,7 +28,7 @@ static const struct range {
 	{0x20000, 0x3fffd, 2},
 };
 
-static size_t width_of(const char *character, size_t size)
+size_t orma_line_width(const char *character, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)character;
 	uint32_t code = size == 1 ? at[0] : at[0] & (0x7fu >> size);
@@ -53,7 +53,7 @@ size_t orma_line_size_at(struct orma_str text, size_t offset)
 {
 	size_t size = size_at(text, offset), next;
 	while ((next = size_at(text, offset + size)) > 1 &&
-	       width_of(text.data + offset + size, next) == 0)
+	       orma_line_width(text.data + offset + size, next) == 0)
 		size += next;
 	return size;
 }
@@ -101,7 +101,7 @@ static void put_character(struct orma_buf *out, struct place *place, size_t colu
 			  struct orma_str character)
 {
 	size_t visible = orma_base_utf8_visible_size(character);
-	size_t width = visible > 0 ? width_of(character.data, visible) : 1;
+	size_t width = visible > 0 ? orma_line_width(character.data, visible) : 1;
 	if (place->column + width > columns)
 		begin_row(out, place);
 	if (visible > 0)

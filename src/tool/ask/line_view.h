@@ -18,6 +18,9 @@ struct orma_line_view {
 size_t orma_line_size_before(struct orma_str text, size_t offset);
 size_t orma_line_size_at(struct orma_str text, size_t offset);
 
+/* How many columns a character takes: 0, 1 or 2. */
+size_t orma_line_width(const char *character, size_t size);
+
 /* Shows the text anew, and the cursor in it. Errors of the terminal are left to the next read. */
 void orma_line_view_show(struct orma_line_view *view, const char *prompt, struct orma_str text,
 			 size_t cursor);

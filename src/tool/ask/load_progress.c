@@ -25,8 +25,9 @@ void orma_load_progress_begin(struct orma_load_progress *progress)
 int orma_load_progress_step(void *ctx, uint64_t read_bytes, uint64_t all_bytes)
 {
 	struct orma_load_progress *progress = ctx;
-	if (progress->is_off)
-		return 0;
+	int r = progress->also ? progress->also(progress->also_ctx, read_bytes, all_bytes) : 0;
+	if (progress->is_off || r < 0)
+		return r;
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (now_ns < progress->next_ns)
 		return 0;

@@ -26,11 +26,7 @@ static int take_option(void *ctx, int id, char *value)
 	if (id == 'm')
 		return orma_ask_take_memory(&options->ask, value);
 	if (id == 'n')
-		return orma_base_parse_u64(value, 10, &options->top) || options->top < 1 ||
-				       options->top > ORMA_SUMMARY_ROWS_MAX
-			       ? orma_tool_usage_error("\"%s\" is not a number from 1 to %d", value,
-						       ORMA_SUMMARY_ROWS_MAX)
-			       : -1;
+		return orma_ask_take_top(value, &options->top);
 	options->is_json = true;
 	return -1;
 }

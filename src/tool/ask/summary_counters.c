@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "answers/task_names.h"
 #include "base/macros.h"
 #include "tool/ask/summary_facts.h"
-#include "tool/ask/task_names.h"
 #include "tool/ask/units.h"
 
 static const struct orma_fact_column memory_columns[] = {

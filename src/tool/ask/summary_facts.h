@@ -39,9 +39,36 @@ int orma_summary_find_tasks(struct orma_summary *summary);
 int orma_summary_find_counters(struct orma_summary *summary);
 int orma_summary_find_samples(struct orma_summary *summary);
 
-/* The page. */
-void orma_summary_print_recorded(const struct orma_summary *summary);
-void orma_summary_print_slowest(struct orma_summary *summary);
+/*
+ * Where the page goes, part by part: to a terminal, or into a file of HTML. Texts are not escaped, and are borrowed for the
+ * call.
+ */
+struct orma_summary_sink {
+	void *ctx;
+	void (*heading)(void *ctx, struct orma_str text);
+	/* A line about the trace as a whole; without a name it belongs to the line before. */
+	void (*fact)(void *ctx, const char *name, struct orma_str text);
+	/* The title of what follows: items with details, or a table, which has its own. */
+	void (*title)(void *ctx, const char *text);
+	void (*item)(void *ctx, const char *length, struct orma_str text);
+	void (*detail)(void *ctx, struct orma_str text);
+	void (*table)(void *ctx, const struct orma_fact_table *table);
+	/* Belongs to the table before. */
+	void (*sentence)(void *ctx, const char *text);
+	void (*paragraph)(void *ctx, const char *text);
+};
+
+/* Finds all facts. 0 or a negative errno value. */
+int orma_summary_find(struct orma_summary *summary);
+void orma_summary_done(struct orma_summary *summary);
+
+/* The page, whose parts these are. */
+void orma_summary_write(struct orma_summary *summary, const struct orma_summary_sink *sink);
+void orma_summary_write_recorded(const struct orma_summary *summary,
+				 const struct orma_summary_sink *sink);
+void orma_summary_write_slowest(struct orma_summary *summary, const struct orma_summary_sink *sink);
+/* The page as text, to standard output. */
+void orma_summary_print(struct orma_summary *summary);
 /* Appends members of an object. 0 or a negative errno value. */
 int orma_summary_append_recorded(const struct orma_summary *summary, struct orma_buf *json);
 int orma_summary_append_slowest(struct orma_summary *summary, struct orma_buf *json);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * summary_page.c - finds all facts about a trace, and prints them as a page or as JSON.
+ * summary_page.c - finds all facts about a trace, and hands them out in the order of a page.
  */
 #include "tool/ask/summary_facts.h"
 
-#include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/macros.h"
-#include "tool/ask/answer.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
-#include "tool/print.h"
-#include "tool/tool.h"
-#include "tool/trace/trace_input.h"
 
-static int find_facts(struct orma_summary *summary)
+int orma_summary_find(struct orma_summary *summary)
 {
 	int r = orma_summary_find_counters(summary);
 	if (r == 0)
@@ -26,31 +20,32 @@ static int find_facts(struct orma_summary *summary)
 	return r == 0 ? orma_summary_find_recorded(summary) : r;
 }
 
-static void print_scheduling(struct orma_summary *summary)
+static void write_scheduling(struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
 	struct orma_task_times *tasks = &summary->tasks;
 	char busy[ORMA_UNIT_BYTES], half[ORMA_UNIT_BYTES], most[ORMA_UNIT_BYTES],
-		count[ORMA_UNIT_BYTES];
+		count[ORMA_UNIT_BYTES], text[400];
 	double length = (double)ORMA_MAX(tasks->end_ns - tasks->first_ns, (int64_t)1);
-	orma_fact_table_print(&summary->processes, &summary->page);
-	if (tasks->switches > 0)
-		orma_tool_print_line(
-			stdout,
-			"  The CPUs were busy for %s of the time that scheduling was recorded.",
-			orma_units_share(
-				(double)tasks->busy_ns /
-					(length * (double)ORMA_MAX(tasks->cpus, (uint64_t)1)),
-				busy));
-	orma_fact_table_print(&summary->threads, &summary->page);
-	orma_fact_table_print(&summary->delays, &summary->page);
-	if (tasks->delays.count > 0)
-		orma_tool_print_line(
-			stdout,
-			"  Of %s waits for a CPU, half took at most %s, and "
-			"99 of 100 at most %s.",
-			orma_units_count(tasks->delays.count, count),
-			orma_units_duration(orma_sample_quantile(&tasks->delays, 500), half),
-			orma_units_duration(orma_sample_quantile(&tasks->delays, 990), most));
+	sink->table(sink->ctx, &summary->processes);
+	if (tasks->switches > 0) {
+		snprintf(text, sizeof(text),
+			 "The CPUs were busy for %s of the time that scheduling was recorded.",
+			 orma_units_share(
+				 (double)tasks->busy_ns /
+					 (length * (double)ORMA_MAX(tasks->cpus, (uint64_t)1)),
+				 busy));
+		sink->sentence(sink->ctx, text);
+	}
+	sink->table(sink->ctx, &summary->threads);
+	sink->table(sink->ctx, &summary->delays);
+	if (tasks->delays.count > 0) {
+		snprintf(text, sizeof(text),
+			 "Of %s waits for a CPU, half took at most %s, and 99 of 100 at most %s.",
+			 orma_units_count(tasks->delays.count, count),
+			 orma_units_duration(orma_sample_quantile(&tasks->delays, 500), half),
+			 orma_units_duration(orma_sample_quantile(&tasks->delays, 990), most));
+		sink->sentence(sink->ctx, text);
+	}
 }
 
 /* True when the second table would repeat the first: the same names in the same order. */
@@ -65,109 +60,30 @@ static bool is_same_order(const struct orma_fact_table *a, const struct orma_fac
 	return true;
 }
 
-static void print_page(struct orma_summary *summary)
+void orma_summary_write(struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
-	summary->page = orma_page_of_output();
-	orma_summary_print_recorded(summary);
-	orma_fact_table_print(&summary->by_total, &summary->page);
+	orma_summary_write_recorded(summary, sink);
+	sink->table(sink->ctx, &summary->by_total);
 	if (!is_same_order(&summary->by_total, &summary->by_self))
-		orma_fact_table_print(&summary->by_self, &summary->page);
-	orma_summary_print_slowest(summary);
-	orma_fact_table_print(&summary->samples, &summary->page);
-	orma_fact_table_print(&summary->open, &summary->page);
-	print_scheduling(summary);
-	orma_fact_table_print(&summary->modes, &summary->page);
-	orma_fact_table_print(&summary->memory, &summary->page);
-	orma_fact_table_print(&summary->counter_lines, &summary->page);
-	if (summary->tasks.switches == 0) {
-		orma_tool_print_line(stdout, "%s", "");
-		orma_page_print_text(
-			&summary->page, "",
-			ORMA_STR("Which threads ran, waited for a CPU or were blocked is "
-				 "not in this trace; `sudo orma record sched` records "
-				 "it."),
-			3);
-	}
+		sink->table(sink->ctx, &summary->by_self);
+	orma_summary_write_slowest(summary, sink);
+	sink->table(sink->ctx, &summary->samples);
+	sink->table(sink->ctx, &summary->open);
+	write_scheduling(summary, sink);
+	sink->table(sink->ctx, &summary->modes);
+	sink->table(sink->ctx, &summary->memory);
+	sink->table(sink->ctx, &summary->counter_lines);
+	if (summary->tasks.switches == 0)
+		sink->paragraph(
+			sink->ctx,
+			"Which threads ran, waited for a CPU or were blocked is not in this "
+			"trace; `sudo orma record sched` records it.");
 }
 
-static int append_scheduling(struct orma_summary *summary, struct orma_buf *json)
+void orma_summary_done(struct orma_summary *summary)
 {
-	static const struct orma_fact_column columns[] = {
-		{"switches", NULL, ORMA_FACT_COUNT},  {"cpus", NULL, ORMA_FACT_COUNT},
-		{"duration_ns", NULL, ORMA_FACT_NS},  {"busy_ns", NULL, ORMA_FACT_NS},
-		{"delays", NULL, ORMA_FACT_COUNT},    {"delay_ns", NULL, ORMA_FACT_NS},
-		{"delay_p50_ns", NULL, ORMA_FACT_NS}, {"delay_p99_ns", NULL, ORMA_FACT_NS},
-	};
-	struct orma_task_times *tasks = &summary->tasks;
-	int r = orma_json_append_key(json, "scheduling");
-	if (r == 0 && tasks->switches == 0)
-		return orma_base_buf_append_str(json, "null");
-	const struct orma_fact cells[] = {
-		orma_fact_integer((int64_t)tasks->switches),
-		orma_fact_integer((int64_t)tasks->cpus),
-		orma_fact_integer(tasks->end_ns - tasks->first_ns),
-		orma_fact_integer(tasks->busy_ns),
-		orma_fact_integer((int64_t)tasks->delays.count),
-		orma_fact_integer(tasks->delay_ns),
-		orma_fact_integer(orma_sample_quantile(&tasks->delays, 500)),
-		orma_fact_integer(orma_sample_quantile(&tasks->delays, 990)),
-	};
-	return r ? r : orma_fact_row_append_json(columns, ORMA_ARRAY_SIZE(columns), cells, json);
-}
-
-static int print_json(struct orma_summary *summary)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf json = {0};
-	const struct orma_fact_table *tables[] = {
-		&summary->by_total,      &summary->by_self, &summary->open,  &summary->processes,
-		&summary->threads,       &summary->delays,  &summary->modes, &summary->memory,
-		&summary->counter_lines, &summary->samples,
-	};
-	int r = orma_json_begin_element(&json);
-	if (r == 0)
-		r = orma_summary_append_recorded(summary, &json);
-	if (r == 0)
-		r = orma_summary_append_slowest(summary, &json);
-	if (r == 0)
-		r = append_scheduling(summary, &json);
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(tables) && r == 0; i++)
-		r = orma_fact_table_append_json(tables[i], &json);
-	if (r == 0)
-		r = orma_base_buf_append_str(&json, "}\n");
-	return r == 0 ? orma_tool_write_raw(stdout, json.data, json.size) : r;
-}
-
-/* The name of the first trace, and how many there are. */
-static const char *name_of(const char *const *paths, size_t count, char *buffer, size_t size)
-{
-	const char *first = orma_trace_input_name(paths[0]);
-	if (count == 1)
-		return first;
-	snprintf(buffer, size, "%.200s and %zu more %s", first, count - 1,
-		 orma_base_noun(count - 1, "trace", "traces"));
-	return buffer;
-}
-
-int orma_summary_run(const struct orma_summary_options *options, const char *const *paths,
-		     size_t count)
-{
-	char name[256];
-	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
-	if (!ask)
-		return ORMA_EXIT_FAILURE;
-	struct orma_summary summary = {.name = name_of(paths, count, name, sizeof(name)),
-				       .top = (size_t)options->top,
-				       .database = orma_ask_database(ask)};
-	int r = find_facts(&summary);
-	if (r == 0 && options->is_json)
-		r = print_json(&summary);
-	else if (r == 0)
-		print_page(&summary);
-	orma_slice_groups_done(&summary.slices);
-	orma_task_times_done(&summary.tasks);
-	orma_counter_groups_done(&summary.counters);
-	orma_base_arena_done(&summary.arena);
-	orma_ask_free(ask);
-	return r < 0 && r != -EPIPE ? orma_tool_fail("%s: %s", summary.name, strerror(-r))
-				    : ORMA_EXIT_OK;
+	orma_slice_groups_done(&summary->slices);
+	orma_task_times_done(&summary->tasks);
+	orma_counter_groups_done(&summary->counters);
+	orma_base_arena_done(&summary->arena);
 }

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 #include "answers/column_scan.h"
+#include "answers/losses.h"
+#include "answers/task_names.h"
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/ask/summary_facts.h"
-#include "tool/ask/task_names.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
-#include "tool/print.h"
 
 /* --- metadata --------------------------------------------------------------------------------- */
 
@@ -60,71 +60,24 @@ static const struct orma_fact_column loss_columns[] = {
 	{"meaning", "meaning", ORMA_FACT_TEXT},
 };
 
-/* Numbers that are no losses by their severity, but tell of data that is not there. */
-static const struct {
-	const char *name, *meaning;
-} notes[] = {
-	{"traced_buf_chunks_overwritten",
-	 "The ring buffer was full, and its oldest data made room for newer data."},
-	{"traced_buf_chunks_discarded", "A buffer was full and refused data."},
-	{"traced_chunks_discarded", "Data came from programs that the service no longer knew."},
-	{"ftrace_cpu_overrun_delta", "The kernel's buffer overwrote events before they were read."},
-	{"traced_buf_data_loss_read_gap",
-	 "Data of a sequence is missing between two of its parts."},
-	{"clock_sync_failure_no_path", "Events whose clock cannot be converted are left out."},
-	{"clock_sync_failure_unknown_source_clock",
-	 "Events of a clock that the trace does not describe are left out."},
-	{"tokenizer_skipped_packets", "Packets were skipped, as what they refer to is missing."},
-};
-
-/* Returns NULL when the number is no loss. */
-static const char *meaning_of(const struct orma_trace_database *database, uint64_t row,
-			      struct orma_str name)
-{
-	const struct orma_column *columns = database->tables.all[ORMA_TABLE_STATS].columns;
-	struct orma_str severity = orma_trace_database_text(
-		database, orma_store_column_get(&columns[ORMA_STATS_SEVERITY], row));
-	struct orma_str description = orma_trace_database_text(
-		database, orma_store_column_get(&columns[ORMA_STATS_DESCRIPTION], row));
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(notes); i++)
-		if (orma_base_str_is(name, notes[i].name))
-			return notes[i].meaning;
-	if (!orma_base_str_is(severity, "data_loss") && !orma_base_str_is(severity, "error"))
-		return NULL;
-	return description.size > 0 ? description.data : "Something in the trace makes no sense.";
-}
-
-/* Counts of CPUs and buffers with one name are added up. */
 static int find_losses(struct orma_summary *summary)
 {
-	const struct orma_trace_database *database = summary->database;
-	const struct orma_table *table = &database->tables.all[ORMA_TABLE_STATS];
-	struct orma_fact_table *losses = &summary->losses;
-	for (uint64_t row = 0; row < orma_store_table_rows(table); row++) {
-		int64_t value = orma_store_column_get(&table->columns[ORMA_STATS_VALUE], row);
-		struct orma_str name = orma_trace_database_text(
-			database, orma_store_column_get(&table->columns[ORMA_STATS_NAME], row));
-		const char *meaning = value > 0 ? meaning_of(database, row, name) : NULL;
-		size_t i = 0;
-		if (!meaning)
-			continue;
-		while (i < losses->row_count &&
-		       !orma_base_str_is_equal(losses->cells[i * losses->column_count].text, name))
-			i++;
-		struct orma_fact *cells = i < losses->row_count
-						  ? losses->cells + i * losses->column_count
-						  : orma_fact_table_add(losses);
-		if (!cells)
-			return -ENOMEM;
-		cells[0] = orma_fact_text(name);
-		cells[1] = orma_fact_text(orma_trace_database_text(
-			database,
-			orma_store_column_get(&table->columns[ORMA_STATS_SEVERITY], row)));
-		cells[2].is_known = true;
-		orma_add_ns(&cells[2].integer, value);
-		cells[3] = orma_fact_text(orma_base_str(meaning));
+	struct orma_losses losses;
+	int r = orma_losses_find(summary->database, &losses);
+	for (uint32_t i = 0; i < losses.count && r == 0; i++) {
+		const struct orma_loss *loss = &losses.items[i];
+		struct orma_fact *cells = orma_fact_table_add(&summary->losses);
+		if (!cells) {
+			r = -ENOMEM;
+			break;
+		}
+		cells[0] = orma_fact_text(loss->name);
+		cells[1] = orma_fact_text(loss->severity);
+		cells[2] = orma_fact_integer(loss->count);
+		cells[3] = orma_fact_text(orma_base_str(loss->meaning));
 	}
-	return 0;
+	orma_losses_done(&losses);
+	return r;
 }
 
 /* Without statistics of the service, its losses are not known. Traces of LTTng count their own. */
@@ -241,14 +194,11 @@ int orma_summary_find_recorded(struct orma_summary *summary)
 
 /* --- for people ------------------------------------------------------------------------------- */
 
-static void print_fact(const struct orma_summary *summary, const char *name,
+static void write_fact(const struct orma_summary_sink *sink, const char *name,
 		       const struct orma_buf *line)
 {
-	char first[16];
-	snprintf(first, sizeof(first), "  %-8s  ", name);
 	if (line->size > 0)
-		orma_page_print_text(&summary->page, first,
-				     (struct orma_str){(const char *)line->data, line->size}, 4);
+		sink->fact(sink->ctx, name, orma_base_buf_str(line));
 }
 
 /* Copies the name from a line like `    name: "linux.ftrace"` of a config. */
@@ -366,6 +316,11 @@ static uint64_t rows_of(const struct orma_summary *summary, enum orma_table_id t
 	return orma_store_table_rows(&summary->database->tables.all[table]);
 }
 
+static uint64_t kernel_events_of(const struct orma_summary *summary)
+{
+	return orma_raw_events_count(&summary->database->importer.system.raw_events);
+}
+
 static void describe_events(const struct orma_summary *summary, struct orma_buf *out)
 {
 	const struct orma_slice_groups *slices = &summary->slices;
@@ -373,7 +328,7 @@ static void describe_events(const struct orma_summary *summary, struct orma_buf 
 	add_count(out, slices->instants, "instant", "instants");
 	add_count(out, rows_of(summary, ORMA_TABLE_COUNTER), "counter value", "counter values");
 	add_count(out, rows_of(summary, ORMA_TABLE_STATE), "state", "states");
-	add_count(out, rows_of(summary, ORMA_TABLE_FTRACE_EVENT), "kernel event", "kernel events");
+	add_count(out, kernel_events_of(summary), "kernel event", "kernel events");
 	add_count(out, rows_of(summary, ORMA_TABLE_LOG), "log entry", "log entries");
 	add_count(out, rows_of(summary, ORMA_TABLE_PROFILER_SAMPLE), "sample", "samples");
 	add_count(out, rows_of(summary, ORMA_TABLE_HEAP_ALLOCATION), "sum of allocations",
@@ -403,9 +358,10 @@ static void describe_programs(const struct orma_summary *summary, struct orma_bu
 	}
 }
 
-static void print_heading(const struct orma_summary *summary)
+static void write_heading(const struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
 	const struct orma_trace_database *database = summary->database;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
 	char time[ORMA_UNIT_BYTES], date[ORMA_UNIT_BYTES], size[ORMA_UNIT_BYTES];
 	int64_t unix_ns;
 	bool has_date = orma_trace_database_realtime(database, database->start_ns, &unix_ns);
@@ -414,17 +370,16 @@ static void print_heading(const struct orma_summary *summary)
 	if (has_date)
 		orma_units_date(unix_ns, offset > -1440 && offset < 1440 ? (int)offset : 0, 0,
 				date);
-	orma_tool_print_line(stdout, "%s: %s%s%s, %s%s%.*s%s", summary->name,
-			     orma_units_duration(database->end_ns - database->start_ns, time),
-			     has_date ? " from " : "", has_date ? date : "",
-			     orma_units_size((double)size_of(database), size),
-			     type.size > 0 && !orma_base_str_is(type, "proto") ? " (" : "",
-			     orma_base_str_is(type, "proto") ? 0 : (int)type.size,
-			     type.data ? type.data : "",
-			     type.size > 0 && !orma_base_str_is(type, "proto") ? ")" : "");
+	(void)orma_base_buf_printf(&line, "%s: %s%s%s, %s", summary->name,
+				   orma_units_duration(database->end_ns - database->start_ns, time),
+				   has_date ? " from " : "", has_date ? date : "",
+				   orma_units_size((double)size_of(database), size));
+	if (type.size > 0 && !orma_base_str_is(type, "proto"))
+		(void)orma_base_buf_printf(&line, " (%.*s)", (int)type.size, type.data);
+	sink->heading(sink->ctx, orma_base_buf_str(&line));
 }
 
-static void print_losses(const struct orma_summary *summary)
+static void write_losses(const struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
 	const struct orma_fact_table *losses = &summary->losses;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
@@ -435,7 +390,7 @@ static void print_losses(const struct orma_summary *summary)
 		(void)orma_base_buf_printf(&line, "%s: %s. ", row[0].text.data,
 					   orma_units_count((uint64_t)row[2].integer, count));
 		(void)orma_base_buf_append(&line, row[3].text.data, row[3].text.size);
-		print_fact(summary, i == 0 ? "losses" : "", &line);
+		write_fact(sink, i == 0 ? "losses" : "", &line);
 	}
 	line.size = 0;
 	(void)orma_base_buf_append_str(
@@ -443,29 +398,30 @@ static void print_losses(const struct orma_summary *summary)
 		       : has_service_stats(summary->database)
 			       ? "none"
 			       : "not known, as the trace has no statistics of a service");
-	print_fact(summary, losses->row_count > 0 ? "" : "losses", &line);
+	write_fact(sink, losses->row_count > 0 ? "" : "losses", &line);
 }
 
-void orma_summary_print_recorded(const struct orma_summary *summary)
+void orma_summary_write_recorded(const struct orma_summary *summary,
+				 const struct orma_summary_sink *sink)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
 	struct orma_str version = metadata_text(summary->database, "tracing_service_version");
-	print_heading(summary);
+	write_heading(summary, sink);
 	describe_machine(summary, &line);
-	print_fact(summary, "machine", &line);
+	write_fact(sink, "machine", &line);
 	line.size = 0;
 	(void)orma_base_buf_append(&line, version.data, version.size);
-	print_fact(summary, "service", &line);
+	write_fact(sink, "service", &line);
 	line.size = 0;
 	describe_config(metadata_text(summary->database, "trace_config_pbtxt"), &line);
-	print_fact(summary, "config", &line);
+	write_fact(sink, "config", &line);
 	line.size = 0;
 	describe_events(summary, &line);
-	print_fact(summary, "events", &line);
+	write_fact(sink, "events", &line);
 	line.size = 0;
 	describe_programs(summary, &line);
-	print_fact(summary, "programs", &line);
-	print_losses(summary);
+	write_fact(sink, "programs", &line);
+	write_losses(summary, sink);
 }
 
 /* --- for programs ----------------------------------------------------------------------------- */
@@ -501,7 +457,7 @@ int orma_summary_append_recorded(const struct orma_summary *summary, struct orma
 		orma_fact_integer((int64_t)summary->slices.instants),
 		orma_fact_integer((int64_t)summary->slices.unfinished),
 		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_COUNTER)),
-		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_FTRACE_EVENT)),
+		orma_fact_integer((int64_t)kernel_events_of(summary)),
 		orma_fact_integer((int64_t)rows_of(summary, ORMA_TABLE_SCHED)),
 	};
 	int r = orma_json_append_text(json, "trace", orma_base_str(summary->name));

@@ -9,14 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "answers/task_names.h"
 #include "base/assert.h"
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/ask/arg_text.h"
 #include "tool/ask/summary_facts.h"
-#include "tool/ask/task_names.h"
 #include "tool/ask/units.h"
-#include "tool/json.h"
-#include "tool/print.h"
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
@@ -300,12 +299,10 @@ static void describe_child(const struct orma_summary *summary, const struct orma
 		(void)orma_base_buf_printf(line, " in %" PRIu64 " slices", cause->child_count);
 }
 
-/* Lines below the slice, indented. */
-static void print_detail(struct orma_summary *summary, const struct orma_buf *line)
+static void write_detail(const struct orma_summary_sink *sink, const struct orma_buf *line)
 {
 	if (line->size > 0)
-		orma_page_print_text(&summary->page, "          ",
-				     (struct orma_str){(const char *)line->data, line->size}, 2);
+		sink->detail(sink->ctx, orma_base_buf_str(line));
 }
 
 static void describe_factor(const struct orma_slow_slice *slow, struct orma_buf *line)
@@ -322,7 +319,8 @@ static void describe_factor(const struct orma_slow_slice *slow, struct orma_buf 
 					   orma_units_count((uint64_t)factor, count), usual);
 }
 
-static void print_slow(struct orma_summary *summary, const struct orma_slow_slice *slow)
+static void write_slow(const struct orma_summary *summary, const struct orma_slow_slice *slow,
+		       const struct orma_summary_sink *sink)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
 	const struct orma_slice_cause *cause = &slow->cause;
@@ -343,31 +341,28 @@ static void print_slow(struct orma_summary *summary, const struct orma_slow_slic
 		(void)orma_base_buf_append_str(&line, cause->utid >= 0 ? " of " : ", process ");
 		(void)orma_task_name_append(&process, &line);
 	}
-	orma_tool_print_line(stdout, "%8s  %s", orma_units_duration(cause->length_ns, length),
-			     orma_page_fit(&summary->page, &summary->arena,
-					   (struct orma_str){(const char *)line.data, line.size},
-					   summary->page.width - 10));
+	sink->item(sink->ctx, orma_units_duration(cause->length_ns, length),
+		   orma_base_buf_str(&line));
 	line.size = 0;
 	describe_factor(slow, &line);
 	describe_states(summary, cause, &line);
-	print_detail(summary, &line);
+	write_detail(sink, &line);
 	line.size = 0;
 	describe_child(summary, cause, &line);
-	print_detail(summary, &line);
+	write_detail(sink, &line);
 	line.size = 0;
 	if (orma_arg_set_append_text(database, orma_slice_arg_set(database, cause->row), &line) ==
 	    0)
-		print_detail(summary, &line);
+		write_detail(sink, &line);
 }
 
-void orma_summary_print_slowest(struct orma_summary *summary)
+void orma_summary_write_slowest(struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
 	if (summary->slowest_count == 0)
 		return;
-	orma_tool_print_line(stdout, "%s", "");
-	orma_tool_print_line(stdout, "Slowest slices, compared with the median of their names");
+	sink->title(sink->ctx, "Slowest slices, compared with the median of their names");
 	for (size_t i = 0; i < summary->slowest_count; i++)
-		print_slow(summary, &summary->slowest[i]);
+		write_slow(summary, &summary->slowest[i], sink);
 }
 
 /* --- the slowest, for programs ---------------------------------------------------------------- */

@@ -4,7 +4,9 @@
 #include "tool/ask/answer.h"
 #include "tool/ask/trace_processor.h"
 #include "tool/export/export.h"
+#include "tool/report/report.h"
 #include "tool/tool.h"
+#include "tool/view/view_run.h"
 
 static int refuse(void)
 {
@@ -57,8 +59,25 @@ int orma_export_run(const struct orma_export_options *options, const char *const
 	return refuse();
 }
 
+int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
+		    size_t count)
+{
+	(void)options;
+	(void)paths;
+	(void)count;
+	return refuse();
+}
+
 int orma_trace_processor_run(const struct orma_trace_processor_options *options)
 {
 	(void)options;
+	return refuse();
+}
+
+int orma_view_run(const struct orma_view_options *options, const char *const *paths, size_t count)
+{
+	(void)options;
+	(void)paths;
+	(void)count;
 	return refuse();
 }

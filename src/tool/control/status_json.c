@@ -16,9 +16,9 @@
 #include <inttypes.h>
 
 #include "base/arena.h"
+#include "base/json_writer.h"
 #include "proto/codec.h"
 #include "schema/gen/service_state.pb.h"
-#include "tool/json.h"
 #include "tool/print.h"
 
 static int append_producer(const struct orma_pb_tracing_service_state_producer *producer,

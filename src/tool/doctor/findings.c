@@ -9,8 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "base/str.h"
-#include "tool/json.h"
 #include "tool/print.h"
 
 static const char *format_text(struct orma_findings *findings, const char *format, va_list args)

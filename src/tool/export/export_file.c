@@ -107,6 +107,14 @@ int orma_export_file_write(struct orma_export_file *file, const void *data, size
 	return file->waiting.size >= WAITING_BYTES ? write_waiting(file) : 0;
 }
 
+/* False when another process writes the same file, and has put its own in the place. */
+static bool is_in_place(const struct orma_export_file *file)
+{
+	struct stat own, found;
+	return file->fd < 0 || (fstat(file->fd, &own) == 0 && lstat(file->path, &found) == 0 &&
+				own.st_dev == found.st_dev && own.st_ino == found.st_ino);
+}
+
 int orma_export_file_finish(struct orma_export_file *file)
 {
 	char path[PATH_MAX];
@@ -118,6 +126,8 @@ int orma_export_file_finish(struct orma_export_file *file)
 		r = fail(file, "write", errno);
 	if (r)
 		return r;
+	if (!is_in_place(file))
+		return orma_tool_fail("%s is written by another process, too", file->path);
 	snprintf(path, sizeof(path), "%.*s", (int)(strlen(file->path) - strlen(suffix)),
 		 file->path);
 	if (rename(file->path, path) < 0)
@@ -130,7 +140,8 @@ int orma_export_file_finish(struct orma_export_file *file)
 void orma_export_file_done(struct orma_export_file *file)
 {
 	if (file->path[0]) {
-		(void)unlink(file->path);
+		if (is_in_place(file))
+			(void)unlink(file->path);
 		set_unfinished("");
 	}
 	file->fd = orma_base_fd_close(file->fd);

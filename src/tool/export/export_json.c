@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/export/export_tables.h"
 #include "tool/export/json_events.h"
-#include "tool/json.h"
 #include "tool/tool.h"
 
 static int write_text(struct orma_json_output *output, const char *text)

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/export/export_tables.h"
-#include "tool/json.h"
 #include "tool/tool.h"
 
 /* How an event of another track than a thread's is ordered at its time. */

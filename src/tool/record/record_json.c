@@ -13,8 +13,8 @@
  */
 #include "tool/record/record_json.h"
 
+#include "base/json_writer.h"
 #include "base/macros.h"
-#include "tool/json.h"
 #include "tool/print.h"
 
 static int append_sources(const struct orma_tool_summary *summary, struct orma_buf *json)

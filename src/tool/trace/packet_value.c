@@ -12,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/macros.h"
 #include "proto/text_lexer.h"
 #include "proto/wire.h"
-#include "tool/json.h"
 
 int orma_packet_put(struct orma_packet_printer *printer, const char *text)
 {

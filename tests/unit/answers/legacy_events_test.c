@@ -316,3 +316,14 @@ ORMA_TEST(the_first_machine_of_a_trace_without_a_host_stands_for_it)
 	fixture_check(database, "select id, raw_id from machine", "0,0\n1,88\n");
 	fixture_close(database);
 }
+
+ORMA_TEST(an_id_without_a_category_has_no_scope)
+{
+	struct orma_trace_database *database = fixture_open(
+		BEGIN EVENT(1, 10, "name: 'n' legacy_event { phase: 98 local_id: 4 }"));
+	fixture_check(database,
+		      "select value_type, string_value, display_value from args where key = "
+		      "'source_scope'",
+		      "\"null\",\"[NULL]\",\"[NULL]\"\n");
+	fixture_close(database);
+}

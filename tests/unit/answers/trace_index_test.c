@@ -29,7 +29,9 @@ static const char trace[] =
 	"compact_sched { intern_table: 'a' intern_table: 'b' switch_timestamp: 1310 "
 	"switch_timestamp: 10 switch_prev_state: 1 switch_prev_state: 0 switch_next_pid: 8 "
 	"switch_next_pid: 7 switch_next_prio: 120 switch_next_prio: 100 "
-	"switch_next_comm_index: 0 switch_next_comm_index: 1 } } }";
+	"switch_next_comm_index: 0 switch_next_comm_index: 1 "
+	"waking_timestamp: 1315 waking_pid: 9 waking_target_cpu: 1 waking_prio: 110 "
+	"waking_comm_index: 1 } } }";
 
 static void check_answers(struct orma_trace_database *database)
 {
@@ -44,7 +46,11 @@ static void check_answers(struct orma_trace_database *database)
 		      "select ts, extract_arg(arg_set_id, 'prev_comm'), extract_arg(arg_set_id, "
 		      "'next_prio') from ftrace_event where name = 'sched_switch'",
 		      "1320,\"a\",100\n");
-	fixture_check(database, "select count(*), max(state) from thread_state", "2,\"Running\"\n");
+	fixture_check(database,
+		      "select ts, extract_arg(arg_set_id, 'comm'), extract_arg(arg_set_id, 'prio') "
+		      "from ftrace_event where name = 'sched_waking'",
+		      "1315,\"b\",110\n");
+	fixture_check(database, "select count(*), max(state) from thread_state", "3,\"Running\"\n");
 	fixture_check(database, "select to_realtime(1500)", "5000500\n");
 	fixture_check(database, "select clock_value from clock_snapshot where clock_id = 64",
 		      "700\n");
@@ -129,6 +135,26 @@ ORMA_TEST(an_index_of_another_trace_or_key_is_not_taken)
 	times[1].tv_sec--;
 	CHECK_INT(futimens(fd, times), 0);
 	CHECK_INT(reopen(fd, &index, &again), -ESTALE);
+	close(index.fd);
+	fixture_close(database);
+}
+
+ORMA_TEST(a_trace_that_changed_while_it_was_read_gets_no_index)
+{
+	struct orma_trace_database *database = fixture_open(trace);
+	struct orma_trace_index index = new_index();
+	struct stat info;
+	int fd = database->input.fd;
+	/* Another size at the same time, and another time with the same size. */
+	CHECK_INT(fstat(fd, &info), 0);
+	struct timespec times[2] = {info.st_mtim, info.st_mtim};
+	CHECK_INT(pwrite(fd, "x", 1, info.st_size), 1);
+	CHECK_INT(futimens(fd, times), 0);
+	CHECK_INT(orma_trace_database_write_index(database, fd, &index), -ESTALE);
+	times[1].tv_sec++;
+	CHECK_INT(ftruncate(fd, info.st_size), 0);
+	CHECK_INT(futimens(fd, times), 0);
+	CHECK_INT(orma_trace_database_write_index(database, fd, &index), -ESTALE);
 	close(index.fd);
 	fixture_close(database);
 }

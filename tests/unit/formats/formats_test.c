@@ -10,6 +10,7 @@
 #include "formats/event_output.h"
 #include "formats/packet_output.h"
 #include "formats/text_lines.h"
+#include "formats/zstd_unpack.h"
 #include "schema/gen/interned_data.pb.h"
 
 ORMA_TEST(formats_are_told_by_their_beginnings)
@@ -214,6 +215,23 @@ ORMA_TEST(a_pipe_of_no_format_is_refused_before_its_end)
 	orma_trace_bytes_done(&bytes);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+ORMA_TEST(a_frame_of_zstd_that_fills_the_last_buffer_is_whole)
+{
+	/* A block of 128 KB, as large as the buffer, that repeats one byte, and a frame without content. */
+	static const uint8_t frames[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x50, 0x03, 0, 0x10, ' ',
+					 0x28, 0xb5, 0x2f, 0xfd, 0, 0x50, 0x01, 0, 0};
+	for (size_t size = 9; size <= sizeof(frames); size++) {
+		struct orma_trace_bytes bytes = {.fd = -1, .spool_fd = -1};
+		struct orma_str data = {(const char *)frames, size};
+		int r = orma_zstd_unpack(data, 1 << 20, &bytes);
+		if (r == -ENOTSUP)
+			orma_test_skip("built without zstd");
+		CHECK_INT(r, size == 10 || size == sizeof(frames) ? 0 : -EBADMSG);
+		CHECK_INT(bytes.spool_size, size == 9 ? 0 : 128 << 10);
+		orma_trace_bytes_done(&bytes);
+	}
 }
 
 ORMA_TEST(a_conversion_without_memory_fails)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * json_test.c - Chrome's JSON format: events of each phase, and files that are sloppy, cut or damaged.
  */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "convert_fixture.h"
 #include "trace/json_scan.h"
 
@@ -279,6 +282,46 @@ ORMA_TEST(deep_arguments_end_at_a_limit)
 	import_done(&fixture);
 }
 
+static struct orma_json_value text_value(const char *text)
+{
+	return (struct orma_json_value){.kind = ORMA_JSON_STRING, .text = orma_base_str(text)};
+}
+
+/* Numbers and strings of each length end at each place of a block, and the text ends at once behind them. */
+ORMA_TEST(values_of_each_length_are_read)
+{
+	static const char digits[] = "1234567890123456789012345678";
+	for (size_t size = 1; size < sizeof(digits); size++) {
+		for (size_t point = 1; point <= size; point++) {
+			char number[64], list[160];
+			int whole = (int)point;
+			const char *decimals = &digits[sizeof(digits) - 1 - (size - point)];
+			snprintf(number, sizeof(number), *decimals ? "-%.*s.%s" : "-%.*s%s", whole,
+				 digits, decimals);
+			int list_size =
+				snprintf(list, sizeof(list), "%s,\"%.*s\\\"\",[{\"%.*s]\":%s}]",
+					 number, whole, digits, whole, digits, number);
+			char *text = orma_base_alloc((size_t)list_size);
+			CHECK(text);
+			memcpy(text, list, (size_t)list_size);
+			struct orma_json_scan scan = {text, text + list_size, true};
+			struct orma_json_value value;
+			double real;
+			CHECK_INT(orma_json_read_item(&scan, &value), ORMA_JSON_MEMBER);
+			CHECK_INT(value.kind, *decimals ? ORMA_JSON_REAL : ORMA_JSON_INTEGER);
+			CHECK(orma_json_value_double(&value, &real));
+			CHECK(real == strtod(number, NULL));
+			CHECK_INT(orma_json_read_item(&scan, &value), ORMA_JSON_MEMBER);
+			CHECK_INT(value.kind, ORMA_JSON_STRING);
+			CHECK_INT(value.text.size, point + 2);
+			CHECK_INT(orma_json_read_item(&scan, &value), ORMA_JSON_MEMBER);
+			CHECK_INT(value.kind, ORMA_JSON_ARRAY);
+			CHECK_INT(orma_json_read_item(&scan, &value), ORMA_JSON_END);
+			orma_base_free(text);
+		}
+	}
+}
+
 ORMA_TEST(microseconds_are_exact)
 {
 	static const struct {
@@ -290,17 +333,24 @@ ORMA_TEST(microseconds_are_exact)
 		    {"0.0005", 1},
 		    {"0.00049", 0},
 		    {"-1.5", -1500},
+		    {"1850244461563845.12350000000000000000", 1850244461563845124},
+		    {"1850244461563845.12349999999999999999", 1850244461563845123},
+		    {"0.000000000000000000000001", 0},
+		    {"9223372036854774.8075", 9223372036854774808},
 		    {"1e3", 1000000},
 		    {"9007199254740993", 9007199254740993000}};
 	static const char *const bad[] = {"",    "-", "1x", ".", "1e400", "99999999999999999999",
 					  "0x10"};
 	int64_t ns;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
-		CHECK(orma_json_read_us(orma_base_str(good[i].text), &ns));
+		struct orma_json_value value = text_value(good[i].text);
+		CHECK(orma_json_value_us(&value, &ns));
 		CHECK_INT(ns, good[i].ns);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		CHECK(!orma_json_read_us(orma_base_str(bad[i]), &ns));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct orma_json_value value = text_value(bad[i]);
+		CHECK(!orma_json_value_us(&value, &ns));
+	}
 }
 
 ORMA_TEST(slices_that_cross_are_in_the_log)

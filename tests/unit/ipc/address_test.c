@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -158,6 +159,54 @@ ORMA_TEST(a_stale_socket_is_replaced_and_a_live_one_on_request_is_not)
 	close(fd);
 	close(second);
 	close(third);
+}
+
+enum { STARTERS = 4, STARTS = 100 };
+
+struct starter {
+	const struct orma_ipc_address *address;
+	pthread_barrier_t *barrier;
+	pthread_t thread;
+	int fd;
+};
+
+static void *start(void *arg)
+{
+	struct starter *starter = arg;
+
+	pthread_barrier_wait(starter->barrier);
+	starter->fd = orma_ipc_listen(starter->address, ORMA_IPC_LISTEN_KEEP_LIVE);
+	return NULL;
+}
+
+ORMA_TEST(of_several_that_begin_to_listen_at_the_same_time_one_succeeds)
+{
+	struct orma_ipc_address address;
+	struct starter starters[STARTERS];
+	pthread_barrier_t barrier;
+
+	parse_in_tmpdir("contended", &address);
+	CHECK_INT(pthread_barrier_init(&barrier, NULL, STARTERS), 0);
+	/* From the second round on there is also a stale socket. */
+	for (int i = 0; i < STARTS; i++) {
+		int count = 0;
+		for (int j = 0; j < STARTERS; j++) {
+			starters[j] = (struct starter){.address = &address, .barrier = &barrier};
+			CHECK_INT(pthread_create(&starters[j].thread, NULL, start, &starters[j]),
+				  0);
+		}
+		for (int j = 0; j < STARTERS; j++)
+			pthread_join(starters[j].thread, NULL);
+		for (int j = 0; j < STARTERS; j++) {
+			count += starters[j].fd >= 0;
+			if (starters[j].fd >= 0)
+				close(starters[j].fd);
+			else
+				CHECK_INT(starters[j].fd, -EADDRINUSE);
+		}
+		CHECK_INT(count, 1);
+	}
+	pthread_barrier_destroy(&barrier);
 }
 
 ORMA_TEST(a_file_that_is_no_socket_is_never_removed)

@@ -261,6 +261,8 @@ ORMA_TEST(what_is_not_understood_is_left_to_sqlite)
 		"select count(*) from $ where name collate nocase = 'N1'",
 		"select track, count(*) from $ group by track, dur, name, ts, track limit 1",
 		"select count(*) from $ where dur between 1 and track",
+		"select track, max(track + 1), count(*) from $ group by track order by 1",
+		"select track, sum(dur) + min(1) from $ group by track order by 1",
 	};
 	open_tables();
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(queries); i++)

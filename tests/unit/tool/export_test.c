@@ -15,6 +15,7 @@
 #include "harness.h"
 #include "proto/codec.h"
 #include "schema/gen/trace.pb.h"
+#include "tool/export/export_file.h"
 #include "tool/tool.h"
 
 #define SEQUENCE           "trusted_packet_sequence_id: 1 "
@@ -280,6 +281,27 @@ ORMA_TEST(a_disk_that_is_full_leaves_the_older_file)
 		orma_base_buf_done(&after);
 	}
 	orma_ask_free(ask);
+}
+
+ORMA_TEST(of_two_processes_that_write_one_file_the_later_one_does)
+{
+	struct orma_export_file first, second;
+	struct orma_buf text = {0};
+	char path[300];
+	snprintf(path, sizeof(path), "%s", in_folder("both.json"));
+	CHECK_INT(orma_export_file_open(&first, path), 0);
+	CHECK_INT(orma_export_file_write(&first, "first", 5), 0);
+	CHECK_INT(orma_export_file_open(&second, path), 0);
+	CHECK_INT(orma_export_file_finish(&first), ORMA_EXIT_FAILURE);
+	orma_export_file_done(&first);
+	/* Nobody sees a file that is not whole. */
+	CHECK_INT(access(path, F_OK), -1);
+	CHECK_INT(orma_export_file_write(&second, "second", 6), 0);
+	CHECK_INT(orma_export_file_finish(&second), 0);
+	orma_export_file_done(&second);
+	read_file(path, &text);
+	CHECK_INT(text.size, 6);
+	orma_base_buf_done(&text);
 }
 
 ORMA_TEST(outputs_that_cannot_be_made)

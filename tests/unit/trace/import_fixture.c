@@ -79,6 +79,8 @@ const char *import_rows(struct import_fixture *fixture, enum orma_table_id id, c
 	fixture->text[0] = '\0';
 	if (id == ORMA_TABLE_THREAD_STATE || id == ORMA_TABLE_SPURIOUS_WAKEUP)
 		CHECK_INT(orma_thread_states_finish(&fixture->importer.sched.states), 0);
+	if (id == ORMA_TABLE_FTRACE_EVENT)
+		CHECK_INT(orma_raw_events_finish(&fixture->importer.system.raw_events), 0);
 	for (uint64_t row = 0; row < orma_store_table_rows(table); row++) {
 		for (const char *name = columns; *name;) {
 			size_t length = strcspn(name, " ");
@@ -175,6 +177,7 @@ const char *import_event_args(struct import_fixture *fixture, uint64_t row)
 {
 	struct orma_kernel_args args = {.system = &fixture->importer.system};
 	struct orma_arg_list list = {.tables = &fixture->tables};
+	CHECK_INT(orma_raw_events_finish(&fixture->importer.system.raw_events), 0);
 	CHECK_INT(orma_kernel_args_add(&args, row, &list), 0);
 	show_list(fixture, &list);
 	orma_arg_list_done(&list);

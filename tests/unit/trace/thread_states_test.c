@@ -56,7 +56,8 @@ static int add_switch(struct world *world, int64_t ts)
 	/* Most switches agree with the one before. */
 	if (running >= 0 && draw(world, 10) > 0)
 		event.prev_tid = world->processes.threads[running].tid;
-	return orma_sched_switch(&world->sched, &event);
+	int r = orma_sched_switch(&world->sched, &event);
+	return r < 0 ? r : 0;
 }
 
 static int add_event(struct world *world, int64_t ts)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report.h - `orma report`: what `orma summary` says, and answers to queries, as one file that any browser opens.
+ */
+#ifndef ORMA_TOOL_REPORT_H
+#define ORMA_TOOL_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "tool/ask/ask.h"
+
+enum { ORMA_REPORT_PARTS_MAX = 64 };
+
+struct orma_report_query {
+	struct orma_str title;
+	const char *text;
+};
+
+struct orma_report_run_options {
+	struct orma_ask_options ask;
+	const char *path;  /* NULL = the trace's name with .html */
+	const char *title; /* NULL = the trace's name */
+	struct orma_report_query queries[ORMA_REPORT_PARTS_MAX];
+	size_t query_count;
+	const char *notes[ORMA_REPORT_PARTS_MAX];
+	size_t note_count;
+	uint64_t top; /* rows of a table of the summary */
+};
+
+/* Writes the report of a trace; several share the tables. Returns the exit status. */
+int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
+		    size_t count);
+
+struct orma_summary;
+struct orma_trace_database;
+/* Parts of the file. 0 or a negative errno value. */
+int orma_report_append_summary(struct orma_summary *summary, struct orma_buf *html);
+/* Runs a query. Its error is a part of the file; then a message tells it, and *ret_failed is true. */
+int orma_report_append_query(struct orma_trace_database *database,
+			     const struct orma_report_query *query, struct orma_buf *html,
+			     bool *ret_failed);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report_run.c - puts the file together.
+ *
+ * The file depends on nothing but the traces, the options and the version of orma, so that two of them can be compared. It
+ * refers to nothing outside, and its policy forbids a browser to load or to send anything.
+ */
+#include "tool/report/report.h"
+
+#include <errno.h>
+#include <report_style.h> /* CMakeLists.txt writes it */
+#include <string.h>
+
+#include "base/macros.h"
+#include "tool/ask/summary_facts.h"
+#include "tool/ask/units.h"
+#include "tool/export/export_file.h"
+#include "tool/print.h"
+#include "tool/report/html.h"
+#include "tool/tool.h"
+#include "tool/trace/trace_input.h"
+
+static int append_head(struct orma_buf *html, struct orma_str title)
+{
+	int r = orma_base_buf_append_str(
+		html, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<title>");
+	if (r == 0)
+		r = orma_html_append_text(html, title);
+	if (r == 0)
+		r = orma_base_buf_append_str(html, "</title>\n<style>\n");
+	if (r == 0)
+		r = orma_base_buf_append_str(html, report_style);
+	if (r == 0)
+		r = orma_base_buf_append_str(html, "</style>\n</head>\n<body>\n<h1>");
+	if (r == 0)
+		r = orma_html_append_text(html, title);
+	return r ? r : orma_base_buf_append_str(html, "</h1>\n");
+}
+
+static int append_notes(const struct orma_report_run_options *options, struct orma_buf *html)
+{
+	int r = 0;
+	for (size_t i = 0; i < options->note_count && r == 0; i++) {
+		r = orma_base_buf_append_str(html, "<p class=\"note\">");
+		if (r == 0)
+			r = orma_html_append_text(html, orma_base_str(options->notes[i]));
+		if (r == 0)
+			r = orma_base_buf_append_str(html, "</p>\n");
+	}
+	return r;
+}
+
+static int append_queries(struct orma_trace_database *database,
+			  const struct orma_report_run_options *options, struct orma_buf *html,
+			  bool *ret_failed)
+{
+	int r = options->query_count > 0 ? orma_base_buf_append_str(html, "<h2>Queries</h2>\n") : 0;
+	for (size_t i = 0; i < options->query_count && r == 0; i++)
+		r = orma_report_append_query(database, &options->queries[i], html, ret_failed);
+	return r;
+}
+
+static int append_summary(struct orma_trace_database *database, const char *name,
+			  const struct orma_report_run_options *options, struct orma_buf *html)
+{
+	struct orma_summary summary = {
+		.name = name, .top = (size_t)options->top, .database = database};
+	int r = orma_summary_find(&summary);
+	if (r == 0)
+		r = orma_report_append_summary(&summary, html);
+	orma_summary_done(&summary);
+	return r;
+}
+
+static int append_all(struct orma_trace_database *database, const char *name,
+		      const struct orma_report_run_options *options, struct orma_buf *html,
+		      bool *ret_failed)
+{
+	int r = append_head(html, orma_base_str(options->title ? options->title : name));
+	if (r == 0)
+		r = append_notes(options, html);
+	if (r == 0)
+		r = append_summary(database, name, options, html);
+	if (r == 0)
+		r = append_queries(database, options, html, ret_failed);
+	return r ? r
+		 : orma_base_buf_append_str(html, "<footer>Made by orma " ORMA_VERSION_STRING
+						  ".</footer>\n</body>\n</html>\n");
+}
+
+/* The trace's name without its folder. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The name of the file when the user gives none, in the folder where the user is. NULL when out of memory. */
+static const char *default_path(const char *trace, struct orma_buf *buf)
+{
+	const char *name = strcmp(trace, "-") == 0 ? "report" : base_name(trace);
+	return orma_base_buf_printf(buf, "%s.html", name) == 0 ? orma_base_buf_cstr(buf) : NULL;
+}
+
+static int write_file(const char *path, const struct orma_buf *html)
+{
+	struct orma_export_file file;
+	char size[ORMA_UNIT_BYTES];
+	int status = orma_export_file_open(&file, path);
+	if (status == 0)
+		status = orma_export_file_write(&file, html->data, html->size);
+	if (status == 0)
+		status = orma_export_file_finish(&file);
+	orma_export_file_done(&file);
+	if (status == 0 && strcmp(path, "-") != 0)
+		orma_tool_print_line(stdout, "%s: %s; any browser opens it", path,
+				     orma_units_size((double)html->size, size));
+	return status;
+}
+
+int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
+		    size_t count)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf html = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
+	if (!ask)
+		return ORMA_EXIT_FAILURE;
+	const char *name = base_name(orma_trace_input_name(paths[0]));
+	bool has_failed = false;
+	int r = append_all(orma_ask_database(ask), name, options, &html, &has_failed);
+	orma_ask_free(ask);
+	const char *out = options->path ? options->path : default_path(paths[0], &path);
+	if (r == 0 && !out)
+		r = -ENOMEM;
+	if (r < 0)
+		return orma_tool_fail("%s: %s", name, strerror(-r));
+	int status = write_file(out, &html);
+	return status == 0 && has_failed ? ORMA_EXIT_FAILURE : status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view_run.h - what `orma view` does with its options.
+ */
+#ifndef ORMA_TOOL_VIEW_RUN_H
+#define ORMA_TOOL_VIEW_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool/ask/ask.h"
+
+struct orma_view_options {
+	struct orma_ask_options ask;
+	const char
+		*address; /* an address of IPv4 or IPv6, for other machines too; NULL = loopback */
+	uint16_t port;    /* 0 = any that is free */
+	bool opens_no_browser, ends_when_idle;
+};
+
+/* Serves the page until it is stopped. Returns the exit status. A binary without SQLite says that it cannot. */
+int orma_view_run(const struct orma_view_options *options, const char *const *paths, size_t count);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tiles.h - what pages draw of slices, of CPUs and of states of threads: boxes, of which the small ones are joined.
+ */
+#ifndef ORMA_VIEW_TILES_H
+#define ORMA_VIEW_TILES_H
+
+#include "view/view_state.h"
+
+enum {
+	ORMA_BOX_IS_MERGED =
+		1, /* it stands for several rows; `name` and `row` are the longest one's */
+	ORMA_BOX_IS_INSTANT = 2,    /* it has no duration; for a merged one, none of its rows has */
+	ORMA_BOX_IS_UNFINISHED = 4, /* its end is not in the trace */
+	ORMA_BOX_IS_REAL_TIME = 16, /* a task with a real-time priority runs */
+};
+
+/* It is so on the wire, too. */
+struct orma_box {
+	double start, end; /* nanoseconds since the trace's start */
+	uint32_t
+		name; /* a string, or the thread on a CPU, or the place of a thread's state; 0 = none */
+	uint32_t row;      /* in its table */
+	uint32_t count;    /* how many rows it stands for */
+	uint8_t depth_low; /* 255 = that or more */
+	uint8_t flags;
+	uint16_t depth;
+};
+
+/* Answers /api/tiles. Errors as of orma_view_fn. */
+int orma_view_tiles(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
+		    struct orma_error *reterr);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view_detail.h - all that a page shows of one row.
+ */
+#ifndef ORMA_VIEW_VIEW_DETAIL_H
+#define ORMA_VIEW_VIEW_DETAIL_H
+
+#include "view/view_row.h"
+
+/* Answers /api/detail. Errors as of orma_view_fn. */
+int orma_view_detail(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
+		     struct orma_error *reterr);
+
+/* Parts of the answer: each appends members of the object. 0 or a negative errno value. */
+int orma_view_detail_append_args(struct orma_view *view, const struct orma_view_row *row,
+				 struct orma_buf *json);
+int orma_view_detail_append_rank(const struct orma_view *view, const struct orma_view_row *row,
+				 struct orma_buf *json);
+/* Tells how long the thread was in which states while the slice lasted. */
+int orma_view_detail_append_time(const struct orma_view *view, const struct orma_view_row *row,
+				 int64_t utid, struct orma_buf *json);
+
+#endif

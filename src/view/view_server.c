@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view_server.c - routes: what a request is for, whether it may have it, and who answers.
+ *
+ * A request for the worker is a `struct answer`, which holds a copy of the body. It belongs to the worker until it is done.
+ * Its connection may end before: then `connection` is NULL, the job is cancelled, and the answer goes nowhere.
+ *
+ * While the trace is being loaded there is no view, and all of /api but hello and progress answers 503 with the progress.
+ * The two counters of the progress are the only data that both threads touch without the worker's mutex.
+ */
+#include "view/view_server.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "answers/trace_database.h"
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/error_message.h"
+#include "base/json_writer.h"
+#include "view/http_server.h"
+#include "view/json_request.h"
+#include "view/peer_user.h"
+#include "view/trace_view.h"
+#include "view/view_sql.h"
+#include "view/view_worker.h"
+
+#define QUERY_NS (60 * ORMA_NS_PER_SEC)
+#define POLICY                                                                                     \
+	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "       \
+	"connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "    \
+	"frame-ancestors "
+
+static const char json_type[] = "application/json";
+static const char binary_type[] = "application/octet-stream";
+static const char common_fields[] = "X-Content-Type-Options: nosniff\r\n"
+				    "Referrer-Policy: no-referrer\r\n"
+				    "Cross-Origin-Resource-Policy: same-origin\r\n"
+				    "Cross-Origin-Opener-Policy: same-origin\r\n"
+				    "Cache-Control: no-store\r\n";
+
+struct orma_view_server {
+	struct orma_view_server_options options;
+	struct orma_loop *loop;
+	struct orma_http_server *http;
+	struct orma_view_worker *worker;
+	struct orma_view_access access;
+	struct orma_trace_database *database; /* NULL until it is loaded */
+	struct orma_view *view;
+	uint64_t last_use_ns;
+	/* Written by the worker's thread and read by the loop's; relaxed, because they are only shown. */
+	_Atomic uint64_t read_bytes, all_bytes;
+};
+
+/* A job that loads the trace. */
+struct loading {
+	struct orma_view_job job;
+	struct orma_view_server *server;
+	struct orma_trace_database *database;
+	struct orma_view *view;
+	int result;
+};
+
+/* A job that answers a request. */
+struct answer {
+	struct orma_view_job job;
+	struct orma_view_server *server;
+	struct orma_http_connection *connection; /* NULL = it has ended */
+	const struct orma_view_route *route;     /* NULL = /api/sql */
+	struct orma_buf request, body;
+	struct orma_error error;
+	int result;
+};
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* Answers with JSON that may have failed to be written. */
+static void respond_json(struct orma_http_connection *connection, int status, const char *fields,
+			 int r, struct orma_buf *json)
+{
+	struct orma_http_response response = {
+		.status = status, .type = json_type, .fields = fields};
+	if (r < 0) {
+		response.status = 500;
+		response.permanent = ORMA_STR("{\"error\":\"There is not enough memory.\"}");
+		orma_base_buf_done(json);
+	} else {
+		response.body = *json;
+	}
+	orma_http_respond(connection, response);
+}
+
+static void respond_refusal(struct orma_http_connection *connection, int status, const char *fields,
+			    const char *message)
+{
+	struct orma_buf json = {0};
+	int r = orma_json_begin_element(&json);
+	if (r == 0)
+		r = orma_json_append_text(&json, "error", orma_base_str(message));
+	if (r == 0)
+		r = orma_base_buf_append_str(&json, "}");
+	respond_json(connection, status, fields, r, &json);
+}
+
+static void respond_error(struct orma_http_connection *connection, int status, const char *message)
+{
+	respond_refusal(connection, status, NULL, message);
+}
+
+/* Answers with what a function of the table has returned, and takes the body. */
+static void respond_result(struct orma_http_connection *connection, bool is_json, int r,
+			   struct orma_buf *body, const struct orma_error *error)
+{
+	const char *message = error->message[0] ? error->message : orma_base_error_words(r);
+	if (r == 0) {
+		orma_http_respond(connection, (struct orma_http_response){
+						      .status = 200,
+						      .type = is_json ? json_type : binary_type,
+						      .body = *body});
+		return;
+	}
+	orma_base_buf_done(body);
+	if (r == -ECANCELED)
+		message = "The question was stopped, because its answer took too long.";
+	respond_error(connection,
+		      r == -EINVAL      ? 400
+		      : r == -ENOENT    ? 404
+		      : r == -ECANCELED ? 503
+					: 500,
+		      message);
+}
+
+static void respond_asset(struct orma_http_connection *connection,
+			  const struct orma_view_asset *asset, bool is_embedded)
+{
+	static const char *const fields[2][2] = {
+		{POLICY "'none'\r\n", POLICY "'none'\r\nContent-Encoding: gzip\r\n"},
+		{POLICY "http://127.0.0.1:* http://localhost:*\r\n",
+		 POLICY "http://127.0.0.1:* http://localhost:*\r\nContent-Encoding: gzip\r\n"}};
+	orma_http_respond(
+		connection,
+		(struct orma_http_response){.status = 200,
+					    .type = asset->type,
+					    .fields = fields[is_embedded][asset->is_packed],
+					    .permanent = {(const char *)asset->data, asset->size}});
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static int note_progress(void *ctx, uint64_t read_bytes, uint64_t all_bytes)
+{
+	struct loading *loading = ctx;
+	atomic_store_explicit(&loading->server->read_bytes, read_bytes, memory_order_relaxed);
+	atomic_store_explicit(&loading->server->all_bytes, all_bytes, memory_order_relaxed);
+	return orma_view_job_is_cancelled(&loading->job) ? -ECANCELED : 0;
+}
+
+static void run_loading(struct orma_view_job *job)
+{
+	struct loading *loading = ORMA_CONTAINER_OF(job, struct loading, job);
+	const struct orma_view_server_options *options = &loading->server->options;
+	loading->result = options->load(options->ctx, note_progress, loading, &loading->database);
+	if (loading->result == 0)
+		loading->result = orma_view_new(loading->database, options->title, &loading->view);
+}
+
+static void end_loading(struct orma_view_job *job)
+{
+	struct loading *loading = ORMA_CONTAINER_OF(job, struct loading, job);
+	struct orma_view_server *server = loading->server;
+	int r = job->has_run ? loading->result : -ECANCELED;
+	if (r == 0) {
+		server->view = loading->view;
+		server->database = loading->database;
+	}
+	orma_base_free(loading);
+	if (server->options.loaded)
+		server->options.loaded(server->options.ctx, r);
+}
+
+int orma_view_server_load(struct orma_view_server *server)
+{
+	struct loading *loading = orma_base_zalloc(sizeof(*loading));
+	if (!loading)
+		return -ENOMEM;
+	loading->server = server;
+	loading->job.run = run_loading;
+	loading->job.done = end_loading;
+	orma_view_worker_add(server->worker, &loading->job);
+	return 0;
+}
+
+static void respond_progress(struct orma_view_server *server,
+			     struct orma_http_connection *connection, int status)
+{
+	struct orma_buf json = {0};
+	uint64_t read_bytes = atomic_load_explicit(&server->read_bytes, memory_order_relaxed);
+	uint64_t all_bytes = atomic_load_explicit(&server->all_bytes, memory_order_relaxed);
+	int r = orma_base_buf_printf(
+		&json, "{\"loading\":%s,\"read_bytes\":%llu,\"all_bytes\":%llu,\"error\":null}",
+		server->view ? "false" : "true", (unsigned long long)read_bytes,
+		(unsigned long long)all_bytes);
+	respond_json(connection, status, NULL, r, &json);
+}
+
+/* --- the worker's answers --------------------------------------------------------------------- */
+
+/* Stops the query that runs. */
+static void interrupt(void *ctx)
+{
+	struct orma_view_server *server = ctx;
+	if (server->database)
+		orma_sql_interrupt(server->database->sql);
+}
+
+static void run_answer(struct orma_view_job *job)
+{
+	struct answer *answer = ORMA_CONTAINER_OF(job, struct answer, job);
+	struct orma_view_server *server = answer->server;
+	struct orma_str request = {(const char *)answer->request.data, answer->request.size};
+	answer->result =
+		answer->route
+			? answer->route->fn(server->view, request, &answer->body, &answer->error)
+			: orma_view_sql(server->database->sql, request, &answer->body);
+}
+
+/* The answer to SQL that is wrong has its place in it. */
+static void respond_sql(struct answer *answer)
+{
+	struct orma_buf *body = &answer->body;
+	if (answer->result == -EINVAL && body->size > 0)
+		respond_json(answer->connection, 400, NULL, 0, body);
+	else
+		respond_result(answer->connection, true, answer->result, body, &answer->error);
+}
+
+static void end_answer(struct orma_view_job *job)
+{
+	struct answer *answer = ORMA_CONTAINER_OF(job, struct answer, job);
+	orma_base_buf_done(&answer->request);
+	if (!answer->connection)
+		orma_base_buf_done(&answer->body);
+	else if (answer->route)
+		respond_result(answer->connection, answer->route->is_json, answer->result,
+			       &answer->body, &answer->error);
+	else
+		respond_sql(answer);
+	orma_base_free(answer);
+}
+
+/* Passes a request on to the worker. */
+static void ask_worker(struct orma_view_server *server, struct orma_http_connection *connection,
+		       const struct orma_view_route *route, struct orma_str body)
+{
+	struct answer *answer = orma_base_zalloc(sizeof(*answer));
+	if (!answer || orma_base_buf_append(&answer->request, body.data, body.size) < 0) {
+		orma_base_free(answer);
+		respond_error(connection, 500, orma_base_error_words(ENOMEM));
+		return;
+	}
+	answer->server = server;
+	answer->connection = connection;
+	answer->route = route;
+	answer->job.run = run_answer;
+	answer->job.done = end_answer;
+	answer->job.limit_ns = server->options.query_ns;
+	orma_http_connection_set_ctx(connection, answer);
+	orma_view_worker_add(server->worker, &answer->job);
+}
+
+static void on_abandoned(void *ctx, struct orma_http_connection *connection)
+{
+	struct orma_view_server *server = ctx;
+	struct answer *answer = orma_http_connection_ctx(connection);
+	answer->connection = NULL;
+	orma_view_worker_cancel(server->worker, &answer->job);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Exchanges the ticket of the URL for the token. */
+static void answer_hello(struct orma_view_server *server, struct orma_http_connection *connection,
+			 struct orma_str body)
+{
+	static const char *const words[] = {
+		[ORMA_VIEW_TICKET_WRONG] = "This address is not valid any more.",
+		[ORMA_VIEW_TICKET_USED] = "This address was used before.",
+		[ORMA_VIEW_TICKET_LATE] = "This address was valid for a minute only."};
+	struct orma_json_request request;
+	struct orma_str ticket = {NULL, 0};
+	struct orma_buf json = {0};
+	bool is_request = orma_json_request_init(&request, body) == 0;
+	if (is_request)
+		(void)orma_json_request_string(&request, "ticket", &ticket);
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	enum orma_view_ticket state = orma_view_access_take(&server->access, ticket, now_ns);
+	if (is_request)
+		orma_json_request_done(&request);
+	if (state == ORMA_VIEW_TICKET_USED && server->options.warn)
+		server->options.warn(
+			server->options.ctx,
+			"The address was used a second time. If your browser shows no trace, "
+			"somebody else may have used it.");
+	if (state != ORMA_VIEW_TICKET_OK) {
+		respond_error(connection, 403, words[state]);
+		return;
+	}
+	server->last_use_ns = now_ns;
+	int r = orma_base_buf_printf(&json, "{\"token\":\"%s\",\"version\":1,\"program\":\"%s\"}",
+				     server->access.token, server->options.program);
+	respond_json(connection, 200, NULL, r, &json);
+}
+
+static const struct orma_view_route *find_route(struct orma_str name)
+{
+	for (const struct orma_view_route *route = orma_view_routes; route->name; route++)
+		if (orma_base_str_is(name, route->name))
+			return route;
+	return NULL;
+}
+
+/* Answers what the page asks about the trace. */
+static void answer_question(struct orma_view_server *server,
+			    struct orma_http_connection *connection, struct orma_str name,
+			    struct orma_str body)
+{
+	const struct orma_view_route *route = find_route(name);
+	struct orma_buf answer = {0};
+	struct orma_error error = {0};
+	if (orma_base_str_is(name, "progress"))
+		respond_progress(server, connection, 200);
+	else if (!route && !orma_base_str_is(name, "sql"))
+		respond_error(connection, 404, "There is no such question.");
+	else if (!server->view)
+		respond_progress(server, connection, 503);
+	else if (route && route->is_quick) {
+		int r = route->fn(server->view, body, &answer, &error);
+		respond_result(connection, route->is_json, r, &answer, &error);
+	} else
+		ask_worker(server, connection, route, body);
+}
+
+static void answer_api(struct orma_view_server *server, struct orma_http_connection *connection,
+		       const struct orma_http_request *request, struct orma_str name,
+		       struct orma_str body)
+{
+	if (request->method != ORMA_HTTP_POST) {
+		respond_refusal(connection, 405, "Allow: POST\r\n",
+				"Questions are asked with POST.");
+	} else if (orma_base_str_is(name, "hello")) {
+		answer_hello(server, connection, body);
+	} else if (!orma_view_access_has_token(&server->access, request)) {
+		respond_error(connection, 403, "The token is missing or wrong.");
+	} else {
+		server->last_use_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		answer_question(server, connection, name, body);
+	}
+}
+
+static const struct orma_view_asset *find_asset(const struct orma_view_server *server,
+						struct orma_str path)
+{
+	for (const struct orma_view_asset *asset = server->options.assets; asset->path; asset++)
+		if (orma_base_str_is(path, asset->path))
+			return asset;
+	return NULL;
+}
+
+static void on_request(void *ctx, struct orma_http_connection *connection,
+		       const struct orma_http_request *request, struct orma_str body)
+{
+	static const struct orma_str api = {"/api/", 5};
+	struct orma_view_server *server = ctx;
+	struct orma_str path = request->path;
+	const char *refusal = orma_view_access_check(&server->access, request);
+	const struct orma_view_asset *asset = find_asset(server, path);
+	if (refusal)
+		respond_error(connection, 403, refusal);
+	else if (path.size > api.size && memcmp(path.data, api.data, api.size) == 0)
+		answer_api(server, connection, request,
+			   (struct orma_str){path.data + api.size, path.size - api.size}, body);
+	else if (!asset)
+		respond_error(connection, 404, "There is no such file.");
+	else if (request->method != ORMA_HTTP_GET)
+		respond_refusal(connection, 405, "Allow: GET\r\n", "Files are read with GET.");
+	else
+		respond_asset(connection, asset, orma_view_access_is_embedded(request));
+}
+
+static bool on_accept(void *ctx, int fd)
+{
+	struct orma_view_server *server = ctx;
+	return server->options.address || orma_view_peer_is_welcome(fd);
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+static int make_parts(struct orma_view_server *server)
+{
+	struct orma_http_server_options http = {.ctx = server,
+						.accept = on_accept,
+						.request = on_request,
+						.abandoned = on_abandoned,
+						.common_fields = common_fields,
+						.idle_ns = server->options.idle_ns};
+	int r = orma_view_access_init(&server->access, server->options.address);
+	if (r == 0)
+		r = orma_view_worker_new(server->loop, interrupt, server, &server->worker);
+	if (r == 0)
+		r = orma_http_server_new(server->loop, &http, &server->http);
+	return r;
+}
+
+int orma_view_server_new(struct orma_loop *loop, const struct orma_view_server_options *options,
+			 struct orma_view_server **ret)
+{
+	struct orma_view_server *server = orma_base_zalloc(sizeof(*server));
+	if (!server)
+		return -ENOMEM;
+	server->options = *options;
+	server->loop = loop;
+	if (server->options.query_ns == 0)
+		server->options.query_ns = QUERY_NS;
+	int r = make_parts(server);
+	if (r < 0) {
+		orma_view_server_free(server);
+		return r;
+	}
+	*ret = server;
+	return 0;
+}
+
+void orma_view_server_free(struct orma_view_server *server)
+{
+	if (!server)
+		return;
+	/* Connections that end cancel their jobs, so that they go first. */
+	orma_http_server_free(server->http);
+	orma_view_worker_free(server->worker);
+	orma_view_free(server->view);
+	orma_base_free(server);
+}
+
+int orma_view_server_listen(struct orma_view_server *server, int fd)
+{
+	return orma_http_server_listen(server->http, fd);
+}
+
+int orma_view_server_renew(struct orma_view_server *server, const char **ret_ticket)
+{
+	int r = orma_view_access_renew(&server->access, orma_base_clock_ns(CLOCK_MONOTONIC));
+	if (r == 0)
+		*ret_ticket = server->access.ticket;
+	return r;
+}
+
+uint64_t orma_view_server_last_use_ns(const struct orma_view_server *server)
+{
+	return server->last_use_ns;
+}

@@ -1,0 +1,299 @@
+// The page in a browser: real keys and a real mouse, then what was drawn is compared with the trace.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Browser, findChromium } from "./cdp.mjs";
+import { END, boxesOf, makeTrace, serve } from "./fixture_server.mjs";
+
+const skip = findChromium() ? false : "no Chromium is installed";
+const CTRL = 2;
+const SHIFT = 8;
+const trace = makeTrace();
+/** @type {Browser} */
+let page;
+let server;
+
+before(async () => {
+	if (skip) return;
+	server = await serve(trace, new URL("../../web/", import.meta.url));
+	page = await Browser.start({ width: 1200, height: 900 });
+	// Movements that take time are tested without a browser.
+	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+	await page.open(`${server.url}#k=good`);
+});
+
+after(async () => {
+	await page?.stop();
+	server?.close();
+});
+
+/** Shows the whole trace, with nothing selected. */
+async function reset() {
+	await page.press("Escape", "Escape");
+	await page.press("Escape", "Escape");
+	await page.press("Digit0", "0");
+	await page.idle();
+}
+
+/** Brings a slice of a length to the screen, and returns its box. */
+async function boxOf(slice) {
+	await page.run(
+		`(history.pushState(null, "", "#t=${slice.start - 5e6}-${slice.end + 5e6}"), dispatchEvent(new PopStateEvent("popstate")))`,
+	);
+	await page.idle();
+	return (await page.boxes()).find((box) => box.table === "slice" && box.id === slice.id);
+}
+const wideSlice = () => trace.slices.find(({ depth, start, end }) => depth === 1 && start > END / 4 && end - start > 4e6);
+
+test("the ticket is gone from the address, and the token survives a reload", { skip }, async () => {
+	assert.doesNotMatch(await page.run("location.href"), /k=/);
+	await page.open(server.url);
+	assert.equal((await page.state()).end, END);
+});
+
+test("what is drawn is what the trace has, merged as the level says", { skip }, async () => {
+	await reset();
+	const { level, rows } = await page.state();
+	const boxes = await page.boxes();
+	const lanes = rows.filter(({ kind, open }) => kind === "thread" && open).flatMap(({ lane, strip }) => [lane, strip]);
+	assert.equal(lanes.length, 4);
+	for (const lane of lanes) {
+		const expected = new Map();
+		for (let tile = 0; tile * 512 * 2 ** level <= END; tile++) {
+			for (const box of boxesOf(trace.lanes[lane], level, tile)) expected.set(`${box.depth} ${box.start}`, box);
+		}
+		const drawn = boxes.filter((box) => box.lane === lane);
+		assert.equal(drawn.length, expected.size);
+		for (const { depth, start, end, count, x, w } of drawn) {
+			const box = expected.get(`${depth} ${start}`);
+			assert.deepEqual({ end, count }, { end: box.end, count: box.count });
+			const left = 240 + (start / END) * (1200 - 240 - 15);
+			assert.ok(Math.abs(x - left) < 16 && w >= 1, `${x} ${left}`);
+		}
+	}
+});
+
+test("zooming in shows single slices with their names, at their places", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	assert.deepEqual([box.start, box.end, box.depth, box.count], [slice.start, slice.end, 1, 1]);
+	assert.equal(box.name, trace.names[slice.name]);
+	const { start, end } = await page.state();
+	assert.ok(Math.abs(box.w / (slice.end - slice.start) - (1200 - 240 - 15) / (end - start)) * 1e6 < 2);
+});
+
+test("the wheel zooms where the mouse is, and Shift and the wheel pan", { skip }, async () => {
+	await reset();
+	const x = 700;
+	const timeAt = ({ start, end }, width) => start + ((x - 240) / width) * (end - start);
+	const width = await page.run("document.querySelector('#ruler canvas').clientWidth");
+	const before = timeAt(await page.state(), width);
+	await page.wheel(x, 400, 0, -240, CTRL);
+	await page.idle();
+	const zoomed = await page.state();
+	assert.ok(zoomed.end - zoomed.start < END / 2);
+	assert.ok(Math.abs(timeAt(zoomed, width) - before) < (zoomed.end - zoomed.start) / 500);
+	await page.wheel(x, 400, 0, 100, SHIFT);
+	await page.idle();
+	assert.ok((await page.state()).start > zoomed.start);
+});
+
+test("W, A, S and D zoom and pan by their place on the keyboard", { skip }, async () => {
+	await reset();
+	await page.move(700, 400);
+	await page.press("KeyW", "z");
+	await page.idle();
+	const zoomed = await page.state();
+	assert.ok(zoomed.end - zoomed.start < END);
+	await page.press("KeyD", "d");
+	await page.idle();
+	const moved = await page.state();
+	assert.ok(moved.start > zoomed.start);
+	await page.press("KeyA", "q");
+	await page.press("KeyS", "s");
+	await page.idle();
+	const back = await page.state();
+	assert.ok(Math.abs(back.end - back.start - END) < END / 1000);
+});
+
+test("a click selects, the panel says what it is, and markup in it is text", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	await page.click(box.x + 4, box.y + 8);
+	await page.idle();
+	assert.equal((await page.state()).selection.id, slice.id);
+	assert.match(await page.text("#panel"), /onerror=alert/);
+	assert.equal(await page.text("#panel h2"), trace.names[slice.name]);
+	assert.equal(await page.run("document.querySelectorAll('#panel img').length"), 0);
+	assert.match(await page.run("location.hash + ''"), /^#t=/);
+	assert.equal(await page.run("orma.test.counters().flows"), 1);
+});
+
+test("dots and arrows go to the neighbours, up to what is around", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	await page.click(box.x + 4, box.y + 8);
+	await page.press("Period", ".");
+	await page.idle();
+	const row = trace.lanes[slice.lane].filter(({ depth }) => depth === 1);
+	const next = row[row.indexOf(slice) + 1];
+	assert.equal((await page.state()).selection.id, next.id);
+	await page.press("Comma", ",");
+	await page.idle();
+	assert.equal((await page.state()).selection.id, slice.id);
+	await page.press("ArrowUp", "ArrowUp");
+	await page.idle();
+	const parent = trace.slices[(await page.state()).selection.id];
+	assert.ok(parent.depth === 0 && parent.start <= slice.start && parent.end >= slice.end);
+});
+
+test("a drag selects an area of the tracks it touches, and its slices are counted", { skip }, async () => {
+	await reset();
+	const { rows } = await page.state();
+	const row = rows.find(({ kind }) => kind === "thread");
+	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
+	await page.drag(500, top + row.y + 30, 800, top + row.y + 40, { modifiers: 1 });
+	await page.idle();
+	const { area } = await page.state();
+	assert.equal(area.nodes.length, 2);
+	const inside = trace.slices.filter(({ start, end }) => start < area.end && end > area.start);
+	const sum = await page.run(
+		"[...document.querySelectorAll('.tr')].reduce((n, row) => n + Number(row.children[1].title), 0)",
+	);
+	assert.equal(sum, inside.length);
+	await page.press("Escape", "Escape");
+	assert.equal((await page.state()).area, null);
+});
+
+test("middle drag and Shift+drag pan, and there and back is where it was", { skip }, async () => {
+	await reset();
+	await page.press("KeyW", "w");
+	await page.idle();
+	const before = await page.state();
+	const boxes = JSON.stringify(await page.boxes());
+	await page.drag(600, 400, 700, 400, { button: "middle" });
+	await page.idle();
+	assert.ok((await page.state()).start < before.start);
+	await page.drag(700, 400, 600, 400, { modifiers: SHIFT });
+	await page.idle();
+	assert.ok(Math.abs((await page.state()).start - before.start) < 1000);
+	assert.equal(JSON.parse(boxes).length, (await page.boxes()).length);
+});
+
+test("the search dims, counts and goes from hit to hit", { skip }, async () => {
+	await reset();
+	await page.press("Slash", "/");
+	await page.type("lock_wait");
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	await page.idle();
+	const name = trace.names.indexOf("lock_wait");
+	const hits = trace.slices.filter((slice) => slice.name === name).sort((a, b) => a.start - b.start);
+	assert.equal((await page.state()).hits, hits.length);
+	await page.press("Enter", "Enter");
+	await page.idle();
+	if (hits.length > 0) assert.equal(trace.slices[(await page.state()).selection.id].name, name);
+	await page.press("Escape", "Escape");
+	await page.press("Escape", "Escape");
+	await page.idle();
+	assert.equal((await page.state()).hits, null);
+});
+
+test("tracks are filtered, folded and pinned", { skip }, async () => {
+	await reset();
+	await page.press("KeyP", "p", CTRL);
+	await page.type("thread 3");
+	await page.idle();
+	assert.deepEqual(
+		(await page.state()).rows.map(({ title }) => title),
+		["process 200", "thread 3"],
+	);
+	await page.run(
+		"(document.querySelector('#filter').value = '', document.querySelector('#filter').dispatchEvent(new Event('input')), document.activeElement.blur())",
+	);
+	await page.idle();
+	const before = (await page.state()).rows.length;
+	await page.run("document.querySelector('.head.process .fold').click()");
+	await page.idle();
+	assert.ok((await page.state()).rows.length < before);
+	await page.run("document.querySelector('.head.process .fold').click()");
+	await page.run("document.querySelector('.head.sched .pin').click()");
+	await page.idle();
+	assert.equal((await page.state()).pins.length, 1);
+	assert.ok((await page.run("document.querySelector('#pinned').clientHeight")) > 0);
+	await page.run("document.querySelector('#pinned .pin').click()");
+});
+
+test("notes are kept in the address, and Back goes back", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	await page.click(box.x + 4, box.y + 8);
+	await page.press("KeyM", "M", SHIFT);
+	await new Promise((resolve) => setTimeout(resolve, 400));
+	assert.match(await page.run("location.hash"), new RegExp(`n=${slice.start}`));
+	await page.open((await page.run("location.href")).replace("#", "?x=1#"));
+	const state = await page.state();
+	assert.equal(state.notes[0].time, slice.start);
+	assert.equal(state.selection.id, slice.id);
+	await page.press("Delete", "Delete");
+	assert.equal((await page.state()).notes.length, 0);
+});
+
+test("SQL is answered as a table", { skip }, async () => {
+	await page.press("Semicolon", ":", SHIFT);
+	await page.run("document.querySelector('#sql-input').value = 'SELECT 1'");
+	await page.press("Enter", "Enter", CTRL);
+	await page.idle();
+	assert.match(await page.text("#panel .table"), /SELECT 1[\s\S]*NULL/);
+	await page.run("document.activeElement.blur()");
+});
+
+test("the slices of the selected track are a list that the keyboard walks", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	await page.click(box.x + 4, box.y + 8);
+	await page.idle();
+	await new Promise((resolve) => setTimeout(resolve, 400));
+	const count = await page.run("document.querySelectorAll('#visible button').length");
+	const drawn = (await page.boxes()).filter(({ lane }) => lane === slice.lane);
+	assert.equal(count, Math.min(200, drawn.length));
+	await page.run("document.querySelector('#visible button').focus()");
+	await page.press("ArrowDown", "ArrowDown");
+	assert.equal(await page.run("[...document.querySelectorAll('#visible button')].indexOf(document.activeElement)"), 1);
+	assert.match(await page.text("#live"), /Selected|hits|Copied|Note/);
+	await page.run("document.activeElement.blur()");
+});
+
+test("dark and light follow the system, and the button", { skip }, async () => {
+	const isDark = async () => (await page.state()).dark;
+	assert.equal(await isDark(), false);
+	await page.run("document.querySelector('#theme').click()");
+	assert.equal(await isDark(), true);
+	await page.run("document.querySelector('#theme').click()");
+	assert.equal(await isDark(), false);
+});
+
+test("a frame has at most 8,000 boxes, and the page keeps its tiles within bounds", { skip }, async () => {
+	await reset();
+	const counters = await page.run("orma.test.counters()");
+	assert.ok(counters.boxes <= 8000 && counters.tileBytes <= 32 << 20, JSON.stringify(counters));
+});
+
+test("embedded, there is only the picture", { skip }, async () => {
+	await page.open(`${server.url}?embed=1`);
+	assert.equal(await page.run("document.querySelector('#bar').offsetHeight"), 0);
+	assert.ok((await page.boxes()).length > 0);
+});
+
+test("nothing was complained about, and nothing was asked of another machine", { skip }, async () => {
+	assert.deepEqual(page.errors, []);
+	assert.ok(page.urls.length > 10);
+	for (const url of page.urls) assert.ok(url.startsWith(server.url) || url === "about:blank", url);
+});
+
+test("a ticket that was used is refused, and the page says what to do", { skip }, async () => {
+	await page.run("sessionStorage.clear()");
+	await page.send("Page.navigate", { url: `${server.url}?again=1#k=used` });
+	for (let i = 0; i < 100 && !/works once/.test((await page.text("#notice").catch(() => "")) ?? ""); i++) {
+		await new Promise((resolve) => setTimeout(resolve, 30));
+	}
+	assert.match(await page.text("#notice"), /Press Enter in the terminal/);
+});

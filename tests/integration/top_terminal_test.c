@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * top_terminal_test.c - `orma top` on a terminal: it fills the window, follows its size, stops and goes on, saves a trace, and
+ * gives the terminal back whatever ends it.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define LEFT "\x1b[?1049l"
+
+enum { PATIENCE_MS = 10000 };
+
+struct terminal {
+	pid_t pid;
+	int fd, other_fd; /* ours, and the program's end, which keeps the mode */
+	struct termios usual;
+	char text[1 << 18]; /* printed since the last await() */
+	size_t size;
+};
+
+static _Noreturn void become_top(const char *name)
+{
+	char producers[128], consumers[128];
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(producers, sizeof(producers), "%s/p", orma_test_tmpdir());
+	snprintf(consumers, sizeof(consumers), "%s/c", orma_test_tmpdir());
+	setenv("PERFETTO_PRODUCER_SOCK_NAME", producers, 1);
+	setenv("PERFETTO_CONSUMER_SOCK_NAME", consumers, 1);
+	setenv("TMPDIR", orma_test_tmpdir(), 1);
+	setenv("TERM", "xterm", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setsid();
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+	if (chdir(orma_test_tmpdir()) < 0 || fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 ||
+	    dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+		_exit(125);
+	execl(ORMA_BUILD_DIR "/orma", "orma", "top", "-d", "200ms", (char *)NULL);
+	_exit(125);
+}
+
+static void resize(const struct terminal *terminal, unsigned short columns, unsigned short lines)
+{
+	struct winsize size = {.ws_col = columns, .ws_row = lines};
+	CHECK_INT(ioctl(terminal->fd, TIOCSWINSZ, &size), 0);
+}
+
+static void start(struct terminal *terminal)
+{
+	char name[64];
+	terminal->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	CHECK(terminal->fd >= 0);
+	CHECK(grantpt(terminal->fd) == 0 && unlockpt(terminal->fd) == 0);
+	CHECK_INT(ptsname_r(terminal->fd, name, sizeof(name)), 0);
+	terminal->other_fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	CHECK(terminal->other_fd >= 0);
+	CHECK_INT(tcgetattr(terminal->other_fd, &terminal->usual), 0);
+	resize(terminal, 90, 12);
+	(void)orma_test_tmpdir(); /* The child shall not make one of its own. */
+	terminal->pid = fork();
+	if (terminal->pid == 0)
+		become_top(name);
+	CHECK(terminal->pid > 0);
+}
+
+static void await(struct terminal *terminal, const char *text)
+{
+	terminal->size = 0;
+	for (;;) {
+		struct pollfd input = {.fd = terminal->fd, .events = POLLIN};
+		if (poll(&input, 1, PATIENCE_MS) == 0)
+			orma_test_fail(__FILE__, __LINE__, "no \"%s\" in: %s", text,
+				       terminal->text);
+		CHECK(terminal->size < sizeof(terminal->text) - 1);
+		ssize_t got = read(terminal->fd, terminal->text + terminal->size,
+				   sizeof(terminal->text) - 1 - terminal->size);
+		CHECK(got > 0);
+		terminal->size += (size_t)got;
+		terminal->text[terminal->size] = '\0';
+		if (strstr(terminal->text, text))
+			return;
+	}
+}
+
+static void press(const struct terminal *terminal, const char *keys)
+{
+	CHECK_INT(write(terminal->fd, keys, strlen(keys)), (long long)strlen(keys));
+}
+
+static bool is_mode_usual(const struct terminal *terminal)
+{
+	struct termios mode;
+	CHECK_INT(tcgetattr(terminal->other_fd, &mode), 0);
+	return mode.c_lflag == terminal->usual.c_lflag && mode.c_iflag == terminal->usual.c_iflag;
+}
+
+/* Waits for the end: exit status, or 128 + signal. */
+static int finish(struct terminal *terminal)
+{
+	int status;
+	CHECK_INT(waitpid(terminal->pid, &status, 0), terminal->pid);
+	CHECK(is_mode_usual(terminal));
+	close(terminal->fd);
+	close(terminal->other_fd);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+ORMA_TEST(the_terminal_is_taken_and_given_back)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "own service");
+	CHECK(!is_mode_usual(&terminal));
+	press(&terminal, "q");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+}
+
+ORMA_TEST(sigterm_gives_the_terminal_back)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "own service");
+	CHECK_INT(kill(terminal.pid, SIGTERM), 0);
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+}
+
+ORMA_TEST(a_crash_gives_the_terminal_back)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "own service");
+	CHECK_INT(kill(terminal.pid, SIGABRT), 0);
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 128 + SIGABRT);
+}
+
+ORMA_TEST(a_new_size_of_the_window_is_followed)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "Histogram");
+	resize(&terminal, 20, 12);
+	await(&terminal, "\x1b[2J");
+	await(&terminal, "\x1b[?2026l");
+	await(&terminal, "\x1b[?2026l");
+	CHECK(!strstr(terminal.text, "Histogram"));
+	resize(&terminal, 200, 50);
+	await(&terminal, "Quit");
+	press(&terminal, "q");
+	CHECK_INT(finish(&terminal), 0);
+}
+
+static void stop_and_go_on(struct terminal *terminal)
+{
+	int status;
+	await(terminal, LEFT);
+	CHECK_INT(waitpid(terminal->pid, &status, WUNTRACED), terminal->pid);
+	CHECK(WIFSTOPPED(status));
+	CHECK(is_mode_usual(terminal));
+	CHECK_INT(kill(terminal->pid, SIGCONT), 0);
+	await(terminal, "\x1b[?1049h");
+	await(terminal, "own service");
+	CHECK(!is_mode_usual(terminal));
+}
+
+ORMA_TEST(it_stops_and_goes_on)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "own service");
+	press(&terminal, "\x1a");
+	stop_and_go_on(&terminal);
+	CHECK_INT(kill(terminal.pid, SIGTSTP), 0);
+	stop_and_go_on(&terminal);
+	press(&terminal, "\x03");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+}
+
+ORMA_TEST(a_pause_draws_nothing)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "own service");
+	press(&terminal, " ");
+	await(&terminal, "PAUSED");
+	/* The round that was on its way may end with one more frame. */
+	struct pollfd input = {.fd = terminal.fd, .events = POLLIN};
+	int frames = 0;
+	while (poll(&input, 1, 1000) > 0 && frames < 20) {
+		CHECK(read(terminal.fd, terminal.text, sizeof(terminal.text)) > 0);
+		frames++;
+	}
+	CHECK(frames < 5);
+	press(&terminal, " ");
+	await(&terminal, "own service");
+	await(&terminal, "own service");
+	press(&terminal, "q");
+	CHECK_INT(finish(&terminal), 0);
+}
+
+ORMA_TEST(the_last_seconds_are_saved)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "0:00:01");
+	press(&terminal, "s");
+	await(&terminal, "saved ");
+	char *name = strstr(terminal.text, "orma-top-");
+	CHECK(name && strstr(name, ".pftrace"));
+	*(strstr(name, ".pftrace") + 8) = '\0';
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s", orma_test_tmpdir(), name);
+	CHECK_INT(access(path, R_OK), 0);
+	press(&terminal, "o");
+	/* A second file of the same second is refused. */
+	await(&terminal, "orma-top-");
+	press(&terminal, "bbb");
+	await(&terminal, "by cpu");
+	await(&terminal, "No scheduling events");
+	press(&terminal, "zq");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+}

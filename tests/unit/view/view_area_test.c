@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view_area_test.c - the tables of a range of time, and the statements that yield the same numbers.
+ */
+#include "view/view_area.h"
+#include "view/view_find.h"
+
+#include "harness.h"
+#include "unit/answers/trace_fixture.h"
+#include "view_fixture.h"
+
+#define PACKET(content) "packet { " content " trusted_packet_sequence_id: 1 } "
+#define THREAD                                                                                     \
+	PACKET("incremental_state_cleared: true track_descriptor { uuid: 1 thread { pid: 10 tid: " \
+	       "11 thread_name: 'main' } }")                                                       \
+	PACKET("track_descriptor { uuid: 2 parent_uuid: 1 name: 'queue' counter { } }")
+#define BEGIN(time, name)                                                                          \
+	PACKET("timestamp: " time " track_event { type: TYPE_SLICE_BEGIN name: '" name             \
+	       "' track_uuid: 1 }")
+#define END(time) PACKET("timestamp: " time " track_event { type: TYPE_SLICE_END track_uuid: 1 }")
+#define VALUE(time, value)                                                                         \
+	PACKET("timestamp: " time " track_event { type: TYPE_COUNTER track_uuid: 2 "               \
+	       "counter_value: " value " }")
+#define SWITCH(time, prev, state, next)                                                            \
+	"event { timestamp: " time " pid: " prev " sched_switch { prev_pid: " prev                 \
+	" prev_state: " state " next_pid: " next " prev_comm: 'p" prev "' next_comm: 'p" next      \
+	"' } } "
+
+/* outer [100, 200) holds inner [110, 140) and inner [150, 160); thread 11 runs from 50 to 150 and then sleeps. */
+static const char trace[] = THREAD BEGIN("100", "outer") BEGIN("110", "inner") END("140")
+	BEGIN("150", "inner") END("160") END("200") VALUE("100", "10") VALUE("150", "30")
+		VALUE("200", "50") BEGIN("300", "open") "packet { ftrace_events { cpu: 0 " SWITCH(
+			"50", "0", "0", "11") SWITCH("150", "11", "1", "0") "} }";
+
+static void check_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		orma_test_fail(__FILE__, __LINE__, "no %s in %s", part, text);
+}
+
+/* Runs the statement of a table, which is behind its key. */
+static void check_sql(struct orma_view *view, const char *text, const char *key,
+		      const char *expected)
+{
+	char begin[64], query[2048] = {0};
+	snprintf(begin, sizeof(begin), "\"%s\":{\"sql\":\"", key);
+	const char *sql = strstr(text, begin);
+	CHECK(sql);
+	sql += strlen(begin);
+	CHECK(strchr(sql, '"') - sql < (long)sizeof(query));
+	memcpy(query, sql, (size_t)(strchr(sql, '"') - sql));
+	fixture_check(view->database, query, expected);
+}
+
+/* The trace begins at 50. */
+ORMA_TEST(an_area_has_slices_by_name)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	const char *text =
+		view_fixture_ask(view, "area", "{\"start\":80,\"end\":105,\"nodes\":[]}");
+	/* The range is from 130 to 155. */
+	check_has(text, "\"rows\":[[\"outer\",1,25,10,100,100,100,100,100,100,100],"
+			"[\"inner\",2,15,15,10,20,10,30,30,30,60]],\"total\":2}");
+	check_sql(view, text, "slices",
+		  "\"outer\",1,25,100,100.000000,100\n\"inner\",2,15,10,20.000000,30\n");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(an_area_has_cpus_states_and_counters)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	const char *text = view_fixture_ask(view, "area", "{\"start\":80,\"end\":120}");
+	check_has(text, "[\"main (11)\",\"(10)\",");
+	check_has(text, ",20,50,1],");
+	check_has(text, "\"Running\",20,1]");
+	check_has(text, "\"S\",20,1]");
+	/* 10 until 150, and 30 from there to 170. */
+	check_has(text, "[\"queue\",10,30,20,10,30,20,");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(an_area_of_some_nodes_has_what_is_below_them)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	int64_t cpus = orma_view_node_of_lane(view, view->first_lanes[ORMA_VIEW_SCHED]);
+	char request[64];
+	snprintf(request, sizeof(request), "{\"start\":0,\"end\":1000,\"nodes\":[%d]}",
+		 (int)view->nodes[cpus].parent);
+	const char *text = view_fixture_ask(view, "area", request);
+	check_has(text,
+		  "\"columns\":[\"name\",\"count\",\"total\",\"self\",\"min\",\"avg\",\"p50\","
+		  "\"p90\",\"p99\",\"max\",\"share\"],\"rows\":[],\"total\":0}");
+	check_sql(view, text, "slices", "");
+	check_has(text, "[\"main (11)\",\"(10)\",");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(slices_of_an_area_are_told_by_thread_when_asked_for)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	const char *text =
+		view_fixture_ask(view, "area", "{\"start\":0,\"end\":1000,\"by\":\"thread\"}");
+	check_has(text, "[\"inner\",\"main (11)\",\"(10)\",2,40,40,");
+	check_has(text, "[\"open\",\"main (11)\",\"(10)\",1,0,0,null,null,null,null,null,null,0]");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(requests_for_areas_that_are_wrong_are_refused)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	view_fixture_refuse(view, "area", "[]", -EINVAL, "no object");
+	view_fixture_refuse(view, "area", "{\"start\":5,\"end\":5}", -EINVAL, "no range");
+	view_fixture_refuse(view, "area", "{\"start\":-1,\"end\":5}", -EINVAL, "no range");
+	view_fixture_refuse(view, "area", "{\"start\":0,\"end\":1e300}", -EINVAL, "no range");
+	view_fixture_refuse(view, "area", "{\"start\":0,\"end\":5,\"nodes\":[999]}", -ENOENT,
+			    "no node 999");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(areas_report_that_memory_is_short)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	CHECK(view_fixture_fail_allocations(view, "area",
+					    "{\"start\":0,\"end\":1000,\"nodes\":[0]}") > 5);
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(slices_with_the_same_names_above_them_are_one_node_of_a_flame_graph)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	/* The range is from 130 to 155: 10 of the first slice inside, and 5 of the second. */
+	CHECK_STR(
+		view_fixture_ask(view, "flame", "{\"source\":\"slices\",\"start\":80,\"end\":105}"),
+		"{\"unit\":\"ns\",\"nodes\":[[0,-1,\"outer\",10,25,1],[1,0,\"inner\",15,15,2]]}");
+	CHECK_STR(view_fixture_ask(view, "flame", "{\"start\":1000,\"end\":1001}"),
+		  "{\"unit\":\"ns\",\"nodes\":[]}");
+	view_fixture_refuse(view, "flame", "{\"source\":\"heap\",\"start\":80,\"end\":105}",
+			    -EINVAL, "slices");
+	view_fixture_refuse(view, "flame", "{\"start\":80}", -EINVAL, "no range");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(flame_graphs_report_that_memory_is_short)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	CHECK(view_fixture_fail_allocations(view, "flame", "{\"start\":0,\"end\":1000}") > 5);
+	view_fixture_close_trace(view);
+}

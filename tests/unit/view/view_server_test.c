@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view_server_test.c - who is answered what: the page's files, tickets, tokens, a trace that is loaded, and SQL.
+ */
+#include "view/view_server.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock_ns.h"
+#include "harness.h"
+#include "http_client.h"
+#include "unit/answers/trace_fixture.h"
+
+#define ENDLESS                                                                                    \
+	"with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
+
+struct fixture {
+	struct orma_loop *loop;
+	struct orma_view_server *server;
+	uint16_t port;
+	int gate[2]; /* the loading waits for a byte, and fails if it is 'e' */
+	struct orma_trace_database *database;
+	int loaded_result, loaded_count, warnings;
+	char token[ORMA_VIEW_SECRET_CHARS + 1];
+	struct orma_buf head, body;
+};
+
+static const unsigned char script[] = {0x1f, 0x8b, 'x'};
+static const struct orma_view_asset assets[] = {
+	{"/", "text/html; charset=utf-8", (const unsigned char *)"<p>", 3, false},
+	{"/app.js", "text/javascript; charset=utf-8", script, sizeof(script), true},
+	{0},
+};
+
+static int load(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes),
+		void *progress_ctx, struct orma_trace_database **ret)
+{
+	struct fixture *f = ctx;
+	struct pollfd gate = {.fd = f->gate[0], .events = POLLIN};
+	char byte;
+	int r;
+	do
+		r = progress(progress_ctx, 5, 10);
+	while (r == 0 && poll(&gate, 1, 1) == 0);
+	if (r < 0)
+		return r;
+	CHECK_INT(read(f->gate[0], &byte, 1), 1);
+	CHECK_INT(progress(progress_ctx, 10, 10), 0);
+	if (byte == 'e')
+		return -EBADMSG;
+	f->database =
+		fixture_open("packet { timestamp: 5 trusted_packet_sequence_id: 1 "
+			     "track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
+	*ret = f->database;
+	return 0;
+}
+
+static void on_loaded(void *ctx, int result)
+{
+	struct fixture *f = ctx;
+	f->loaded_result = result;
+	f->loaded_count++;
+}
+
+static void on_warning(void *ctx, const char *text)
+{
+	struct fixture *f = ctx;
+	CHECK(strstr(text, "second time"));
+	f->warnings++;
+}
+
+static void set_up(struct fixture *f, uint64_t query_ns)
+{
+	struct orma_view_server_options options = {.title = "t",
+						   .program = "orma test",
+						   .assets = assets,
+						   .ctx = f,
+						   .load = load,
+						   .loaded = on_loaded,
+						   .warn = on_warning,
+						   .query_ns = query_ns};
+	*f = (struct fixture){0};
+	CHECK_INT(pipe(f->gate), 0);
+	CHECK_INT(orma_base_loop_new(&f->loop), 0);
+	CHECK_INT(orma_view_server_new(f->loop, &options, &f->server), 0);
+	CHECK_INT(orma_view_server_listen(f->server, http_listen(&f->port)), 0);
+	CHECK_INT(orma_view_server_load(f->server), 0);
+}
+
+static void tear_down(struct fixture *f)
+{
+	orma_view_server_free(f->server);
+	close(f->gate[1]);
+	CHECK_INT(f->loaded_count, 1);
+	orma_base_loop_free(f->loop);
+	if (f->database)
+		fixture_close(f->database);
+	close(f->gate[0]);
+	orma_base_buf_done(&f->head);
+	orma_base_buf_done(&f->body);
+}
+
+/* Sends a request. Returns the connection. */
+static int ask(struct fixture *f, const char *line, const char *fields, const char *body)
+{
+	struct orma_buf text = {0};
+	int fd = http_connect(f->port);
+	CHECK_INT(orma_base_buf_printf(
+			  &text,
+			  "%s HTTP/1.1\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n%s",
+			  line, strlen(body), fields, body),
+		  0);
+	http_send(f->loop, fd, text.data, text.size);
+	orma_base_buf_done(&text);
+	return fd;
+}
+
+static int receive(struct fixture *f, int fd)
+{
+	int status = http_receive(f->loop, fd, &f->head, &f->body);
+	http_wait_for_end(f->loop, fd);
+	close(fd);
+	return status;
+}
+
+/* Asks and returns the status; the answer is in f->body. */
+static int request(struct fixture *f, const char *line, const char *fields, const char *body)
+{
+	return receive(f, ask(f, line, fields, body));
+}
+
+static int ask_api(struct fixture *f, const char *name, const char *body)
+{
+	char line[64], fields[128];
+	snprintf(line, sizeof(line), "POST /api/%s", name);
+	snprintf(fields, sizeof(fields), "Host: localhost\r\nX-Orma-Token: %s\r\n", f->token);
+	return ask(f, line, fields, body);
+}
+
+static int api(struct fixture *f, const char *name, const char *body)
+{
+	return receive(f, ask_api(f, name, body));
+}
+
+static int hello(struct fixture *f, const char *ticket)
+{
+	char body[128];
+	snprintf(body, sizeof(body), "{\"ticket\":\"%s\"}", ticket);
+	return request(f, "POST /api/hello", "Host: localhost\r\n", body);
+}
+
+static void log_in(struct fixture *f)
+{
+	const char *ticket;
+	CHECK_INT(orma_view_server_renew(f->server, &ticket), 0);
+	CHECK_INT(hello(f, ticket), 200);
+	CHECK_INT(sscanf((char *)f->body.data, "{\"token\":\"%32[0-9a-f]\"", f->token), 1);
+	CHECK(strstr((char *)f->body.data, ",\"version\":1,\"program\":\"orma test\"}"));
+}
+
+static void end_loading(struct fixture *f, const char *byte)
+{
+	CHECK_INT(write(f->gate[1], byte, 1), 1);
+	while (f->loaded_count == 0)
+		CHECK(orma_base_loop_turn(f->loop, 2) >= 0);
+}
+
+static void finish_loading(struct fixture *f)
+{
+	end_loading(f, "x");
+}
+
+ORMA_TEST(files_are_served_with_their_types_and_a_policy)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	CHECK_INT(request(&f, "GET /", "Host: localhost\r\n", ""), 200);
+	CHECK_STR((char *)f.body.data, "<p>");
+	const char *head = (char *)f.head.data;
+	CHECK(strstr(head, "Content-Type: text/html; charset=utf-8\r\n"));
+	CHECK(strstr(head, "Content-Security-Policy: default-src 'none'; script-src 'self';"));
+	CHECK(strstr(head, "frame-ancestors 'none'\r\n"));
+	CHECK(strstr(head, "X-Content-Type-Options: nosniff\r\n"));
+	CHECK(strstr(head, "Cache-Control: no-store\r\n"));
+	CHECK(!strstr(head, "Content-Encoding") && !strstr(head, "Access-Control"));
+	CHECK_INT(request(&f, "GET /app.js?v=1", "Host: localhost\r\n", ""), 200);
+	CHECK(strstr((char *)f.head.data, "Content-Encoding: gzip\r\n"));
+	CHECK_INT(request(&f, "GET /?embed=1", "Host: localhost\r\n", ""), 200);
+	CHECK(strstr((char *)f.head.data,
+		     "frame-ancestors http://127.0.0.1:* http://localhost:*\r\n"));
+	CHECK_INT(request(&f, "GET /other", "Host: localhost\r\n", ""), 404);
+	CHECK_INT(request(&f, "GET /../etc/passwd", "Host: localhost\r\n", ""), 404);
+	CHECK_INT(request(&f, "POST /", "Host: localhost\r\n", ""), 405);
+	CHECK(strstr((char *)f.head.data, "Allow: GET\r\n"));
+	CHECK_INT(request(&f, "HEAD /", "Host: localhost\r\n", ""), 405);
+	CHECK_INT(request(&f, "GET /", "Host: evil.example\r\n", ""), 403);
+	CHECK_INT(request(&f, "GET /", "Host: localhost\r\nOrigin: http://evil.example\r\n", ""),
+		  403);
+	CHECK_INT(request(&f, "GET /", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n", ""),
+		  403);
+	finish_loading(&f);
+	tear_down(&f);
+}
+
+ORMA_TEST(a_ticket_is_exchanged_once_for_the_token_that_every_question_needs)
+{
+	struct fixture f;
+	const char *ticket;
+	set_up(&f, 0);
+	CHECK_INT(orma_view_server_renew(f.server, &ticket), 0);
+	CHECK_INT(hello(&f, "00000000000000000000000000000000"), 403);
+	CHECK_INT(request(&f, "POST /api/hello", "Host: localhost\r\n", "nonsense"), 403);
+	CHECK_INT(orma_view_server_last_use_ns(f.server), 0);
+	CHECK_INT(f.warnings, 0);
+	CHECK_INT(hello(&f, ticket), 200);
+	CHECK(orma_view_server_last_use_ns(f.server) > 0);
+	CHECK_INT(hello(&f, ticket), 403);
+	CHECK_INT(f.warnings, 1);
+	log_in(&f);
+	CHECK_INT(api(&f, "progress", ""), 200);
+	f.token[0] ^= 1;
+	CHECK_INT(api(&f, "progress", ""), 403);
+	CHECK_INT(request(&f, "POST /api/progress", "Host: localhost\r\n", ""), 403);
+	CHECK_INT(request(&f, "POST /api/nonsense", "Host: localhost\r\n", ""), 403);
+	f.token[0] ^= 1;
+	CHECK_INT(api(&f, "nonsense", ""), 404);
+	CHECK_INT(request(&f, "GET /api/progress", "Host: localhost\r\n", ""), 405);
+	CHECK(strstr((char *)f.head.data, "Allow: POST\r\n"));
+	CHECK_INT(request(&f, "GET /api/hello", "Host: localhost\r\n", ""), 405);
+	finish_loading(&f);
+	tear_down(&f);
+}
+
+ORMA_TEST(questions_wait_until_the_trace_is_loaded)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	log_in(&f);
+	do
+		CHECK_INT(api(&f, "progress", ""), 200);
+	while (strstr((char *)f.body.data, "\"all_bytes\":0"));
+	CHECK_STR((char *)f.body.data,
+		  "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,\"error\":null}");
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 503);
+	CHECK_STR((char *)f.body.data,
+		  "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,\"error\":null}");
+	finish_loading(&f);
+	CHECK_INT(f.loaded_result, 0);
+	CHECK_INT(api(&f, "progress", ""), 200);
+	CHECK(strstr((char *)f.body.data, "{\"loading\":false,"));
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select count(*) n from slice\"}"), 200);
+	CHECK(strstr((char *)f.body.data,
+		     "{\"columns\":[\"n\"],\"rows\":[[1]],\"total\":1,\"ms\":"));
+	tear_down(&f);
+}
+
+ORMA_TEST(a_trace_that_cannot_be_loaded_is_reported)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	end_loading(&f, "e");
+	CHECK_INT(f.loaded_result, -EBADMSG);
+	tear_down(&f);
+}
+
+ORMA_TEST(the_loading_is_stopped_by_the_end_of_the_server)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	tear_down(&f);
+	CHECK_INT(f.loaded_result, -ECANCELED);
+}
+
+ORMA_TEST(rows_of_sql_are_json)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	log_in(&f);
+	finish_loading(&f);
+	CHECK_INT(api(&f, "sql",
+		      "{\"sql\":\"select 9007199254740992 a, -9007199254740993 b, 0.1 c, 9e999 d, "
+		      "null e, "
+		      "x'00ff' f, 'q\\\"\\n' g\"}"),
+		  200);
+	CHECK(strstr(
+		(char *)f.body.data,
+		"{\"columns\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\"],\"rows\":[["
+		"9007199254740992,"
+		"\"-9007199254740993\",0.1,null,null,\"00ff\",\"q\\\"\\u000a\"]],\"total\":1,"));
+	CHECK_INT(api(&f, "sql",
+		      "{\"sql\":\"select 7; with recursive c(x) as (select 1 union all select x + "
+		      "1 from c "
+		      "limit 50) select x from c\",\"limit\":2}"),
+		  200);
+	CHECK(strstr((char *)f.body.data,
+		     "{\"columns\":[\"x\"],\"rows\":[[1],[2]],\"total\":50,\"ms\":"));
+	CHECK(strstr((char *)f.body.data, "\"truncated\":true}"));
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"\"}"), 200);
+	CHECK(strstr((char *)f.body.data, "{\"columns\":[],\"rows\":[],\"total\":0,"));
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1;\\nselect foo\"}"), 400);
+	CHECK(strstr((char *)f.body.data, "no such column: foo"));
+	CHECK(strstr((char *)f.body.data, ",\"line\":2,\"column\":8}"));
+	CHECK_INT(api(&f, "sql", "{}"), 400);
+	CHECK_INT(api(&f, "sql", "nonsense"), 400);
+	tear_down(&f);
+}
+
+ORMA_TEST(sql_of_a_page_changes_no_files)
+{
+	struct fixture f;
+	char body[400];
+	set_up(&f, 0);
+	log_in(&f);
+	finish_loading(&f);
+	snprintf(body, sizeof(body), "{\"sql\":\"attach '%s/x.db' as x\"}", orma_test_tmpdir());
+	CHECK_INT(api(&f, "sql", body), 400);
+	snprintf(body, sizeof(body), "{\"sql\":\"vacuum into '%s/x.db'\"}", orma_test_tmpdir());
+	CHECK_INT(api(&f, "sql", body), 400);
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select load_extension('x')\"}"), 400);
+	snprintf(body, sizeof(body), "%s/x.db", orma_test_tmpdir());
+	CHECK(access(body, F_OK) < 0);
+	tear_down(&f);
+}
+
+ORMA_TEST(a_query_ends_with_its_connection)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	log_in(&f);
+	finish_loading(&f);
+	/* The first ones may be stopped before they have begun. */
+	for (int turns = 0; turns < 40; turns += 5) {
+		int running = ask_api(&f, "sql", "{\"sql\":\"" ENDLESS "\"}");
+		int waiting = ask_api(&f, "sql", "{\"sql\":\"" ENDLESS "\"}");
+		for (int i = 0; i < turns; i++)
+			CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+		close(waiting);
+		close(running);
+		CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 200);
+	}
+	/* And with the server. */
+	int fd = ask_api(&f, "sql", "{\"sql\":\"" ENDLESS "\"}");
+	for (int i = 0; i < 20; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	tear_down(&f);
+	close(fd);
+}
+
+ORMA_TEST(a_query_that_takes_too_long_is_stopped)
+{
+	struct fixture f;
+	set_up(&f, 100 * ORMA_NS_PER_MS);
+	log_in(&f);
+	finish_loading(&f);
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"" ENDLESS "\"}"), 503);
+	CHECK(strstr((char *)f.body.data, "took too long"));
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 200);
+	tear_down(&f);
+}
+
+ORMA_TEST(without_memory_there_is_no_server)
+{
+	struct orma_view_server_options options = {.title = "t", .assets = assets, .load = load};
+	struct orma_view_server *server;
+	struct orma_loop *loop;
+	CHECK_INT(orma_base_loop_new(&loop), 0);
+	for (uint64_t n = 1;; n++) {
+		orma_test_fail_allocation(n);
+		int r = orma_view_server_new(loop, &options, &server);
+		bool has_failed = orma_test_allocation_failed();
+		orma_test_fail_allocation(0);
+		CHECK_INT(r, has_failed ? -ENOMEM : 0);
+		if (r == 0)
+			break;
+	}
+	orma_view_server_free(server);
+	orma_base_loop_free(loop);
+}

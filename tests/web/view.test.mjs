@@ -1,0 +1,221 @@
+// Tests of the modules that draw boxes, counters and flame graphs, and of keys, links, sorted tables and the camera.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BoxList, MOST_BOXES_DRAWN } from "../../web/boxes.js";
+import { Camera } from "../../web/camera.js";
+import { LOOK_DIM, LOOK_MERGED } from "../../web/colour.js";
+import { Ranges, pointsOf, valueAt } from "../../web/draw_counter.js";
+import { drawOrder } from "../../web/draw_slices.js";
+import { flameBoxes, flameTree } from "../../web/flame.js";
+import { KEYMAP, actionOf } from "../../web/keymap.js";
+import { fragmentOf, linkOf } from "../../web/links.js";
+import { compareCells, tsvOf } from "../../web/table.js";
+import { Scale } from "../../web/time.js";
+import { tileWith } from "./fixtures.mjs";
+
+const box = (start, end, more = {}) => ({ start, end, name: 1, row: start, count: 1, depth: 0, flags: 0, ...more });
+const painter = (name) => ({ colour: name % 24, lit: name !== 9 });
+const place = { lane: 3, y: 100, rowHeight: 18, boxHeight: 17, depths: 8, kind: 0 };
+const piece = (boxes, from, to) => ({ tile: tileWith(boxes), from, to, exact: true });
+
+function drawn(pieces, scale = new Scale(0, 1000, 1000)) {
+	const boxes = new BoxList();
+	boxes.begin();
+	boxes.add(pieces, place, painter, scale, 1);
+	return boxes;
+}
+const column = (boxes, name) => [...boxes[name].slice(0, boxes.length)];
+
+test("a box that reaches over tiles is drawn once, with its true length", () => {
+	const long = box(100, 900, { row: 7 });
+	const boxes = drawn([piece([long], 0, 512), piece([long, box(950, 960)], 512, 1024)]);
+	assert.deepEqual(column(boxes, "id"), [7, 950]);
+	assert.deepEqual(column(boxes, "w"), [800, 10]);
+});
+
+test("a box that comes from the left of the screen is drawn although its own tile is not", () => {
+	const boxes = drawn([piece([box(100, 900)], 512, 1024)], new Scale(600, 1600, 1000));
+	assert.equal(boxes.length, 1);
+	assert.equal(boxes.start[0], 100);
+	assert.ok(boxes.x[0] < 0 && boxes.x[0] > -20);
+});
+
+test("boxes lie in the row of their depth, and those too deep for the row are left out", () => {
+	const boxes = drawn([piece([box(0, 10), box(0, 10, { depth: 2 }), box(0, 10, { depth: 8 })], 0, 1024)]);
+	assert.deepEqual(column(boxes, "y"), [100, 136]);
+});
+
+test("short boxes are a pixel wide, and hit beside it", () => {
+	const boxes = drawn([piece([box(50, 50.1), box(300, 400)], 0, 1024)]);
+	assert.equal(boxes.w[0], 1);
+	assert.equal(boxes.at(52, 105), 0);
+	assert.equal(boxes.at(56, 105), -1);
+	assert.equal(boxes.at(399, 116), 1);
+	assert.equal(boxes.at(399, 118), -1);
+});
+
+test("too many boxes are joined in the next frame, and none is lost", () => {
+	const many = Array.from({ length: 20000 }, (_, i) => box(i, i + 0.5));
+	const pieces = [piece(many, 0, 20000)];
+	const boxes = new BoxList();
+	const scale = new Scale(0, 20000, 20000);
+	for (let frame = 0; frame < 8; frame++) {
+		boxes.begin();
+		boxes.add(pieces, place, painter, scale, 1);
+	}
+	assert.ok(boxes.length <= MOST_BOXES_DRAWN, String(boxes.length));
+	assert.equal(
+		column(boxes, "count").reduce((a, b) => a + b, 0),
+		20000,
+	);
+	assert.equal(boxes.look[0], LOOK_MERGED);
+});
+
+test("boxes are drawn by look and colour", () => {
+	const boxes = drawn([
+		piece([box(0, 5, { name: 9 }), box(10, 15, { name: 2 }), box(20, 25, { flags: 1 }), box(30, 35, { name: 2 })], 0, 1024),
+	]);
+	assert.equal(boxes.look[0], LOOK_DIM);
+	assert.deepEqual([...drawOrder(boxes)], [1, 3, 2, 0]);
+});
+
+test("a counter holds its value until the next one, over the edges of tiles", () => {
+	const point = (t, last) => ({ start: t, end: last, name: 0, row: 0, count: 0, depth: 0, flags: 0 });
+	const raw = (points) => {
+		const tile = tileWith(points.map(([t]) => point(t, 0)));
+		points.forEach(([, value], i) => tile.f64.set([value - 1, value + 1, value], i * 4 + 1));
+		return tile;
+	};
+	const pieces = [
+		{
+			tile: raw([
+				[0, 5],
+				[400, 6],
+			]),
+			from: 0,
+			to: 512,
+			exact: true,
+		},
+		{
+			tile: raw([
+				[400, 6],
+				[600, 7],
+			]),
+			from: 512,
+			to: 1024,
+			exact: true,
+		},
+	];
+	assert.deepEqual(
+		pointsOf(pieces).map(({ time, last }) => [time, last]),
+		[
+			[0, 5],
+			[400, 6],
+			[600, 7],
+		],
+	);
+	assert.equal(valueAt(pieces, 599).last, 6);
+	assert.equal(valueAt(pieces, -1), null);
+	const ranges = new Ranges();
+	ranges.learn(1, pieces[0].tile);
+	assert.deepEqual(ranges.of(1), { low: 0, high: 7 });
+	const narrow = new Ranges();
+	narrow.learn(1, raw([[0, 1000]]));
+	assert.ok(narrow.of(1).low > 900);
+});
+
+test("a flame graph is as wide as its focus, and children are inside their parents", () => {
+	const root = flameTree([
+		[0, -1, "main", 10, 100, 1],
+		[1, 0, "a", 60, 60, 2],
+		[2, 0, "b", 30, 30, 3],
+		[3, -1, "other", 50, 50, 1],
+	]);
+	assert.equal(root.total, 150);
+	const boxes = flameBoxes(root, 300);
+	assert.deepEqual(
+		boxes.map(({ node, x, w }) => [node.name, x, w]),
+		[
+			["all", 0, 300],
+			["main", 0, 200],
+			["a", 0, 120],
+			["b", 120, 60],
+			["other", 200, 100],
+		],
+	);
+	const zoomed = flameBoxes(root.children[0].children[0], 300);
+	assert.deepEqual(
+		zoomed.map(({ node, w }) => [node.name, w]),
+		[
+			["main", 300],
+			["all", 300],
+			["a", 300],
+		],
+	);
+});
+
+test("keys are places for letters, characters for signs", () => {
+	const key = (code, name, more = {}) =>
+		actionOf({ code, key: name, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more });
+	assert.equal(key("KeyW", "z"), "zoom-in");
+	assert.equal(key("KeyA", "q"), "pan-left");
+	assert.equal(key("KeyA", "a", { ctrlKey: true }), "select-all");
+	assert.equal(key("KeyM", "M", { shiftKey: true }), "keep");
+	assert.equal(key("Digit7", "/", { shiftKey: true }), "search");
+	assert.equal(key("Slash", "?", { shiftKey: true }), "help");
+	assert.equal(key("KeyW", "w", { altKey: true }), null);
+	const places = KEYMAP.flatMap(({ keys }) =>
+		keys.map(({ code, key: sign, ctrl, shift }) => `${code} ${sign} ${ctrl} ${shift}`),
+	);
+	assert.equal(new Set(places).size, places.length);
+});
+
+test("a link says what is shown, and nonsense in it is ignored", () => {
+	const state = {
+		start: 5,
+		end: 900,
+		selection: { table: "slice", id: 7 },
+		pins: [3, 4],
+		filter: "a b&c",
+		notes: [{ time: 12, text: "x=1-2", colour: 0, kept: true }],
+	};
+	assert.deepEqual(linkOf(fragmentOf(state)), state);
+	const area = { start: 1, end: 9, nodes: [2, 5] };
+	assert.deepEqual(linkOf(fragmentOf({ area })).area, area);
+	assert.deepEqual(linkOf("t=9-5&s=slice&a=x-1&p=a-b&n=zz"), { notes: [], pins: [] });
+});
+
+test("tables sort numbers before texts, and what is missing last", () => {
+	assert.deepEqual(["b", null, 10, 9, "a"].sort(compareCells), [9, 10, "a", "b", null]);
+	assert.equal(
+		tsvOf(
+			["a", "b"],
+			[
+				[1, "x\ty\nz"],
+				[null, ""],
+			],
+		),
+		"a\tb\n1\tx y z\n\t",
+	);
+});
+
+test("zooming leaves the time under the mouse where it is, while it moves and when it arrives", () => {
+	const camera = new Camera(1e9, () => false);
+	const x = (time) => (time - camera.start) / (camera.end - camera.start);
+	camera.zoom(0.25, 3e8);
+	for (let now = 0; camera.moving; now += 16) {
+		camera.step(now);
+		assert.ok(Math.abs(x(3e8) - 0.3) < 1e-9);
+	}
+	assert.equal(Math.round(camera.span), 2.5e8);
+});
+
+test("the camera stays at the trace, and arrives at once if movement is not wanted", () => {
+	const camera = new Camera(1e6, () => true);
+	camera.go(-1e9, -9e8);
+	assert.ok(camera.start >= -1e6 && camera.end <= 2e6 && !camera.moving);
+	camera.zoom(1e-12, 500);
+	assert.ok(camera.span >= 20);
+	camera.zoom(1e12, 500);
+	assert.ok(camera.span <= 1.2e6);
+});

@@ -1,0 +1,52 @@
+// access.js - for those who do not see the canvas: a list of the slices of the selected track that are on screen, which can be
+// walked with the keyboard and says what is in focus.
+import { byId, h, refill } from "./dom.js";
+import { durationText } from "./time.js";
+
+const MOST_LISTED = 200;
+const LIST_AFTER_MS = 200;
+
+/** @param {App} app @param {Timeline} line */
+export function attachList(app, line) {
+	const list = byId("visible");
+	let timer = 0;
+	const update = () => {
+		timer = 0;
+		const lane = app.selection?.lane;
+		// A list in which somebody is stays as it is until they choose something.
+		if (list.contains(document.activeElement)) return;
+		if (lane === undefined) return refill(list);
+		refill(list, ...itemsOf(app, line, lane));
+	};
+	const later = () => {
+		clearTimeout(timer);
+		timer = setTimeout(update, LIST_AFTER_MS);
+	};
+	app.on("view", later);
+	app.on("selection", later);
+	list.addEventListener("keydown", (event) => {
+		const by = event.code === "ArrowDown" ? 1 : event.code === "ArrowUp" ? -1 : 0;
+		if (by === 0) return;
+		const items = [...list.querySelectorAll("button")];
+		const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+		items[Math.max(0, Math.min(items.length - 1, at + by))]?.focus();
+		event.preventDefault();
+		event.stopPropagation();
+	});
+}
+
+/** @param {App} app @param {Timeline} line @param {number} lane */
+function itemsOf(app, line, lane) {
+	const items = [];
+	for (const pane of line.panes) {
+		for (let i = 0; i < pane.boxes.length && items.length < MOST_LISTED; i++) {
+			if (pane.boxes.lane[i] !== lane) continue;
+			const selection = pane.selectionOf(i);
+			const count = pane.boxes.count[i];
+			const what = count > 1 ? `${count} events, the longest is ${selection.name}` : selection.name;
+			const text = `${what}, ${durationText(selection.end - selection.start)}, at ${app.clock.text(selection.start, 1000)}`;
+			items.push(h("li", {}, h("button", { onclick: () => app.select(selection) }, text)));
+		}
+	}
+	return items;
+}

@@ -1,0 +1,163 @@
+// actions.js - what the keys and buttons of the page do.
+import { announce, byId } from "./dom.js";
+import { durationText } from "./time.js";
+
+/** The time in the middle of the screen. @param {App} app */
+export function centreOf(app) {
+	return (app.camera.target.start + app.camera.target.end) / 2;
+}
+
+/** Parts of the page that actions open; main.js fills them in. */
+export const openers = {
+	/** @type {() => void} */ help: () => {},
+	/** @type {() => void} */ sql: () => {},
+	/** @type {() => void} */ drawer: () => {},
+};
+
+/** @type {Record<string, (app: App, line: Timeline) => unknown>} */
+const ACTIONS = {
+	fit: (app) => fitSelection(app),
+	all: (app) => app.camera.go(0, app.meta.end),
+	back: () => history.back(),
+	next: (app, line) => step(app, line, 1),
+	previous: (app, line) => step(app, line, -1),
+	parent: (app, line) => climb(app, line, -1),
+	child: (app, line) => climb(app, line, 1),
+	"flow-out": (app, line) => follow(app, line, true),
+	"flow-in": (app, line) => follow(app, line, false),
+	area: (app) => areaOfSelection(app),
+	"select-all": (app) => selectAll(app),
+	clear: (app) => clear(app),
+	mark: (app, line) => mark(app, line, false),
+	keep: (app, line) => mark(app, line, true),
+	forget: (app) => forget(app),
+	pin: (app, line) => pin(app, line),
+	search: () => byId("search").focus(),
+	filter: () => byId("filter").focus(),
+	sql: () => openers.sql(),
+	drawer: () => openers.drawer(),
+	help: () => openers.help(),
+	clock: (app) => {
+		app.clock.next();
+		app.emit("clock");
+	},
+};
+
+/** @param {App} app @param {Timeline} line @param {string} action */
+export function act(app, line, action) {
+	ACTIONS[action]?.(app, line);
+	line.redraw();
+}
+
+/** Shows what is selected; if it is on screen already, zooms to it. @param {App} app */
+function fitSelection(app) {
+	const chosen = app.area ?? app.selection;
+	if (!chosen) return;
+	const { start, end } = app.camera.target;
+	const isCentred = Math.abs((chosen.start + chosen.end) / 2 - centreOf(app)) < (end - start) / 100;
+	if (isCentred || app.area) app.camera.fit(chosen.start, chosen.end);
+	else {
+		const half = (end - start) / 2;
+		const middle = (chosen.start + chosen.end) / 2;
+		app.camera.go(middle - half, middle + half);
+	}
+}
+
+/** Selects a neighbour of the selected slice. @param {App} app @param {Timeline} line @param {1 | -1} dir */
+async function step(app, line, dir) {
+	const from = app.selection;
+	if (!from) return void app.camera.pan(dir * 0.25);
+	const time = from.start;
+	const question = { lane: from.lane, depth: from.depth, time, dir };
+	const found = await app.ask("neighbour", question).catch(() => null);
+	if (!found) return announce(dir > 0 ? "This is the last one" : "This is the first one");
+	await choose(app, line, found, from.lane, from.depth);
+}
+
+/** Selects the slice around the selected one, or the first one in it. @param {App} app @param {Timeline} line @param {1 | -1} down */
+async function climb(app, line, down) {
+	const from = app.selection;
+	if (!from || from.table !== "slice") return void line.tracks.element.scrollBy({ top: down * 60 });
+	const depth = from.depth + down;
+	if (depth < 0) return announce("Nothing is around this slice");
+	// Below, the first one that begins in the slice; above, the last one that began before it.
+	const question = { lane: from.lane, depth, time: down > 0 ? from.start - 1 : from.start + 1, dir: down };
+	const found = await app.ask("neighbour", question).catch(() => null);
+	if (!found || (down > 0 && found.start >= from.end)) return announce("There is nothing");
+	await choose(app, line, found, from.lane, depth);
+}
+
+/** @param {App} app @param {Timeline} line @param {EventRef & { start: number, end: number, name?: string }} found @param {number} lane @param {number} depth */
+async function choose(app, line, found, lane, depth) {
+	const name = found.name ?? "";
+	app.camera.show(found.start, found.end);
+	app.select({ table: found.table, id: found.id, lane, depth, start: found.start, end: found.end, name });
+	line.scrollTo(lane);
+}
+
+/** @param {App} app @param {Timeline} line @param {boolean} out */
+function follow(app, line, out) {
+	const { selection } = app;
+	if (!selection) return;
+	const isOwn = (/** @type {FlowEnd} */ end) => end.id === selection.id;
+	const flow = app.flows.find(({ from, to }) => (out ? isOwn(from) && !isOwn(to) : isOwn(to) && !isOwn(from)));
+	if (!flow) return announce(out ? "No flow goes out of this slice" : "No flow goes into this slice");
+	const end = out ? flow.to : flow.from;
+	app.reveal({ ...end, table: "slice", name: end.name ?? "" });
+	line.scrollTo(end.lane);
+}
+
+/** @param {App} app */
+function areaOfSelection(app) {
+	const { selection } = app;
+	if (!selection) return;
+	const node = app.model.byLane.get(selection.lane);
+	app.setArea({ start: selection.start, end: selection.end, nodes: node ? [node.id] : [] });
+}
+
+/** @param {App} app */
+function selectAll(app) {
+	const { start, end } = app.camera.target;
+	const from = Math.max(0, start);
+	const to = Math.min(app.meta.end, end);
+	const isScreen = app.area && app.area.start === from && app.area.end === to;
+	app.setArea(isScreen ? { start: 0, end: app.meta.end, nodes: [] } : { start: from, end: to, nodes: [] });
+}
+
+/** @param {App} app */
+function clear(app) {
+	if (app.area) app.setArea(null);
+	else app.select(null);
+	app.notes = app.notes.filter(({ kept }) => kept);
+	app.emit("notes");
+}
+
+/** @param {App} app @param {Timeline} line @param {boolean} kept */
+function mark(app, line, kept) {
+	const chosen = app.area ?? app.selection;
+	const time = chosen?.start ?? (line.hover.x >= 0 ? line.scale.time(line.hover.x) : centreOf(app));
+	const text = kept
+		? (app.selection?.name ?? `note ${app.notes.length + 1}`)
+		: chosen
+			? durationText(chosen.end - chosen.start)
+			: "";
+	app.addNote({ time, text, colour: app.notes.length % 24, kept });
+	announce(kept ? `Note at ${app.clock.text(time)}` : `Mark at ${app.clock.text(time)}`);
+}
+
+/** @param {App} app */
+function forget(app) {
+	const time = app.selection?.start ?? app.area?.start ?? centreOf(app);
+	const nearest = [...app.notes].sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
+	if (nearest) app.removeNote(nearest);
+}
+
+/** @param {App} app @param {Timeline} line */
+function pin(app, line) {
+	const lane = app.selection?.lane;
+	const row =
+		line.hover.y >= 0 ? line.hit(line.hover.x, line.hover.y).row : lane === undefined ? null : app.model.rowOfLane(lane);
+	if (!row) return;
+	app.model.pin(row.node.id);
+	app.emit("rows", "view");
+}

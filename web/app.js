@@ -1,0 +1,214 @@
+// app.js - what the page knows: the trace, its tracks, what is selected, marked, looked for and shown. Its parts listen
+// for changes, and draw; none of them holds another.
+import { AT_NAME, BOX_U32 } from "./answers.js";
+import { BOX_LOSS, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { Camera } from "./camera.js";
+import { COLOUR_LOSS, COLOUR_NONE, COLOUR_STATES, STATE, colourOfName, colourOfState, stateText, themeOf } from "./colour.js";
+import { Ranges } from "./draw_counter.js";
+import { Densities } from "./densities.js";
+import { Model, matcherOf } from "./model.js";
+import { Names } from "./names.js";
+import { Cropper } from "./text.js";
+import { TileStore } from "./tiles.js";
+import { Clock } from "./time.js";
+
+const UNKNOWN = { colour: COLOUR_NONE, lit: true };
+const LOST = { colour: COLOUR_LOSS, lit: true };
+
+/**
+ * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
+ * "over" only the overlay is, with the cursor and the selection; after "rows" the tracks or their order have changed.
+ * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme"} Change
+ */
+
+export class App {
+	/** @param {Source} source @param {Meta} meta @param {TrackTree} tree */
+	constructor(source, meta, tree) {
+		this.source = source;
+		this.meta = meta;
+		this.tree = tree;
+		this.model = new Model(tree);
+		this.names = new Names(source);
+		this.ranges = new Ranges();
+		this.clock = new Clock();
+		this.clock.end = meta.end;
+		this.clock.wallStart = meta.realtime_start_ns === null ? null : BigInt(meta.realtime_start_ns);
+		this.cropper = new Cropper();
+		this.camera = new Camera(meta.end, () => matchMedia("(prefers-reduced-motion: reduce)").matches);
+		const changed = () => this.emit("view");
+		this.tiles = new TileStore(source, { end: meta.end, ready: (tiles, wants) => this.prepare(tiles, wants), changed });
+		this.densities = new Densities(source, meta.end, changed);
+		this.theme = themeOf(document.documentElement);
+		/** @type {Chosen | null} */
+		this.selection = null;
+		/** @type {Area | null} */
+		this.area = null;
+		/** The second slice of a measurement. @type {Chosen | null} */
+		this.measured = null;
+		/** @type {Flow[]} */
+		this.flows = [];
+		/** @type {Note[]} */
+		this.notes = [];
+		/** @type {SearchAnswer | null} */
+		this.hits = null;
+		this.hitIndex = -1;
+		/** Answers that the page waits for. */
+		this.waiting = 0;
+		/** @type {Map<Change, (() => void)[]>} */
+		this.listeners = new Map();
+		this.learnTree();
+	}
+
+	/** What the tree says about threads and states. */
+	learnTree() {
+		/** @type {Map<number, { text: string, colour: number, lit: boolean }>} */
+		this.threads = new Map();
+		const processes = new Map(
+			this.tree.processes.map(([upid, pid, name]) => [upid, { pid, name: name ?? `process ${pid}` }]),
+		);
+		for (const [utid, tid, name, upid] of this.tree.threads) {
+			const process = upid === null ? undefined : processes.get(upid);
+			const text = `${name ?? "thread"} ${tid}`;
+			// The kernel's idle thread is the background.
+			const colour = tid === 0 ? COLOUR_STATES + STATE.idle : colourOfName(process?.name ?? name ?? "");
+			this.threads.set(utid, { text, colour, lit: true });
+		}
+		this.states = this.tree.states.map((state) => ({
+			text: stateText(state),
+			colour: COLOUR_STATES + colourOfState(state),
+			lit: true,
+		}));
+	}
+
+	/** @param {Change} change @param {() => void} listener */
+	on(change, listener) {
+		const list = this.listeners.get(change) ?? [];
+		list.push(listener);
+		this.listeners.set(change, list);
+	}
+
+	/** @param {...Change} changes */
+	emit(...changes) {
+		for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+	}
+
+	/** Makes tiles usable: their names and the ranges of counters are known. @param {Tile[]} tiles @param {{ kind: TileKind, lane: number }[]} wants */
+	async prepare(tiles, wants) {
+		const named = tiles.filter((_, i) => wants[i].kind === "tiles" && this.kindOf(wants[i].lane) === BOX_SLICE);
+		await this.names.learn(named);
+		wants.forEach(({ kind, lane }, i) => {
+			if (kind === "counters") this.ranges.learn(lane, tiles[i]);
+		});
+		const lost = tiles.filter((_, i) => this.kindOf(wants[i].lane) === BOX_LOSS && tiles[i].u32[AT_NAME] !== undefined);
+		if (lost.some(({ u32 }) => u32.length >= BOX_U32)) await this.names.learn(lost);
+	}
+
+	/** @param {number} lane */
+	kindOf(lane) {
+		switch (this.model.byLane.get(lane)?.kind) {
+			case "states":
+				return BOX_STATE;
+			case "sched":
+				return BOX_SCHED;
+			case "losses":
+				return BOX_LOSS;
+			default:
+				return BOX_SLICE;
+		}
+	}
+
+	/** @param {number} kind of a box @returns {Painter} */
+	painterOf(kind) {
+		if (kind === BOX_STATE) return (index) => this.states?.[index] ?? UNKNOWN;
+		if (kind === BOX_SCHED) return (utid) => this.threads?.get(utid) ?? UNKNOWN;
+		if (kind === BOX_LOSS) return () => LOST;
+		return (id) => this.names.get(id) ?? UNKNOWN;
+	}
+
+	/** The text of a box. @param {number} kind @param {number} name */
+	textOf(kind, name) {
+		if (kind === BOX_STATE) return this.states?.[name]?.text ?? "";
+		if (kind === BOX_SCHED) return this.threads?.get(name)?.text ?? "";
+		return this.names.text(name);
+	}
+
+	/** Asks the source; the page is not idle until the answer is there. @param {string} what @param {object} question @param {AbortSignal} [signal] */
+	async ask(what, question, signal) {
+		this.waiting++;
+		try {
+			return await this.source.ask(what, question, signal);
+		} finally {
+			this.waiting--;
+		}
+	}
+
+	/** @param {Chosen | null} selection */
+	select(selection) {
+		this.selection = selection;
+		this.measured = null;
+		this.flows = [];
+		if (selection) this.area = null;
+		this.emit("selection", "over");
+		if (selection?.table === "slice") this.askFlows(selection);
+	}
+
+	/** @param {Chosen} selection */
+	async askFlows(selection) {
+		const answer = await this.ask("flows", { table: selection.table, id: selection.id }).catch(() => null);
+		if (this.selection !== selection || !answer) return;
+		this.flows = answer.flows;
+		this.emit("over");
+	}
+
+	/** Selects an event, opens its track and moves there. @param {Chosen} selection @param {boolean} [fit] zooms to it as well */
+	reveal(selection, fit = false) {
+		this.model.reveal(selection.lane);
+		if (fit) this.camera.fit(selection.start, selection.end);
+		else this.camera.show(selection.start, selection.end);
+		this.select(selection);
+		this.emit("rows", "view");
+	}
+
+	/** Selects an event of which only the id is known. @param {string} table @param {number} id @param {boolean} [fit] */
+	async revealId(table, id, fit = false) {
+		/** @type {Detail | null} */
+		const detail = await this.ask("detail", { table, id }).catch(() => null);
+		if (!detail) return;
+		const { lane } = detail;
+		if (lane == null) return;
+		this.reveal(
+			{ table, id, lane, depth: detail.depth ?? 0, start: detail.start, end: detail.end, name: detail.name ?? "" },
+			fit,
+		);
+	}
+
+	/** @param {Area | null} area */
+	setArea(area) {
+		this.area = area;
+		if (area) {
+			this.selection = this.measured = null;
+			this.flows = [];
+		}
+		this.emit("area", "over");
+	}
+
+	/** Dims the boxes whose names do not match. @param {string} text */
+	light(text) {
+		this.names.light(matcherOf(text));
+		this.emit("view");
+	}
+
+	/** @param {Note} note */
+	addNote(note) {
+		if (!note.kept) this.notes = this.notes.filter(({ kept }) => kept);
+		this.notes.push(note);
+		this.notes.sort((a, b) => a.time - b.time);
+		this.emit("notes", "over");
+	}
+
+	/** @param {Note} note */
+	removeNote(note) {
+		this.notes = this.notes.filter((other) => other !== note);
+		this.emit("notes", "over");
+	}
+}

@@ -1,0 +1,157 @@
+// boxes.js - the boxes of one frame, in arrays by column. Drawing sorts them by colour, because a change of colour costs
+// more than a rectangle; pointing at a box and the tests read the same list, so that what is drawn is what is there.
+import { AT_COUNT, AT_DEPTH_FLAGS, AT_NAME, AT_ROW, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_MERGED } from "./answers.js";
+import { LOOK_DIM, LOOK_MERGED, LOOK_PLAIN } from "./colour.js";
+
+/** How many boxes a frame draws. Above it, narrow neighbours are joined in the next frame. */
+export const MOST_BOXES_DRAWN = 8000;
+const JOIN_WIDTHS = [0, 2, 3, 4, 6, 8, 12];
+/** How far boxes reach beyond the edges of the screen, in pixels. */
+const MARGIN = 8;
+
+/** What kind of thing a box is, which says how it is drawn. */
+export const BOX_SLICE = 0;
+export const BOX_STATE = 1;
+export const BOX_SCHED = 2;
+export const BOX_LOSS = 3;
+
+/** @typedef {(name: number) => { colour: number, lit: boolean }} Painter */
+/** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number }} Place */
+
+export class BoxList {
+	constructor() {
+		this.capacity = 0;
+		this.length = 0;
+		this.join = 0;
+		this.grow(1024);
+	}
+
+	/** @param {number} capacity */
+	grow(capacity) {
+		const f32 = (/** @type {Float32Array | undefined} */ old) => copyInto(new Float32Array(capacity), old);
+		const f64 = (/** @type {Float64Array | undefined} */ old) => copyInto(new Float64Array(capacity), old);
+		const u32 = (/** @type {Uint32Array | undefined} */ old) => copyInto(new Uint32Array(capacity), old);
+		const u8 = (/** @type {Uint8Array | undefined} */ old) => copyInto(new Uint8Array(capacity), old);
+		this.x = f32(this.x);
+		this.y = f32(this.y);
+		this.w = f32(this.w);
+		this.h = f32(this.h);
+		this.start = f64(this.start);
+		this.end = f64(this.end);
+		this.name = u32(this.name);
+		this.id = u32(this.id);
+		this.count = u32(this.count);
+		this.lane = u32(this.lane);
+		this.depth = u8(this.depth);
+		this.flags = u8(this.flags);
+		this.colour = u8(this.colour);
+		this.look = u8(this.look);
+		this.kind = u8(this.kind);
+		this.capacity = capacity;
+	}
+
+	/** Begins a frame. The width up to which boxes are joined follows from how many there were. */
+	begin() {
+		if (this.length > MOST_BOXES_DRAWN) this.join = Math.min(this.join + 1, JOIN_WIDTHS.length - 1);
+		else if (this.length < MOST_BOXES_DRAWN / 3 && this.join > 0) this.join--;
+		this.length = 0;
+	}
+
+	/**
+	 * Adds the boxes of a lane.
+	 * @param {Piece[]} pieces from left to right @param {Place} place @param {Painter} painter
+	 * @param {Scale} scale @param {number} ratio device pixels per pixel
+	 */
+	add(pieces, place, painter, scale, ratio) {
+		let before = -1;
+		for (const piece of pieces) {
+			// A box that reaches over the edge of two tiles is in both.
+			this.addPiece(piece, before === piece.from, place, painter, scale, ratio);
+			before = piece.to;
+		}
+	}
+
+	/**
+	 * @param {Piece} piece @param {boolean} hasLeft whether the piece to the left was drawn as well
+	 * @param {Place} place @param {Painter} painter @param {Scale} scale @param {number} ratio
+	 */
+	addPiece({ tile, from, to }, hasLeft, place, painter, scale, ratio) {
+		const { f64, u32, count } = tile;
+		const left = scale.time(-MARGIN);
+		const right = scale.time(scale.width + MARGIN);
+		for (let i = 0; i < count; i++) {
+			const start = f64[i * BOX_F64];
+			const end = f64[i * BOX_F64 + 1];
+			if (start >= to || start > right || end < left || (end <= from && start < from)) continue;
+			if (start < from && hasLeft) continue;
+			const packed = u32[i * BOX_U32 + AT_DEPTH_FLAGS];
+			const depth = packed & 255;
+			if (depth >= place.depths) continue;
+			const x0 = Math.round(Math.max(scale.x(start), -MARGIN) * ratio) / ratio;
+			const x1 = Math.round(Math.min(scale.x(end), scale.width + MARGIN) * ratio) / ratio;
+			this.put(x0, Math.max(x1, x0 + 1), depth, packed >> 8, start, end, u32, i * BOX_U32, place, painter);
+		}
+	}
+
+	/**
+	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} flags @param {number} start @param {number} end
+	 * @param {Uint32Array} u32 @param {number} at @param {Place} place @param {Painter} painter
+	 */
+	put(x0, x1, depth, flags, start, end, u32, at, place, painter) {
+		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
+		if (this.length === this.capacity) this.grow(this.capacity * 2);
+		const i = this.length++;
+		const { colour, lit } = painter(u32[at + AT_NAME]);
+		this.x[i] = x0;
+		this.w[i] = x1 - x0;
+		this.y[i] = place.y + depth * place.rowHeight;
+		this.h[i] = place.boxHeight;
+		this.start[i] = start;
+		this.end[i] = end;
+		this.name[i] = u32[at + AT_NAME];
+		this.id[i] = u32[at + AT_ROW];
+		this.count[i] = u32[at + AT_COUNT];
+		this.lane[i] = place.lane;
+		this.depth[i] = depth;
+		this.flags[i] = flags;
+		this.colour[i] = colour;
+		this.kind[i] = place.kind;
+		this.look[i] = !lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
+	}
+
+	/**
+	 * Makes the box before wider instead of adding a narrow one, if there are too many.
+	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} end @param {number} flags
+	 * @param {number} count @param {number} lane
+	 */
+	joined(x0, x1, depth, end, flags, count, lane) {
+		const width = JOIN_WIDTHS[this.join];
+		const i = this.length - 1;
+		if (i < 0 || x1 - x0 >= width || flags & FLAG_INSTANT) return false;
+		const isNext = this.lane[i] === lane && this.depth[i] === depth && x0 - this.x[i] - this.w[i] < 1;
+		if (!isNext || this.w[i] >= 4 * width || this.flags[i] & FLAG_INSTANT) return false;
+		this.w[i] = Math.max(this.w[i], x1 - this.x[i]);
+		this.end[i] = Math.max(this.end[i], end);
+		this.count[i] += count;
+		this.flags[i] |= FLAG_MERGED | flags;
+		if (this.look[i] === LOOK_PLAIN) this.look[i] = LOOK_MERGED;
+		return true;
+	}
+
+	/** The box at a point, -1 if there is none. A narrow box is hit two pixels beside it. @param {number} x @param {number} y */
+	at(x, y) {
+		let near = -1;
+		for (let i = this.length - 1; i >= 0; i--) {
+			if (y < this.y[i] || y >= this.y[i] + this.h[i]) continue;
+			if (x >= this.x[i] && x < this.x[i] + this.w[i]) return i;
+			if (x >= this.x[i] - 2 && x < this.x[i] + this.w[i] + 2) near = i;
+		}
+		return near;
+	}
+}
+
+/** @template {Float32Array | Float64Array | Uint32Array | Uint8Array} T @param {T} fresh @param {T | undefined} old @returns {T} */
+function copyInto(fresh, old) {
+	if (old) fresh.set(old);
+	return fresh;
+}

@@ -1,0 +1,116 @@
+// colour.js - which colour a box has. The colours of boxes are the same in the light and the dark theme: black text is
+// legible on all of them. The colours around the boxes come from the style sheet.
+
+/** Three lightnesses of eight hues, in OKLCH. */
+export const PALETTE =
+	"d57981 cc8649 a39c3f 60ac72 09aeae 4da1d8 918edc c07dba f89b8b e2ac5e aec26b 67cfa5 48cbe0 87bafc c3a6f6 ec99c8 ffcab3 ebd69f c3e3b2 a0e8d9 a1e3fd c8d6ff ebc9fa fec6d6".split(
+		" ",
+	);
+
+/** The colours of thread states. They differ in lightness, and both D states are hatched as well. */
+const STATE_COLOURS = ["2f8f4e", "b7d84b", "f0a04b", "c9605a", "d9dde3", "8a9099", "8a9099"];
+export const STATE = { running: 0, runnable: 1, diskSleep: 2, otherSleep: 3, idle: 4, exited: 5, other: 6 };
+
+export const COLOUR_STATES = PALETTE.length;
+export const COLOUR_LOSS = COLOUR_STATES + STATE_COLOURS.length;
+export const COLOUR_NONE = COLOUR_LOSS + 1;
+export const COLOUR_COUNT = COLOUR_NONE + 1;
+/** A box is drawn in one of three ways: as itself, merged of several, or dimmed because it is not what is looked for. */
+export const LOOK_PLAIN = 0;
+export const LOOK_MERGED = 1;
+export const LOOK_DIM = 2;
+export const LOOK_COUNT = 3;
+
+/** FNV-1a over the UTF-16 units of a text, in 32 bits. @param {string} text */
+export function fnv1a(text) {
+	let hash = 0x811c9dc5;
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+	return hash >>> 0;
+}
+
+/** The colour of a name. Names that differ in digits only have the same one. @param {string} name */
+export function colourOfName(name) {
+	return fnv1a(name.replace(/\d+/g, "")) % PALETTE.length;
+}
+
+/** Which colour of states a state has. @param {string} state its letter, or what the tracing system writes out */
+export function colourOfState(state) {
+	const text = state.toLowerCase();
+	if (text === "running") return STATE.running;
+	if (/^r\b|^r\+|runnable/.test(text)) return STATE.runnable;
+	if (/^d|uninterruptible|^w/.test(text)) return /io/.test(text.slice(1)) ? STATE.diskSleep : STATE.otherSleep;
+	if (/^[si]\b|sleep|idle/.test(text) || text === "s" || text === "i") return STATE.idle;
+	if (/^[xz]|dead|zombie|exit/.test(text)) return STATE.exited;
+	return STATE.other;
+}
+
+const STATE_WORDS = [
+	["Running", "running"],
+	["R", "runnable"],
+	["R+", "runnable (preempted)"],
+	["S", "sleeping"],
+	["D", "uninterruptible sleep"],
+	["T", "stopped"],
+	["t", "traced"],
+	["X", "exited"],
+	["Z", "zombie"],
+	["P", "parked"],
+	["I", "idle"],
+];
+
+/** A state in words. @param {string} state */
+export function stateText(state) {
+	return STATE_WORDS.find(([letter]) => letter === state)?.[1] ?? state;
+}
+
+/** @param {string} hex @returns {[number, number, number]} */
+function channelsOf(hex) {
+	const value = parseInt(hex, 16);
+	return [value >> 16, (value >> 8) & 255, value & 255];
+}
+
+/** @param {string} hex @param {string} other @param {number} share how much of the other colour */
+export function mixed(hex, other, share) {
+	const a = channelsOf(hex);
+	const b = channelsOf(other);
+	const parts = a.map((value, i) => Math.round(value + (b[i] - value) * share));
+	return `#${parts.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** The fill of each look of each colour, before a background. @param {string} background @param {string} loss */
+export function fillsOf(background, loss) {
+	const hexes = [...PALETTE, ...STATE_COLOURS, loss, "b8bec8"];
+	return [
+		...hexes.map((hex) => `#${hex}`),
+		...hexes.map((hex) => mixed(hex, background, 0.22)),
+		...hexes.map((hex) => mixed(hex, background, 0.78)),
+	];
+}
+
+/** Reads the theme from the style sheet's variables. @param {Element} root @returns {Theme} */
+export function themeOf(root) {
+	const style = getComputedStyle(root);
+	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+	const background = value("--canvas");
+	const hex = background.replace("#", "");
+	const dark = channelsOf(hex)[1] < 128;
+	const loss = value("--loss").replace("#", "");
+	const inks = ["#111418", dark ? "#111418" : "#2a3037", value("--muted")];
+	return {
+		dark,
+		background,
+		stripe: value("--stripe"),
+		line: value("--line"),
+		grid: value("--grid"),
+		text: value("--text"),
+		muted: value("--muted"),
+		accent: value("--accent"),
+		accentSoft: value("--accent-soft"),
+		loss: `#${loss}`,
+		select: value("--select"),
+		fills: fillsOf(hex, loss),
+		inks,
+		font: `11px ${value("--sans")}`,
+		smallFont: `10px ${value("--sans")}`,
+	};
+}

@@ -1,0 +1,129 @@
+// draw_counter.js - draws counters as areas of steps, and densities as strips.
+import { BOX_F64 } from "./answers.js";
+import { valueText } from "./time.js";
+
+const TOP_PAD = 4;
+
+/** The least and largest value of each counter that was seen so far, so that its scale changes rarely. */
+export class Ranges {
+	constructor() {
+		/** @type {Map<number, { min: number, max: number }>} */
+		this.byLane = new Map();
+	}
+
+	/** @param {number} lane @param {Tile} tile */
+	learn(lane, tile) {
+		const range = this.byLane.get(lane) ?? { min: Infinity, max: -Infinity };
+		for (let i = 0; i < tile.count; i++) {
+			const min = tile.f64[i * BOX_F64 + 1];
+			const max = tile.f64[i * BOX_F64 + 2];
+			if (min < range.min) range.min = min;
+			if (max > range.max) range.max = max;
+		}
+		this.byLane.set(lane, range);
+	}
+
+	/** What the height of a track stands for: from zero, unless the values differ by less than a tenth. @param {number} lane */
+	of(lane) {
+		const { min, max } = this.byLane.get(lane) ?? { min: 0, max: 1 };
+		if (!(min <= max)) return { low: 0, high: 1 };
+		const size = Math.max(Math.abs(min), Math.abs(max));
+		if (max > min && max - min < size / 10 && min > 0) {
+			const pad = (max - min) / 8;
+			return { low: min - pad, high: max + pad };
+		}
+		return { low: Math.min(0, min), high: max > 0 ? max : min === max ? 1 : 0 };
+	}
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {Piece[]} pieces @param {Row} row
+ * @param {Scale} scale @param {{ low: number, high: number }} range
+ * @param {{ fill: string, edge: string, band: string }} colours @param {Theme} theme @param {number} end when the trace ends
+ */
+export function drawCounter(context, pieces, row, scale, range, colours, theme, end) {
+	const points = pointsOf(pieces);
+	const height = row.height - TOP_PAD - 2;
+	const bottom = row.y + row.height - 2;
+	const yOf = (/** @type {number} */ value) => bottom - ((value - range.low) / (range.high - range.low || 1)) * height;
+	const zero = Math.round(yOf(Math.max(range.low, Math.min(0, range.high))));
+	const right = Math.min(scale.width, scale.x(end));
+	for (let i = 0; i < points.length; i++) {
+		const x0 = Math.max(-1, Math.round(scale.x(points[i].time)));
+		const x1 = i + 1 < points.length ? Math.round(scale.x(points[i + 1].time)) : Math.round(right);
+		if (x1 < 0 || x0 > scale.width || x1 < x0) continue;
+		const w = Math.max(1, Math.min(x1, scale.width + 1) - x0);
+		const y = Math.round(yOf(points[i].last));
+		context.fillStyle = colours.fill;
+		context.fillRect(x0, Math.min(y, zero), w, Math.max(1, Math.abs(zero - y)));
+		if (points[i].max > points[i].min) {
+			const top = Math.round(yOf(points[i].max));
+			context.fillStyle = colours.band;
+			context.fillRect(x0, top, Math.min(w, 2), Math.max(1, Math.round(yOf(points[i].min)) - top));
+		}
+		context.fillStyle = colours.edge;
+		context.fillRect(x0, y, w, 1);
+	}
+	drawScale(context, row, range, theme);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Row} row @param {{ low: number, high: number }} range @param {Theme} theme */
+function drawScale(context, row, range, theme) {
+	const text = valueText(range.high, row.body?.unit);
+	context.font = theme.smallFont;
+	context.textBaseline = "top";
+	context.textAlign = "left";
+	// The text lies on data: the background shines around it.
+	context.lineJoin = "round";
+	context.lineWidth = 3;
+	context.strokeStyle = theme.background;
+	context.strokeText(text, 4, row.y + 4);
+	context.fillStyle = theme.muted;
+	context.fillText(text, 4, row.y + 4);
+}
+
+/** The points of pieces in order; each piece begins with the value that held before. @param {Piece[]} pieces */
+export function pointsOf(pieces) {
+	const points = [];
+	for (const { tile, from, to } of pieces) {
+		for (let i = 0; i < tile.count; i++) {
+			const [time, min, max, last] = tile.f64.subarray(i * BOX_F64, i * BOX_F64 + BOX_F64);
+			if (time >= to) break;
+			const before = points[points.length - 1];
+			// A tile begins with the last point before it. The tile to the left, if there is one, has that point already.
+			if (time < from && before) continue;
+			if (before && time < before.time) continue;
+			points.push({ time, min, max, last });
+		}
+	}
+	return points;
+}
+
+/** The value of a counter at a time. @param {Piece[]} pieces @param {number} time */
+export function valueAt(pieces, time) {
+	let found = null;
+	for (const point of pointsOf(pieces)) {
+		if (point.time > time) break;
+		found = point;
+	}
+	return found;
+}
+
+/**
+ * A strip whose columns are as high as the share of time that was busy.
+ * @param {CanvasRenderingContext2D} context @param {Uint8Array} shares @param {string} colour
+ * @param {number} x0 @param {number} x1 where the strip begins and ends @param {number} y @param {number} height
+ * @param {number} width of the screen
+ */
+export function drawDensity(context, shares, colour, x0, x1, y, height, width) {
+	context.fillStyle = colour;
+	const step = (x1 - x0) / shares.length;
+	const first = Math.max(0, Math.floor(-x0 / step));
+	for (let i = first; i < shares.length; i++) {
+		const left = Math.round(x0 + i * step);
+		if (left > width) break;
+		if (shares[i] === 0) continue;
+		const h = Math.max(1, Math.round((shares[i] / 255) * height));
+		context.fillRect(left, y + height - h, Math.max(1, Math.round(x0 + (i + 1) * step) - left), h);
+	}
+}

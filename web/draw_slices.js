@@ -1,0 +1,160 @@
+// draw_slices.js - draws the boxes of a frame: rectangles by colour, then marks, then text.
+import { FLAG_INSTANT, FLAG_MERGED, FLAG_REAL_TIME, FLAG_TORN_END, FLAG_TORN_START, FLAG_UNFINISHED } from "./answers.js";
+import { BOX_LOSS, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { COLOUR_COUNT, COLOUR_STATES, LOOK_COUNT, LOOK_DIM, STATE } from "./colour.js";
+
+const MOST_LABELS = 800;
+const LEAST_LABEL_WIDTH = 22;
+const LABEL_PAD = 4;
+const FADE_WIDTH = 32;
+const IDLE_COLOUR = COLOUR_STATES + STATE.idle;
+const SPECIAL = FLAG_INSTANT | FLAG_UNFINISHED | FLAG_TORN_START | FLAG_TORN_END | FLAG_REAL_TIME;
+
+/** The order in which boxes are drawn: by look and colour. @param {BoxList} boxes */
+export function drawOrder(boxes) {
+	const heads = new Uint32Array(COLOUR_COUNT * LOOK_COUNT + 1);
+	for (let i = 0; i < boxes.length; i++) heads[fillOf(boxes, i) + 1]++;
+	for (let key = 1; key < heads.length; key++) heads[key] += heads[key - 1];
+	const order = new Uint32Array(boxes.length);
+	for (let i = 0; i < boxes.length; i++) order[heads[fillOf(boxes, i)]++] = i;
+	return order;
+}
+
+/** @param {BoxList} boxes @param {number} i */
+function fillOf(boxes, i) {
+	return boxes.look[i] * COLOUR_COUNT + boxes.colour[i];
+}
+
+/** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme */
+export function drawBoxes(context, boxes, theme) {
+	const marked = [];
+	const hatched = [];
+	let fill = -1;
+	for (const i of drawOrder(boxes)) {
+		if (boxes.colour[i] === IDLE_COLOUR) continue;
+		const flags = boxes.flags[i] & SPECIAL;
+		if (flags) marked.push(i);
+		if (isHatched(boxes, i)) hatched.push(i);
+		if (flags & (FLAG_INSTANT | FLAG_UNFINISHED)) continue;
+		const key = fillOf(boxes, i);
+		if (key !== fill) context.fillStyle = theme.fills[(fill = key)];
+		// Boxes that are wide enough are told apart by a gap.
+		const gap = boxes.w[i] > 3 && boxes.kind[i] !== BOX_STATE ? 1 : 0;
+		context.fillRect(boxes.x[i], boxes.y[i], boxes.w[i] - gap, boxes.h[i]);
+	}
+	drawMerged(context, boxes, theme);
+	for (const i of marked) drawMark(context, boxes, i, theme);
+	drawHatches(context, boxes, hatched);
+}
+
+/** Both D states and threads of real-time priority, whose colour alone does not tell enough. @param {BoxList} boxes @param {number} i */
+function isHatched(boxes, i) {
+	if (boxes.w[i] < 3) return false;
+	const kind = boxes.kind[i];
+	const state = boxes.colour[i] - COLOUR_STATES;
+	if (kind === BOX_STATE) return state === STATE.diskSleep || state === STATE.otherSleep;
+	return kind === BOX_LOSS || (kind === BOX_SCHED && (boxes.flags[i] & FLAG_REAL_TIME) !== 0);
+}
+
+/** A dotted lower edge shows that a box stands for several events. @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme */
+function drawMerged(context, boxes, theme) {
+	context.fillStyle = theme.background;
+	for (let i = 0; i < boxes.length; i++) {
+		if (!(boxes.flags[i] & FLAG_MERGED) || boxes.w[i] < 6 || boxes.kind[i] !== BOX_SLICE) continue;
+		const end = boxes.x[i] + boxes.w[i] - 2;
+		for (let x = boxes.x[i] + 1; x < end; x += 3) context.fillRect(x, boxes.y[i] + boxes.h[i] - 2, 1, 2);
+	}
+}
+
+/** @type {CanvasPattern | null} */
+let hatchPattern = null;
+
+/** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {number[]} hatched */
+function drawHatches(context, boxes, hatched) {
+	if (hatched.length === 0) return;
+	hatchPattern ??= makeHatch(context);
+	if (!hatchPattern) return;
+	context.fillStyle = hatchPattern;
+	for (const i of hatched) context.fillRect(boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
+}
+
+/** Diagonal lines. @param {CanvasRenderingContext2D} context */
+function makeHatch(context) {
+	const tile = document.createElement("canvas");
+	tile.width = tile.height = 6;
+	const lines = tile.getContext("2d");
+	if (!lines) return null;
+	lines.strokeStyle = "rgba(0,0,0,0.42)";
+	lines.lineWidth = 1.25;
+	lines.beginPath();
+	for (const shift of [-6, 0, 6]) {
+		lines.moveTo(shift - 1, 7);
+		lines.lineTo(shift + 7, -1);
+	}
+	lines.stroke();
+	return context.createPattern(tile, "repeat");
+}
+
+/** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {number} i @param {Theme} theme */
+function drawMark(context, boxes, i, theme) {
+	const flags = boxes.flags[i];
+	const [x, y, w, h] = [boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]];
+	const fill = theme.fills[fillOf(boxes, i)];
+	if (flags & FLAG_INSTANT) {
+		context.fillStyle = fill;
+		context.beginPath();
+		context.moveTo(x + 0.5, y + h - 8);
+		context.lineTo(x + 4.5, y + h);
+		context.lineTo(x - 3.5, y + h);
+		context.fill();
+		context.fillRect(x, y, 1, h);
+		return;
+	}
+	if (flags & FLAG_UNFINISHED) {
+		const fade = context.createLinearGradient(Math.max(x, x + w - FADE_WIDTH), 0, x + w, 0);
+		fade.addColorStop(0, fill);
+		fade.addColorStop(1, theme.background);
+		context.fillStyle = fade;
+		context.fillRect(x, y, w, h);
+	}
+	if (flags & FLAG_TORN_START) drawTorn(context, x, y, h, 1, theme);
+	if (flags & FLAG_TORN_END) drawTorn(context, x + w, y, h, -1, theme);
+}
+
+/** A torn edge: events before or after it were lost. @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} h @param {number} inwards @param {Theme} theme */
+function drawTorn(context, x, y, h, inwards, theme) {
+	context.beginPath();
+	context.moveTo(x, y);
+	for (let i = 0; i <= 4; i++) context.lineTo(x + (i % 2 ? 4 : 0) * inwards, y + (h * i) / 4);
+	context.closePath();
+	context.fillStyle = theme.background;
+	context.fill();
+	context.strokeStyle = theme.loss;
+	context.lineWidth = 1.5;
+	context.stroke();
+}
+
+/**
+ * Writes names into boxes, at the left of what is on screen of them.
+ * @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme
+ * @param {Cropper} cropper @param {(i: number) => string} nameOf @param {number} width of the screen
+ */
+export function drawLabels(context, boxes, theme, cropper, nameOf, width) {
+	context.font = theme.font;
+	context.textBaseline = "middle";
+	context.textAlign = "left";
+	let ink = -1;
+	let labels = 0;
+	for (let i = 0; i < boxes.length && labels < MOST_LABELS; i++) {
+		if (boxes.w[i] < LEAST_LABEL_WIDTH || boxes.h[i] < 12 || boxes.colour[i] === IDLE_COLOUR) continue;
+		const left = Math.max(boxes.x[i], 0);
+		const space = Math.min(boxes.x[i] + boxes.w[i], width) - left - 2 * LABEL_PAD;
+		const text = boxes.flags[i] & FLAG_INSTANT ? "" : cropper.crop(nameOf(i), space);
+		if (!text) continue;
+		const look = boxes.look[i] === LOOK_DIM ? LOOK_DIM : 0;
+		if (look !== ink) context.fillStyle = theme.inks[(ink = look)];
+		context.fillText(text, left + LABEL_PAD, boxes.y[i] + boxes.h[i] / 2 + 0.5);
+		labels++;
+	}
+	return labels;
+}

@@ -1,0 +1,88 @@
+// drawer.js - the panel below the tracks: tabs, and what they show.
+import { byId, h, refill, trackPointer } from "./dom.js";
+
+const LEAST_HEIGHT = 96;
+
+/** @typedef {{ id: string, title: string, show: (body: HTMLElement) => void }} Tab */
+
+export class Drawer {
+	constructor() {
+		this.element = byId("drawer");
+		this.tabBar = byId("tabs");
+		this.body = byId("panel");
+		/** @type {Tab[]} */
+		this.fixed = [];
+		/** @type {Tab[]} */
+		this.tabs = [];
+		this.current = "";
+		byId("grip").addEventListener("pointerdown", (event) => this.resize(event));
+		byId("drawer-close").addEventListener("click", () => this.toggle(false));
+		this.tabBar.addEventListener("keydown", (event) => this.arrow(event));
+	}
+
+	get isOpen() {
+		return !this.element.hidden;
+	}
+
+	/** @param {boolean} [open] */
+	toggle(open = !this.isOpen) {
+		this.element.hidden = !open;
+	}
+
+	/** Shows tabs in front of those that are always there, and opens one. @param {Tab[]} tabs @param {string} [open] its id; without it, the tab that was open stays so if it is still there */
+	setTabs(tabs, open) {
+		this.tabs = [...tabs, ...this.fixed];
+		const wanted = open ?? this.current;
+		const tab = this.tabs.find(({ id }) => id === wanted) ?? this.tabs[0];
+		if (tab) this.open(tab.id);
+	}
+
+	/** @param {string} id */
+	open(id) {
+		const tab = this.tabs.find((other) => other.id === id);
+		if (!tab) return;
+		this.current = id;
+		const buttons = this.tabs.map((other) =>
+			h(
+				"button",
+				{
+					role: "tab",
+					id: `tab-${other.id}`,
+					"aria-selected": String(other === tab),
+					tabIndex: other === tab ? 0 : -1,
+					onclick: () => this.open(other.id),
+				},
+				other.title,
+			),
+		);
+		const hadFocus = this.tabBar.contains(document.activeElement);
+		refill(this.tabBar, ...buttons);
+		if (hadFocus) byId(`tab-${id}`).focus();
+		this.body.setAttribute("aria-labelledby", `tab-${id}`);
+		refill(this.body);
+		tab.show(this.body);
+	}
+
+	/** @param {KeyboardEvent} event */
+	arrow(event) {
+		const by = event.code === "ArrowRight" ? 1 : event.code === "ArrowLeft" ? -1 : 0;
+		if (by === 0) return;
+		const at = this.tabs.findIndex(({ id }) => id === this.current);
+		this.open(this.tabs[(at + by + this.tabs.length) % this.tabs.length].id);
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	/** @param {PointerEvent} event */
+	resize(event) {
+		const height = this.element.offsetHeight;
+		trackPointer(event, (now) => {
+			const wanted = height + event.clientY - now.clientY;
+			document.documentElement.style.setProperty(
+				"--drawer",
+				`${Math.max(LEAST_HEIGHT, Math.min(innerHeight - 200, wanted))}px`,
+			);
+		});
+		event.preventDefault();
+	}
+}

@@ -1,0 +1,138 @@
+// flame.js - a flame graph, roots at the top: the width of a box is the share of its node. A click makes a node as wide as
+// the graph, with what contains it above it.
+import { PALETTE, colourOfName } from "./colour.js";
+import { h, refill } from "./dom.js";
+import { sizeCanvas } from "./pane.js";
+import { bytesText, durationText, grouped } from "./time.js";
+
+const ROW = 18;
+const LEAST_WIDTH = 0.5;
+
+/** @typedef {{ id: number, parent: FlameNode | null, name: string, self: number, total: number, count: number, depth: number, children: FlameNode[] }} FlameNode */
+/** @typedef {{ node: FlameNode, x: number, w: number, y: number }} FlameBox */
+
+/** The nodes of an answer as a tree below one root. @param {FlameRow[]} rows @returns {FlameNode} */
+export function flameTree(rows) {
+	/** @type {FlameNode} */
+	const root = { id: -1, parent: null, name: "all", self: 0, total: 0, count: 0, depth: 0, children: [] };
+	/** @type {Map<number, FlameNode>} */
+	const byId = new Map();
+	for (const [id, , name, self, total, count] of rows)
+		byId.set(id, { id, parent: null, name, self, total, count, depth: 0, children: [] });
+	for (const [id, above] of rows) {
+		const node = /** @type {FlameNode} */ (byId.get(id));
+		const parent = byId.get(above) ?? root;
+		node.parent = parent;
+		parent.children.push(node);
+	}
+	const stack = [root];
+	for (let node = stack.pop(); node; node = stack.pop()) {
+		node.children.sort((a, b) => b.total - a.total);
+		for (const child of node.children) {
+			child.depth = node.depth + 1;
+			stack.push(child);
+		}
+	}
+	root.total = root.children.reduce((sum, { total }) => sum + total, 0);
+	return root;
+}
+
+/** The boxes of a graph in which one node is as wide as it. @param {FlameNode} focus @param {number} width @returns {FlameBox[]} */
+export function flameBoxes(focus, width) {
+	/** @type {FlameBox[]} */
+	const boxes = [];
+	for (let node = focus.parent; node; node = node.parent) boxes.push({ node, x: 0, w: width, y: node.depth });
+	const walk = (/** @type {FlameNode} */ node, /** @type {number} */ x, /** @type {number} */ w) => {
+		if (w < LEAST_WIDTH) return;
+		boxes.push({ node, x, w, y: node.depth });
+		let at = x;
+		for (const child of node.children) {
+			const part = (child.total / (node.total || 1)) * w;
+			walk(child, at, part);
+			at += part;
+		}
+	};
+	walk(focus, 0, width);
+	return boxes;
+}
+
+export class Flame {
+	/** @param {App} app @param {HTMLElement} element @param {FlameAnswer} answer */
+	constructor(app, element, answer) {
+		this.app = app;
+		this.unit = answer.unit;
+		this.root = flameTree(answer.nodes);
+		this.focus = this.root;
+		/** @type {FlameBox[]} */
+		this.boxes = [];
+		this.canvas = h("canvas", {
+			class: "flame",
+			role: "img",
+			"aria-label": "Flame graph; the table of slices has the same numbers",
+		});
+		this.label = h("div", { class: "flame-label" });
+		this.scroller = h("div", { class: "flame-scroll" }, this.canvas);
+		refill(element, this.label, this.scroller);
+		this.canvas.addEventListener("pointermove", (event) => this.describe(this.at(event)));
+		this.canvas.addEventListener("pointerleave", () => this.describe(null));
+		this.canvas.addEventListener("click", (event) => this.zoom(this.at(event)));
+		new ResizeObserver(() => this.draw()).observe(this.scroller);
+		app.on("theme", () => this.canvas.isConnected && this.draw());
+		this.describe(null);
+	}
+
+	/** @param {number} value */
+	text(value) {
+		if (this.unit === "ns") return durationText(value);
+		return this.unit === "bytes" ? bytesText(value) : `${grouped(value)} samples`;
+	}
+
+	/** @param {MouseEvent} event */
+	at(event) {
+		const y = Math.floor(event.offsetY / ROW);
+		return this.boxes.find((box) => box.y === y && event.offsetX >= box.x && event.offsetX < box.x + box.w)?.node ?? null;
+	}
+
+	/** @param {FlameNode | null} node */
+	zoom(node) {
+		if (!node) return;
+		this.focus = node === this.focus ? this.root : node;
+		this.draw();
+	}
+
+	/** @param {FlameNode | null} node */
+	describe(node) {
+		const shown = node ?? this.focus;
+		const share = (100 * shown.total) / (this.root.total || 1);
+		refill(
+			this.label,
+			h("b", {}, shown.name),
+			` ${this.text(shown.total)} (${share.toFixed(1)} %), self ${this.text(shown.self)}, ${grouped(shown.count)} ×`,
+		);
+	}
+
+	draw() {
+		const width = this.scroller.clientWidth;
+		if (width === 0) return;
+		this.boxes = flameBoxes(this.focus, width);
+		const height = ROW * (1 + this.boxes.reduce((most, { y }) => Math.max(most, y), 0));
+		const ratio = sizeCanvas(this.canvas, width, height);
+		const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+		const { theme, cropper } = this.app;
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		context.fillStyle = theme.background;
+		context.fillRect(0, 0, width, height);
+		context.font = theme.font;
+		context.textBaseline = "middle";
+		for (const { node, x, w, y } of this.boxes) {
+			const isAbove = node.depth < this.focus.depth;
+			context.fillStyle = node === this.root ? theme.stripe : `#${PALETTE[colourOfName(node.name)]}`;
+			context.globalAlpha = isAbove && node !== this.root ? 0.5 : 1;
+			context.fillRect(x, y * ROW, Math.max(LEAST_WIDTH, w - 1), ROW - 1);
+			context.globalAlpha = 1;
+			const text = w > 24 ? cropper.crop(node.name, w - 8) : "";
+			context.fillStyle = node === this.root ? theme.text : theme.inks[0];
+			if (text) context.fillText(text, x + 4, y * ROW + ROW / 2);
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// headers.js - the headers of tracks, to the left of the boxes: name, fold, pin, and moving a track by dragging its name.
+import { h, trackPointer } from "./dom.js";
+import { rowIndexAt } from "./model.js";
+import { grouped } from "./time.js";
+
+const DRAG_PIXELS = 6;
+
+/** @param {App} app @param {Row} row @param {() => Row[]} rowsOf the pane's rows */
+export function makeHeader(app, row, rowsOf) {
+	const { node } = row;
+	const toggle = () => {
+		app.model.fold(node.id);
+		app.emit("rows", "view");
+	};
+	const pin = () => {
+		app.model.pin(node.id);
+		app.emit("rows", "view");
+	};
+	const name = h("span", { class: "name", title: titleText(row) }, row.title);
+	const element = h(
+		"div",
+		{ class: `head ${row.kind}`, "data-node": node.id, role: "listitem" },
+		row.foldable ? h("button", { class: "fold", onclick: toggle }) : h("span", { class: "fold" }),
+		name,
+		node.unit ? h("span", { class: "unit" }, node.unit) : null,
+		h("button", { class: "pin", title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: pin }),
+	);
+	if (row.kind === "group" || row.kind === "process") name.addEventListener("click", toggle);
+	else name.addEventListener("dblclick", toggle);
+	if (!row.pinned) name.addEventListener("pointerdown", (event) => startMove(app, event, element, node, rowsOf));
+	return element;
+}
+
+/** @param {Row} row */
+function titleText(row) {
+	const events = row.node.events || (row.body?.events ?? 0);
+	return events > 0 ? `${row.title}\n${grouped(events)} events` : row.title;
+}
+
+/** @param {HTMLElement} element @param {Row} row */
+export function updateHeader(element, row) {
+	element.style.top = `${row.y}px`;
+	element.style.height = `${row.height}px`;
+	element.style.setProperty("--indent", String(row.indent));
+	const fold = /** @type {HTMLElement} */ (element.firstElementChild);
+	if (row.foldable) {
+		fold.setAttribute("aria-expanded", String(row.open));
+		fold.setAttribute("aria-label", `${row.open ? "Fold" : "Unfold"} ${row.title}`);
+	}
+	element.classList.toggle("is-open", row.open);
+}
+
+/** Moves a track among its siblings. @param {App} app @param {PointerEvent} event @param {HTMLElement} element @param {TrackNode} node @param {() => Row[]} rowsOf */
+function startMove(app, event, element, node, rowsOf) {
+	if (event.button !== 0) return;
+	const from = event.clientY;
+	let moved = 0;
+	trackPointer(
+		event,
+		(now) => {
+			moved = now.clientY - from;
+			if (Math.abs(moved) > DRAG_PIXELS) element.style.transform = `translateY(${moved}px)`;
+			element.classList.toggle("is-dragged", Math.abs(moved) > DRAG_PIXELS);
+		},
+		(_, cancelled) => {
+			element.style.transform = "";
+			element.classList.remove("is-dragged");
+			if (cancelled || Math.abs(moved) <= DRAG_PIXELS) return;
+			const rows = rowsOf();
+			const own = rows.find((row) => row.node === node);
+			if (!own) return;
+			const target = siblingAt(app, node, rows, own.y + moved + own.height / 2);
+			if (target !== null) app.model.move(node.id, target, moved > 0);
+			app.emit("rows", "view");
+		},
+	);
+}
+
+/** The sibling of a node at a height: the one itself, or the one that contains what is there. @param {App} app @param {TrackNode} node @param {Row[]} rows @param {number} y */
+function siblingAt(app, node, rows, y) {
+	const row = rows[Math.min(rows.length - 1, rowIndexAt(rows, Math.max(0, y)))];
+	let id = row?.node.id ?? -1;
+	while (id >= 0 && app.model.nodes[id].parent !== node.parent) id = app.model.nodes[id].parent;
+	return id < 0 || id === node.id ? null : id;
+}

@@ -1,0 +1,36 @@
+// histogram.js - how durations are spread, in buckets of powers of two.
+import { durationText } from "./time.js";
+
+/**
+ * @param {HTMLCanvasElement} canvas @param {number[]} counts of durations in [2^i, 2^(i+1)) ns @param {number} [marked] a duration whose bucket is lit
+ */
+export function drawHistogram(canvas, counts, marked) {
+	const context = canvas.getContext("2d");
+	if (!context) return;
+	const style = getComputedStyle(document.documentElement);
+	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+	const used = counts.map((count, i) => (count > 0 ? i : -1)).filter((i) => i >= 0);
+	if (used.length === 0) return;
+	const first = Math.max(0, used[0] - 1);
+	const last = Math.min(counts.length - 1, used[used.length - 1] + 1);
+	const most = Math.max(...counts);
+	const [width, height] = [canvas.width, canvas.height - 28];
+	const step = width / (last - first + 1);
+	const lit = marked === undefined ? -1 : Math.floor(Math.log2(Math.max(1, marked)));
+	context.clearRect(0, 0, width, canvas.height);
+	for (let i = first; i <= last; i++) {
+		// The square root keeps the few long ones visible beside the many short ones.
+		const h = counts[i] > 0 ? Math.max(3, Math.sqrt(counts[i] / most) * height) : 0;
+		context.fillStyle = i === lit ? value("--select") : value("--bar");
+		context.fillRect(Math.round((i - first) * step), height - h, Math.ceil(step) - 2, h);
+	}
+	context.fillStyle = value("--line");
+	context.fillRect(0, height, width, 2);
+	context.fillStyle = value("--muted");
+	context.font = `20px ${value("--sans")}`;
+	context.textBaseline = "bottom";
+	context.fillText(durationText(2 ** first), 0, canvas.height);
+	context.textAlign = "right";
+	context.fillText(durationText(2 ** (last + 1)), width, canvas.height);
+	context.textAlign = "left";
+}

@@ -1,0 +1,281 @@
+// model.js - which tracks are shown, where, and in which state: order, folds, pins, filter. It knows nothing of pixels
+// but the heights of rows, and nothing of the document.
+//
+// A thread is one row of the page although the server has a node for it and one for each of its lanes: its states are a
+// strip, its first slices lie below the strip, and what else it has follows as rows of their own.
+
+export const HEIGHTS = {
+	group: 24,
+	process: 28,
+	slice: 18,
+	strip: 8,
+	wideStrip: 12,
+	sched: 20,
+	counter: 28,
+	losses: 18,
+	pad: 4,
+};
+
+export class Model {
+	/** @param {TrackTree} tree */
+	constructor(tree) {
+		this.nodes = tree.nodes;
+		/** @type {number[][]} */
+		this.children = tree.nodes.map(() => []);
+		/** @type {number[]} */
+		this.roots = [];
+		for (const node of tree.nodes) (this.children[node.parent] ?? this.roots).push(node.id);
+		this.open = tree.nodes.map((node) => node.open);
+		/** @type {number[]} */
+		this.pins = [];
+		this.filter = "";
+		/** @type {Row[]} */
+		this.rows = [];
+		/** @type {Row[]} */
+		this.pinned = [];
+		/** The node whose boxes are in a lane. @type {Map<number, TrackNode>} */
+		this.byLane = new Map();
+		for (const node of tree.nodes) if (node.lane !== null) this.byLane.set(node.lane, node);
+		this.layout();
+	}
+
+	/** Computes the rows anew. */
+	layout() {
+		const shown = this.shown();
+		/** @type {Row[]} */
+		const rows = [];
+		for (const root of this.roots) this.addRows(rows, root, 0, shown);
+		place(rows);
+		this.rows = rows;
+		this.pinned = this.pins.map((id) => this.rowOf(this.nodes[id], 0, true));
+		place(this.pinned);
+	}
+
+	/** Which nodes the filter leaves: those that match, what contains them, and what is in them. null: all. */
+	shown() {
+		const matches = matcherOf(this.filter);
+		if (!matches) return null;
+		const shown = this.nodes.map((node) => matches(this.titleOf(node)));
+		// Parents come before their children: downwards first, then upwards.
+		const found = shown.slice();
+		for (const node of this.nodes) if (node.parent >= 0 && found[node.parent]) found[node.id] = true;
+		for (const node of [...this.nodes].reverse()) {
+			if (shown[node.id] && node.parent >= 0) shown[node.parent] = true;
+		}
+		return shown.map((value, id) => value || found[id]);
+	}
+
+	/** @param {Row[]} rows @param {number} id @param {number} indent @param {boolean[] | null} shown */
+	addRows(rows, id, indent, shown) {
+		if (shown && !shown[id]) return;
+		const node = this.nodes[id];
+		const row = this.rowOf(node, indent, false);
+		rows.push(row);
+		const isContainer = node.kind === "group" || node.kind === "process";
+		if (isContainer && !row.open && !shown) return;
+		for (const child of this.children[id]) {
+			if (this.nodes[child] === row.strip || this.nodes[child] === row.body) continue;
+			this.addRows(rows, child, indent + 1, shown);
+		}
+	}
+
+	/** @param {TrackNode} node @param {number} indent @param {boolean} pinned @returns {Row} */
+	rowOf(node, indent, pinned) {
+		const { strip, body } = this.partsOf(node);
+		const depths = body && body.kind === "slices" ? Math.max(1, body.rows) : 1;
+		const open = this.open[node.id];
+		const isContainer = node.kind === "group" || node.kind === "process";
+		/** @type {Row} */
+		const row = {
+			key: `${pinned ? "p" : "r"}${node.id}`,
+			node,
+			kind: node.kind,
+			title: pinned ? this.longTitleOf(node) : this.titleOf(node),
+			y: 0,
+			height: 0,
+			indent,
+			strip,
+			stripHeight: strip ? (body ? HEIGHTS.strip : HEIGHTS.wideStrip) : 0,
+			body,
+			depths: open ? depths : 1,
+			rowHeight: rowHeightOf(body ?? node),
+			foldable: isContainer ? this.children[node.id].length > 0 : depths > 1,
+			open,
+			pinned,
+		};
+		row.height = heightOf(row);
+		return row;
+	}
+
+	/** The nodes that are drawn in the row of a node. @param {TrackNode} node */
+	partsOf(node) {
+		const parts = this.children[node.id].map((id) => this.nodes[id]);
+		if (node.kind === "thread")
+			return {
+				strip: parts.find(({ kind }) => kind === "states") ?? null,
+				body: parts.find(({ kind }) => kind === "slices") ?? null,
+			};
+		if (node.kind === "states") return { strip: node, body: null };
+		return { strip: null, body: node.lane === null ? null : node };
+	}
+
+	/** @param {TrackNode} node */
+	titleOf(node) {
+		// A process that is named by the path of its program is shown by the last part of the path.
+		return (node.kind === "process" ? node.name.replace(/^\/\S*\/(?=\S)/, "") : node.name) || node.kind;
+	}
+
+	/** The name with that of the process or group, for rows that are shown apart from it. @param {TrackNode} node */
+	longTitleOf(node) {
+		const parent = this.nodes[node.parent];
+		return parent && parent.kind !== "group" ? `${this.titleOf(node)} · ${this.titleOf(parent)}` : this.titleOf(node);
+	}
+
+	/** Opens or folds. @param {number} id @param {boolean} [open] */
+	fold(id, open = !this.open[id]) {
+		this.open[id] = open;
+		this.layout();
+	}
+
+	/** Opens or folds all that contains others. @param {boolean} open */
+	foldAll(open) {
+		for (const node of this.nodes) {
+			if (node.kind === "process" || node.kind === "thread") this.open[node.id] = open;
+		}
+		this.layout();
+	}
+
+	/** @param {number} id */
+	pin(id) {
+		this.pins = this.pins.includes(id) ? this.pins.filter((other) => other !== id) : [...this.pins, id];
+		this.layout();
+	}
+
+	/** Leaves only the tracks whose names match. @param {string} filter text, or a pattern between slashes */
+	setFilter(filter) {
+		this.filter = filter;
+		this.layout();
+	}
+
+	/** Puts a node before or behind one of its siblings. @param {number} id @param {number} target @param {boolean} behind */
+	move(id, target, behind) {
+		const parent = this.nodes[id].parent;
+		if (parent !== this.nodes[target].parent || id === target) return;
+		const siblings = parent < 0 ? this.roots : this.children[parent];
+		siblings.splice(siblings.indexOf(id), 1);
+		siblings.splice(siblings.indexOf(target) + (behind ? 1 : 0), 0, id);
+		this.layout();
+	}
+
+	/** Opens what contains a lane, and returns its row. @param {number} lane @returns {Row | null} */
+	reveal(lane) {
+		const node = this.byLane.get(lane);
+		if (!node) return null;
+		const drawn = this.holderOf(node);
+		for (let id = drawn.parent; id >= 0; id = this.nodes[id].parent) this.open[id] = true;
+		if (this.filter && !(this.shown()?.[drawn.id] ?? true)) this.filter = "";
+		this.layout();
+		return this.rows.find((row) => row.node === drawn) ?? null;
+	}
+
+	/** The node in whose row a lane is drawn. @param {TrackNode} node */
+	holderOf(node) {
+		const parent = this.nodes[node.parent];
+		if (!parent) return node;
+		const { strip, body } = this.partsOf(parent);
+		return parent !== node && (strip === node || body === node) ? parent : node;
+	}
+
+	/** The row that shows a lane, or the folded header that hides it. @param {number} lane @returns {Row | null} */
+	rowOfLane(lane) {
+		const node = this.byLane.get(lane);
+		if (!node) return null;
+		let id = this.holderOf(node).id;
+		for (let up = id; up >= 0; up = this.nodes[up].parent) {
+			const isContainer = this.nodes[up].kind === "group" || this.nodes[up].kind === "process";
+			if (isContainer && !this.open[up] && !this.filter) id = up;
+		}
+		return this.rows.find((row) => row.node.id === id) ?? null;
+	}
+
+	/** All nodes with lanes at or below a node. @param {number} id @returns {number[]} */
+	lanesBelow(id) {
+		const node = this.nodes[id];
+		return [...(node.lane === null ? [] : [id]), ...this.children[id].flatMap((child) => this.lanesBelow(child))];
+	}
+}
+
+/** Gives rows their places below one another. @param {Row[]} rows */
+function place(rows) {
+	let y = 0;
+	for (const row of rows) {
+		row.y = y;
+		y += row.height;
+	}
+}
+
+/** @param {Row[]} rows */
+export function heightOfAll(rows) {
+	const last = rows[rows.length - 1];
+	return last ? last.y + last.height : 0;
+}
+
+/** The index of the row at y, or of the first one below it. @param {Row[]} rows @param {number} y */
+export function rowIndexAt(rows, y) {
+	let low = 0;
+	let high = rows.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (rows[middle].y + rows[middle].height > y) high = middle;
+		else low = middle + 1;
+	}
+	return low;
+}
+
+/** @param {TrackNode} node */
+function rowHeightOf(node) {
+	switch (node.kind) {
+		case "sched":
+			return HEIGHTS.sched;
+		case "counter":
+			return HEIGHTS.counter;
+		case "losses":
+			return HEIGHTS.losses;
+		default:
+			return HEIGHTS.slice;
+	}
+}
+
+/** @param {Row} row */
+function heightOf(row) {
+	if (row.kind === "group") return HEIGHTS.group;
+	if (row.kind === "process") return HEIGHTS.process;
+	const strip = row.strip ? row.stripHeight + 2 : 0;
+	const body = row.body ? row.depths * row.rowHeight : 0;
+	return Math.max(HEIGHTS.group, strip + body + HEIGHTS.pad);
+}
+
+/** Where the boxes of a row begin, from its top. @param {Row} row */
+export function bodyTop(row) {
+	return HEIGHTS.pad / 2 + (row.strip ? row.stripHeight + 2 : 0);
+}
+
+/**
+ * A function that says whether a text matches what somebody typed: a part of it in any case, or /a pattern/.
+ * null: nothing was typed, or the pattern is not complete yet.
+ * @param {string} filter @returns {((text: string) => boolean) | null}
+ */
+export function matcherOf(filter) {
+	const typed = filter.trim();
+	if (!typed) return null;
+	if (typed.length > 2 && typed.startsWith("/") && typed.endsWith("/")) {
+		try {
+			const pattern = new RegExp(typed.slice(1, -1), "i");
+			return (text) => pattern.test(text);
+		} catch {
+			return null;
+		}
+	}
+	const lower = typed.toLowerCase();
+	return (text) => text.toLowerCase().includes(lower);
+}

@@ -1,0 +1,204 @@
+// pane.js - a scrolled stack of tracks: headers in the document, boxes on one canvas. The canvas is a part of what scrolls
+// and reaches beyond the screen above and below, so that headers and boxes scroll together, and a short scroll draws nothing.
+import { BoxList, BOX_SCHED, BOX_STATE } from "./boxes.js";
+import { PALETTE, colourOfName, mixed } from "./colour.js";
+import { h } from "./dom.js";
+import { drawCounter, drawDensity } from "./draw_counter.js";
+import { drawGrid } from "./draw_ruler.js";
+import { drawBoxes, drawLabels } from "./draw_slices.js";
+import { makeHeader, updateHeader } from "./headers.js";
+import { bodyTop, heightOfAll, rowIndexAt } from "./model.js";
+
+const BEYOND = 160;
+
+export class Pane {
+	/**
+	 * @param {App} app @param {HTMLElement} element which scrolls @param {() => Row[]} rowsOf
+	 * @param {() => void} scrolled told when it has to be drawn anew
+	 */
+	constructor(app, element, rowsOf, scrolled) {
+		this.app = app;
+		this.element = element;
+		this.rowsOf = rowsOf;
+		this.canvas = h("canvas", { class: "boxes", "aria-hidden": "true" });
+		this.headers = h("div", { class: "headers" });
+		this.content = h("div", { class: "content" }, this.headers, this.canvas);
+		element.append(this.content);
+		this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
+		this.boxes = new BoxList();
+		/** @type {Map<string, HTMLElement>} */
+		this.shown = new Map();
+		this.top = 0;
+		this.bottom = 0;
+		element.addEventListener("scroll", () => {
+			const y = element.scrollTop;
+			const isDrawn = y >= this.top && y + element.clientHeight <= this.bottom;
+			if (isDrawn || this.bottom >= heightOfAll(this.rowsOf())) this.app.emit("over");
+			if (!isDrawn) scrolled();
+		});
+	}
+
+	/** Makes the pane as high as its rows. */
+	layout() {
+		this.content.style.height = `${heightOfAll(this.rowsOf())}px`;
+	}
+
+	/** @param {Scale} scale */
+	draw(scale) {
+		const rows = this.rowsOf();
+		const height = this.element.clientHeight;
+		this.top = Math.max(0, this.element.scrollTop - BEYOND);
+		this.bottom = Math.min(Math.max(heightOfAll(rows), height), this.element.scrollTop + height + BEYOND);
+		const ratio = sizeCanvas(this.canvas, scale.width, height + 2 * BEYOND);
+		this.canvas.style.transform = `translateY(${this.top}px)`;
+		const { context, boxes } = this;
+		const { theme } = this.app;
+		context.setTransform(ratio, 0, 0, ratio, 0, -this.top * ratio);
+		context.fillStyle = theme.background;
+		context.fillRect(0, this.top, scale.width, height + 2 * BEYOND);
+		boxes.begin();
+		/** @type {Row[]} */
+		const visible = [];
+		for (let i = rowIndexAt(rows, this.top); i < rows.length && rows[i].y < this.bottom; i++) visible.push(rows[i]);
+		this.drawBackground(visible, scale);
+		for (const row of visible) this.drawRow(row, scale, ratio);
+		drawBoxes(context, boxes, theme);
+		drawLabels(context, boxes, theme, this.app.cropper, (i) => this.app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
+		this.showHeaders(visible);
+	}
+
+	/** Lines between tracks, bands for headers of processes, and what lies outside the trace. @param {Row[]} rows @param {Scale} scale */
+	drawBackground(rows, scale) {
+		const { context } = this;
+		const { theme, meta } = this.app;
+		for (const row of rows) {
+			if (row.kind === "group" || row.kind === "process") {
+				context.fillStyle = theme.stripe;
+				context.fillRect(0, row.y, scale.width, row.height);
+			}
+			context.fillStyle = theme.line;
+			context.fillRect(0, row.y + row.height - 1, scale.width, 1);
+		}
+		drawGrid(context, scale, this.top, this.bottom - this.top, theme);
+		context.fillStyle = theme.stripe;
+		const [left, right] = [scale.x(0), scale.x(meta.end)];
+		if (left > 0) context.fillRect(0, this.top, left, this.bottom - this.top);
+		if (right < scale.width) context.fillRect(right, this.top, scale.width - right, this.bottom - this.top);
+	}
+
+	/** @param {Row} row @param {Scale} scale @param {number} ratio */
+	drawRow(row, scale, ratio) {
+		const { kind } = row;
+		if (kind === "group" || kind === "process") {
+			if (!row.open) this.drawFolded(row, scale);
+			return;
+		}
+		if (row.strip) this.addBoxes(row.strip, row.y + 2, row.stripHeight, row.stripHeight, 1, BOX_STATE, scale, ratio);
+		if (!row.body) return;
+		if (row.body.kind === "counter") this.drawValues(row, row.body, scale);
+		else {
+			const boxKind = this.app.kindOf(row.body.lane ?? 0);
+			const y = row.y + bodyTop(row);
+			this.addBoxes(row.body, y, row.rowHeight, row.rowHeight - 1, row.depths, boxKind, scale, ratio);
+		}
+	}
+
+	/**
+	 * @param {TrackNode} node @param {number} y @param {number} rowHeight @param {number} boxHeight
+	 * @param {number} depths @param {number} kind @param {Scale} scale @param {number} ratio
+	 */
+	addBoxes(node, y, rowHeight, boxHeight, depths, kind, scale, ratio) {
+		if (node.lane === null) return;
+		const pieces = this.app.tiles.cover("tiles", node.lane, scale.level, scale.start, scale.end);
+		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind };
+		this.boxes.add(pieces, place, this.app.painterOf(kind), scale, ratio);
+	}
+
+	/** @param {Row} row @param {TrackNode} node @param {Scale} scale */
+	drawValues(row, node, scale) {
+		if (node.lane === null) return;
+		const pieces = this.app.tiles.cover("counters", node.lane, scale.level, scale.start, scale.end);
+		const { theme } = this.app;
+		const hex = PALETTE[colourOfName(node.name) % 8];
+		const background = theme.background.slice(1);
+		const colours = { fill: mixed(hex, background, 0.62), edge: `#${hex}`, band: mixed(hex, background, 0.3) };
+		drawCounter(this.context, pieces, row, scale, this.app.ranges.of(node.lane), colours, theme, this.app.meta.end);
+	}
+
+	/** How busy what is folded was. @param {Row} row @param {Scale} scale */
+	drawFolded(row, scale) {
+		const id = row.node.density;
+		if (id === null || id === undefined) return;
+		const density = this.app.densities.get(id, scale);
+		if (!density) return;
+		const name = row.node.name.replace(/[\s\d]+$/, "");
+		const colour = row.kind === "group" ? this.app.theme.muted : `#${PALETTE[colourOfName(name)]}`;
+		const [x0, x1] = [scale.x(density.start), scale.x(density.end)];
+		drawDensity(this.context, density.shares, colour, x0, x1, row.y + 3, row.height - 6, scale.width);
+	}
+
+	/** @param {Row[]} rows */
+	showHeaders(rows) {
+		const keep = new Set(rows.map(({ key }) => key));
+		for (const [key, element] of this.shown) {
+			if (keep.has(key)) continue;
+			element.remove();
+			this.shown.delete(key);
+		}
+		// Headers follow one another as the rows do, for those who go through them with the keyboard.
+		let next = this.headers.firstElementChild;
+		for (const row of rows) {
+			let element = this.shown.get(row.key);
+			if (!element) {
+				element = makeHeader(this.app, row, this.rowsOf);
+				this.shown.set(row.key, element);
+			}
+			if (element === next) next = next.nextElementSibling;
+			else this.headers.insertBefore(element, next);
+			updateHeader(element, row);
+		}
+	}
+
+	/** The row at a height of the pane's window. @param {number} y @returns {Row | undefined} */
+	rowAt(y) {
+		const rows = this.rowsOf();
+		const at = y + this.element.scrollTop;
+		return at < 0 ? undefined : rows[rowIndexAt(rows, at)];
+	}
+
+	/** The box at a point of the pane's window, -1 if there is none. @param {number} x @param {number} y */
+	boxAt(x, y) {
+		return this.boxes.at(x, y + this.element.scrollTop);
+	}
+
+	/** What a box is, as a selection. @param {number} i @returns {Chosen} */
+	selectionOf(i) {
+		const { boxes, app } = this;
+		const kind = boxes.kind[i];
+		const table =
+			app.model.byLane.get(boxes.lane[i])?.table ??
+			(kind === BOX_SCHED ? "sched" : kind === BOX_STATE ? "thread_state" : "slice");
+		return {
+			table,
+			id: boxes.id[i],
+			lane: boxes.lane[i],
+			depth: boxes.depth[i],
+			start: boxes.start[i],
+			end: boxes.end[i],
+			name: app.textOf(kind, boxes.name[i]),
+		};
+	}
+}
+
+/** Makes a canvas fit its place on this screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @returns {number} device pixels per pixel */
+export function sizeCanvas(canvas, width, height) {
+	const ratio = devicePixelRatio || 1;
+	const [w, hh] = [Math.round(width * ratio), Math.round(height * ratio)];
+	if (canvas.width !== w || canvas.height !== hh) {
+		canvas.width = w;
+		canvas.height = hh;
+		canvas.style.width = `${width}px`;
+		canvas.style.height = `${height}px`;
+	}
+	return ratio;
+}

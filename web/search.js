@@ -1,0 +1,82 @@
+// search.js - the search over all names: boxes that do not match are dimmed at once, the hits come from the server, and Enter
+// goes from one to the next.
+import { announce, byId } from "./dom.js";
+import { matcherOf } from "./model.js";
+import { grouped } from "./time.js";
+
+const WAIT_MS = 180;
+const MOST_HITS = 1000;
+
+/** @param {App} app @param {Timeline} line */
+export function attachSearch(app, line) {
+	const input = /** @type {HTMLInputElement} */ (byId("search"));
+	const output = byId("hits");
+	let timer = 0;
+	/** @type {AbortController | null} */
+	let abort = null;
+	const show = () => {
+		const total = app.hits?.total ?? 0;
+		output.textContent = !app.hits
+			? ""
+			: total === 0
+				? "none"
+				: `${app.hitIndex >= 0 ? `${grouped(app.hitIndex + 1)} of ` : ""}${grouped(total)}`;
+	};
+	const ask = async () => {
+		abort?.abort();
+		const text = input.value.trim();
+		app.light(text);
+		app.hitIndex = -1;
+		app.hits = null;
+		if (matcherOf(text)) {
+			abort = new AbortController();
+			const { signal } = abort;
+			const hits = await app.ask("search", { text, after: 0, limit: MOST_HITS }, signal).catch(() => null);
+			if (signal.aborted) return;
+			app.hits = hits;
+			if (hits) announce(`${hits.total} hits`);
+		}
+		show();
+		app.emit("hits");
+	};
+	const go = (/** @type {number} */ by) => {
+		const hits = app.hits?.hits ?? [];
+		if (hits.length === 0) return;
+		// The first step goes to the first hit that is on screen or later.
+		if (app.hitIndex < 0) {
+			const from = hits.findIndex(({ start }) => start >= app.camera.target.start);
+			app.hitIndex = by > 0 ? Math.max(0, from) : (from <= 0 ? hits.length : from) - 1;
+		} else app.hitIndex = (app.hitIndex + by + hits.length) % hits.length;
+		const hit = hits[app.hitIndex];
+		app.reveal({ ...hit });
+		line.scrollTo(hit.lane);
+		show();
+	};
+	input.addEventListener("input", () => {
+		clearTimeout(timer);
+		app.waiting++;
+		const wasWaiting = timer !== 0;
+		if (wasWaiting) app.waiting--;
+		timer = setTimeout(() => {
+			timer = 0;
+			ask().finally(() => app.waiting--);
+		}, WAIT_MS);
+	});
+	input.addEventListener("keydown", (event) => {
+		if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+		if (event.key === "Escape") {
+			input.value = "";
+			ask();
+		}
+	});
+	byId("hit-next").addEventListener("click", () => go(1));
+	byId("hit-previous").addEventListener("click", () => go(-1));
+	const filter = /** @type {HTMLInputElement} */ (byId("filter"));
+	filter.addEventListener("input", () => {
+		app.model.setFilter(filter.value);
+		app.emit("rows", "view");
+	});
+	app.on("rows", () => {
+		if (filter.value !== app.model.filter && document.activeElement !== filter) filter.value = app.model.filter;
+	});
+}

@@ -1,0 +1,115 @@
+// source_http.js - gets data from `orma view` over HTTP. All requests are POST and carry the token, which the page got
+// for the one-time ticket in its address.
+import { densitiesOf, densityRequest, tilesOf, tilesRequest } from "./answers.js";
+
+const TOKEN_KEY = "orma-token";
+/** How many boxes an answer may have: 256 KB. */
+const MOST_BOXES = 8000;
+/** While the server reads the trace it refuses questions; they are asked again after this time. */
+const RETRY_MS = 150;
+
+/** What the server answered instead of data. */
+export class ServerError extends Error {
+	/** @param {number} status @param {any} answer */
+	constructor(status, answer) {
+		super(answer?.error ?? `the server answered with status ${status}`);
+		this.status = status;
+		/** @type {number | undefined} */
+		this.line = answer?.line;
+		/** @type {number | undefined} */
+		this.column = answer?.column;
+		this.loading = answer?.loading === true;
+	}
+}
+
+/** @implements {Source} */
+export class HttpSource {
+	constructor() {
+		this.token = "";
+		this.traffic = { requests: 0, bytes: 0 };
+		/** Told when the trace has changed since the page asked for its tracks. @type {(generation: number) => void} */
+		this.onGeneration = () => {};
+	}
+
+	/** Trades the ticket of the address for a token; without a ticket, the token of before a reload is used. */
+	async open() {
+		const fragment = new URLSearchParams(location.hash.slice(1));
+		const ticket = fragment.get("k");
+		if (ticket === null) {
+			this.token = sessionStorage.getItem(TOKEN_KEY) ?? "";
+			if (!this.token) throw new ServerError(403, { error: "This address has no ticket." });
+			return;
+		}
+		fragment.delete("k");
+		const rest = fragment.toString();
+		history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
+		const answer = await this.json("hello", { ticket });
+		this.token = answer.token;
+		sessionStorage.setItem(TOKEN_KEY, this.token);
+	}
+
+	/** @param {string} path @param {BodyInit | null} body @param {AbortSignal} [signal] */
+	async post(path, body, signal) {
+		/** @type {Record<string, string>} */
+		const headers = { "Content-Type": body instanceof ArrayBuffer ? "application/octet-stream" : "application/json" };
+		if (this.token) headers["X-Orma-Token"] = this.token;
+		this.traffic.requests++;
+		const response = await fetch(`api/${path}`, { method: "POST", headers, body, signal, cache: "no-store" });
+		if (!response.ok) throw new ServerError(response.status, await response.json().catch(() => null));
+		const buffer = await response.arrayBuffer();
+		this.traffic.bytes += buffer.byteLength;
+		return buffer;
+	}
+
+	/** @param {string} path @param {object} [question] @param {AbortSignal} [signal] @returns {Promise<any>} */
+	async json(path, question = {}, signal) {
+		for (;;) {
+			try {
+				const buffer = await this.post(path, JSON.stringify(question), signal);
+				return JSON.parse(new TextDecoder().decode(buffer));
+			} catch (error) {
+				if (!(error instanceof ServerError) || !error.loading) throw error;
+				await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+			}
+		}
+	}
+
+	/** @returns {Promise<Progress>} */
+	progress() {
+		return this.json("progress");
+	}
+
+	/** @returns {Promise<Meta>} */
+	meta() {
+		return this.json("meta");
+	}
+
+	/** @returns {Promise<TrackTree>} */
+	tracks() {
+		return this.json("tracks");
+	}
+
+	/** @param {TileKind} kind @param {number} level @param {TilePair[]} pairs @param {AbortSignal} signal */
+	async boxes(kind, level, pairs, signal) {
+		const buffer = await this.post(kind, tilesRequest(level, MOST_BOXES, pairs), signal);
+		const { generation, tiles } = tilesOf(buffer, pairs);
+		this.onGeneration(generation);
+		return tiles;
+	}
+
+	/** @param {number} start @param {number} end @param {number} buckets @param {number[]} ids */
+	async density(start, end, buckets, ids) {
+		return densitiesOf(await this.post("density", densityRequest(start, end, buckets, ids)), buckets);
+	}
+
+	/** @param {number[]} ids @returns {Promise<string[]>} */
+	async names(ids) {
+		const buffer = await this.post("names", new Uint32Array(ids).buffer);
+		return JSON.parse(new TextDecoder().decode(buffer)).names;
+	}
+
+	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */
+	ask(what, question, signal) {
+		return this.json(what, question, signal);
+	}
+}

@@ -1,0 +1,152 @@
+// table.js - tables of answers: sorted by a click, only the rows on screen are in the document, copied as TSV, and each with
+// the query that made it.
+import { copyText, h, refill } from "./dom.js";
+import { durationText, grouped } from "./time.js";
+
+const ROW_HEIGHT = 24;
+const BEYOND_ROWS = 6;
+const SAMPLE_ROWS = 200;
+const LETTER_WIDTH = 7.2;
+
+/** @typedef {string | number | null} Cell */
+/**
+ * @typedef {{ format?: (value: Cell, column: string) => string, onrow?: (row: Cell[], columns: string[]) => void, rowHint?: string, name?: string }} TableOptions
+ */
+
+/** Durations and shares in the tables that the page asks for. @param {Cell} value @param {string} column */
+export function measureText(value, column) {
+	if (typeof value !== "number") return plainText(value);
+	if (column === "share") return `${value.toFixed(value < 10 ? 2 : 1)} %`;
+	if (/^(count|runs|id|\w+_id)$/.test(column)) return grouped(value);
+	return durationText(value);
+}
+
+/** @param {Cell} value */
+export function plainText(value) {
+	return value === null || value === undefined ? "NULL" : String(value);
+}
+
+/** The order of rows by a column: numbers by value before texts, and what is missing last. @param {Cell} a @param {Cell} b */
+export function compareCells(a, b) {
+	if (a === b) return 0;
+	if (a === null || a === undefined) return 1;
+	if (b === null || b === undefined) return -1;
+	if (typeof a === "number" && typeof b === "number") return a - b;
+	if (typeof a === "number") return -1;
+	if (typeof b === "number") return 1;
+	return a < b ? -1 : 1;
+}
+
+/** @param {string[]} columns @param {Cell[][]} rows */
+export function tsvOf(columns, rows) {
+	const clean = (/** @type {Cell} */ value) => String(value ?? "").replace(/[\t\r\n]+/g, " ");
+	return [columns, ...rows].map((row) => row.map(clean).join("\t")).join("\n");
+}
+
+/** @param {AnswerTable} answer @param {TableOptions} [options] @returns {HTMLElement} */
+export function tableOf(answer, options = {}) {
+	const { columns } = answer;
+	const format = options.format ?? plainText;
+	let rows = answer.rows;
+	const sort = { column: -1, down: true };
+	const isNumeric = columns.map((_, c) =>
+		rows.slice(0, SAMPLE_ROWS).every((row) => row[c] === null || typeof row[c] === "number"),
+	);
+	const widths = columns.map((column, c) => widthOf(column, c, rows, format));
+	const wide = widest(widths, isNumeric);
+	const template = widths.map((width, c) => (c === wide ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");
+	const head = h("div", { class: "thead", role: "row" });
+	const body = h("div", { class: "tbody", role: "rowgroup" });
+	const scroller = h("div", {
+		class: "table",
+		role: "table",
+		tabIndex: 0,
+		"aria-label": options.name ?? "Table",
+		"aria-rowcount": rows.length + 1,
+	});
+	scroller.style.setProperty("--columns", template);
+	const cells = (/** @type {Cell[]} */ row) =>
+		row.map((value, c) =>
+			h(
+				"span",
+				{ role: "cell", class: isNumeric[c] ? "number" : value === null ? "null" : "", title: plainText(value) },
+				format(value, columns[c]),
+			),
+		);
+	const show = () => {
+		const first = Math.max(0, Math.floor(scroller.scrollTop / ROW_HEIGHT) - BEYOND_ROWS);
+		const last = Math.min(
+			rows.length,
+			Math.ceil((scroller.scrollTop + (scroller.clientHeight || 600)) / ROW_HEIGHT) + BEYOND_ROWS,
+		);
+		const shown = [];
+		for (let i = first; i < last; i++) {
+			const row = rows[i];
+			const onclick = options.onrow ? () => options.onrow?.(row, columns) : undefined;
+			const element = h(
+				"div",
+				{ class: "tr", role: "row", "aria-rowindex": i + 2, onclick, title: options.rowHint },
+				...cells(row),
+			);
+			element.style.top = `${i * ROW_HEIGHT}px`;
+			shown.push(element);
+		}
+		refill(body, ...shown);
+	};
+	const order = (/** @type {number} */ c) => {
+		sort.down = sort.column === c ? !sort.down : isNumeric[c];
+		sort.column = c;
+		const sign = sort.down ? -1 : 1;
+		rows = [...answer.rows].sort((a, b) => sign * compareCells(a[c], b[c]));
+		for (const [i, cell] of [...head.children].entries()) {
+			cell.setAttribute("aria-sort", i !== c ? "none" : sort.down ? "descending" : "ascending");
+		}
+		show();
+	};
+	columns.forEach((column, c) => {
+		const button = h("button", { onclick: () => order(c) }, column);
+		head.append(h("span", { role: "columnheader", "aria-sort": "none", class: isNumeric[c] ? "number" : "" }, button));
+	});
+	body.style.height = `${rows.length * ROW_HEIGHT}px`;
+	scroller.append(head, body);
+	scroller.addEventListener("scroll", show);
+	new ResizeObserver(show).observe(scroller);
+	show();
+	return h(
+		"div",
+		{ class: "tablebox" },
+		toolsOf(answer, () => rows),
+		scroller,
+	);
+}
+
+/** The column that gets the space that is left: the widest one of texts, -1 if there is none. @param {number[]} widths @param {boolean[]} isNumeric */
+function widest(widths, isNumeric) {
+	const texts = widths.map((width, c) => (isNumeric[c] ? 0 : width));
+	const most = Math.max(0, ...texts);
+	return most > 0 ? texts.indexOf(most) : -1;
+}
+
+/** @param {string} column @param {number} c @param {Cell[][]} rows @param {(value: Cell, column: string) => string} format */
+function widthOf(column, c, rows, format) {
+	let letters = column.length + 2;
+	for (const row of rows.slice(0, SAMPLE_ROWS)) letters = Math.max(letters, format(row[c], column).length);
+	return Math.round(Math.min(420, Math.max(56, letters * LETTER_WIDTH + 16)));
+}
+
+/** @param {AnswerTable} answer @param {() => Cell[][]} rowsOf in the order that is shown */
+function toolsOf(answer, rowsOf) {
+	const { sql } = answer;
+	const query = sql ? h("pre", { class: "query", hidden: true }, sql) : null;
+	const toggle = () => {
+		if (query) query.hidden = !query.hidden;
+	};
+	return h(
+		"div",
+		{ class: "tabletools" },
+		h("span", { class: "muted" }, `${grouped(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`),
+		h("button", { onclick: () => copyText(tsvOf(answer.columns, rowsOf())) }, "Copy"),
+		sql ? h("button", { onclick: toggle, title: "The query that made this table" }, "SQL") : null,
+		query,
+	);
+}

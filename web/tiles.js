@@ -1,0 +1,193 @@
+// tiles.js - the tiles that the page has. Tile t of level k covers [t * 512 * 2^k, (t + 1) * 512 * 2^k) ns: bucket edges
+// do not move while panning, so a tile is fetched once. All numbers of tiles are doubles, because levels go beyond 32 bits.
+//
+// A frame asks cover() for what it draws. What is missing is noted, and drawn from a coarser level, stretched, or from
+// the two finer tiles below; endFrame() then asks the server for what was missing, first what is on screen, then one
+// tile to each side. A request is given up when no tile of it is wanted any more.
+//
+// The map keeps tiles in the order of their use, so that the first one is the one to forget.
+
+export const TILE_BUCKETS = 512;
+const COARSER_LEVELS = 12;
+const REQUESTS_AT_ONCE = 4;
+/** An answer has a limited number of boxes; few tiles in one leave a box for each bucket of a busy lane. */
+const MOST_PAIRS = 24;
+const RETRY_AFTER_MS = 2000;
+const MEMORY_BYTES = 32 << 20;
+/** What a tile costs besides its boxes. */
+const TILE_OVERHEAD = 200;
+
+/** How much time a tile covers. @param {number} level */
+export function tileSpan(level) {
+	return TILE_BUCKETS * 2 ** level;
+}
+
+/** @typedef {{ kind: TileKind, lane: number, level: number, index: number, key: string }} Want */
+/** @typedef {{ wants: Want[], keys: Set<string>, abort: AbortController }} Request */
+
+export class TileStore {
+	/**
+	 * @param {Source} source
+	 * @param {{ end: number, memory?: number, ready?: (tiles: Tile[], wants: Want[]) => Promise<void>, changed?: () => void }} options
+	 * `ready` prepares tiles before they are used, `changed` is told when there are new ones
+	 */
+	constructor(source, options) {
+		this.source = source;
+		this.end = options.end;
+		this.memory = options.memory ?? MEMORY_BYTES;
+		this.ready = options.ready ?? (async () => {});
+		this.changed = options.changed ?? (() => {});
+		/** @type {Map<string, Tile>} */
+		this.tiles = new Map();
+		this.bytes = 0;
+		/** @type {Map<string, Want>} */
+		this.missing = new Map();
+		/** @type {Map<string, Want>} */
+		this.beside = new Map();
+		/** @type {Set<Request>} */
+		this.requests = new Set();
+		/** @type {Map<string, number>} */
+		this.failed = new Map();
+		this.frame = 0;
+	}
+
+	/** Nothing is on its way, and nothing is missing. */
+	get idle() {
+		return this.requests.size === 0;
+	}
+
+	/** @param {TileKind} kind @param {number} lane @param {number} level @param {number} index @returns {Tile | undefined} */
+	get(kind, lane, level, index) {
+		const key = `${kind}:${lane}:${level}:${index}`;
+		const tile = this.tiles.get(key);
+		if (tile) {
+			this.tiles.delete(key);
+			this.tiles.set(key, tile);
+		}
+		return tile;
+	}
+
+	/** @param {string} key @param {Tile} tile */
+	put(key, tile) {
+		this.bytes += tile.bytes + TILE_OVERHEAD;
+		this.tiles.set(key, tile);
+		for (const [oldest, old] of this.tiles) {
+			if (this.bytes <= this.memory || oldest === key) break;
+			this.tiles.delete(oldest);
+			this.bytes -= old.bytes + TILE_OVERHEAD;
+		}
+	}
+
+	/** Forgets everything: the trace has changed. */
+	clear() {
+		this.tiles.clear();
+		this.bytes = 0;
+		this.failed.clear();
+		for (const request of this.requests) request.abort.abort();
+	}
+
+	/**
+	 * The pieces of a lane in [start, end), from left to right, each with the stretch that it stands for.
+	 * @param {TileKind} kind @param {number} lane @param {number} level @param {number} start @param {number} end
+	 * @returns {Piece[]}
+	 */
+	cover(kind, lane, level, start, end) {
+		const span = tileSpan(level);
+		const last = Math.floor(Math.max(0, this.end) / span);
+		const from = Math.max(0, Math.floor(start / span));
+		const to = Math.min(last, Math.floor(end / span));
+		/** @type {Piece[]} */
+		const pieces = [];
+		for (let index = from; index <= to; index++) {
+			const tile = this.get(kind, lane, level, index);
+			if (tile) {
+				pieces.push({ tile, from: index * span, to: (index + 1) * span, exact: true });
+			} else {
+				this.want(this.missing, kind, lane, level, index);
+				this.standIn(pieces, kind, lane, level, index);
+			}
+		}
+		if (from > 0 && from <= last) this.want(this.beside, kind, lane, level, from - 1);
+		if (to < last && to >= 0) this.want(this.beside, kind, lane, level, to + 1);
+		return pieces;
+	}
+
+	/**
+	 * Adds what can be drawn while a tile is missing.
+	 * @param {Piece[]} pieces @param {TileKind} kind @param {number} lane @param {number} level @param {number} index
+	 */
+	standIn(pieces, kind, lane, level, index) {
+		const span = tileSpan(level);
+		const finer = level > 0 ? [2 * index, 2 * index + 1].map((i) => this.get(kind, lane, level - 1, i)) : [];
+		if (finer.length === 2 && finer[0] && finer[1]) {
+			const half = span / 2;
+			pieces.push({ tile: finer[0], from: index * span, to: index * span + half, exact: false });
+			pieces.push({ tile: finer[1], from: index * span + half, to: (index + 1) * span, exact: false });
+			return;
+		}
+		for (let up = 1; up <= COARSER_LEVELS; up++) {
+			const tile = this.get(kind, lane, level + up, Math.floor(index / 2 ** up));
+			if (!tile) continue;
+			const before = pieces[pieces.length - 1];
+			// One coarser tile often stands for several; it is drawn once.
+			if (before?.tile === tile) before.to = (index + 1) * span;
+			else pieces.push({ tile, from: index * span, to: (index + 1) * span, exact: false });
+			return;
+		}
+	}
+
+	/** @param {Map<string, Want>} list @param {TileKind} kind @param {number} lane @param {number} level @param {number} index */
+	want(list, kind, lane, level, index) {
+		const key = `${kind}:${lane}:${level}:${index}`;
+		if (this.tiles.has(key) || (this.failed.get(key) ?? 0) > performance.now()) return;
+		list.set(key, { kind, lane, level, index, key });
+	}
+
+	/** Asks for what the frame lacked, and gives up what no frame needs any more. */
+	endFrame() {
+		const wanted = this.missing;
+		const beside = this.beside;
+		this.missing = new Map();
+		this.beside = new Map();
+		/** @type {Set<string>} */
+		const coming = new Set();
+		for (const request of this.requests) {
+			const useful = request.wants.some(({ key }) => wanted.has(key) || beside.has(key));
+			if (useful) for (const key of request.keys) coming.add(key);
+			else request.abort.abort();
+		}
+		const first = [...wanted.values()].filter(({ key }) => !coming.has(key));
+		this.send(first);
+		// What lies beside can wait until the screen is complete.
+		if (first.length === 0 && this.requests.size === 0) this.send([...beside.values()]);
+	}
+
+	/** One request has one kind and one level. @param {Want[]} wants */
+	send(wants) {
+		while (wants.length > 0 && this.requests.size < REQUESTS_AT_ONCE) {
+			const { kind, level } = wants[0];
+			const same = wants.filter((want) => want.kind === kind && want.level === level).slice(0, MOST_PAIRS);
+			wants = wants.filter((want) => !same.includes(want));
+			this.load(kind, level, same);
+		}
+	}
+
+	/** @param {TileKind} kind @param {number} level @param {Want[]} wants */
+	async load(kind, level, wants) {
+		const abort = new AbortController();
+		const request = { wants, keys: new Set(wants.map(({ key }) => key)), abort };
+		this.requests.add(request);
+		try {
+			const pairs = wants.map(({ lane, index }) => ({ lane, tile: index }));
+			const tiles = await this.source.boxes(kind, level, pairs, abort.signal);
+			await this.ready(tiles, wants);
+			tiles.forEach((tile, i) => this.put(wants[i].key, tile));
+		} catch {
+			// A tile that could not be had stays as it is on screen, and is asked for again after a while.
+			if (!abort.signal.aborted) for (const { key } of wants) this.failed.set(key, performance.now() + RETRY_AFTER_MS);
+		} finally {
+			this.requests.delete(request);
+			this.changed();
+		}
+	}
+}

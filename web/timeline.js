@@ -1,0 +1,290 @@
+// timeline.js - draws the frames: map, ruler, the pinned and the other tracks, and what lies over them. A frame is drawn only
+// when something has changed; frames() is the only loop of the page.
+import { byId, h } from "./dom.js";
+import { drawArea, drawCursor, drawFlow, drawNote, drawOutline, drawSpan } from "./draw_overlay.js";
+import { drawMap, drawRuler } from "./draw_ruler.js";
+import { heightOfAll, bodyTop } from "./model.js";
+import { Pane, sizeCanvas } from "./pane.js";
+import { Scale, durationText } from "./time.js";
+
+const RULER_HEIGHT = 24;
+const MAP_HEIGHT = 44;
+const MOST_PINNED = 0.4;
+const MOST_LAYERS = 24;
+const MOST_OUTLINES = 400;
+
+export class Timeline {
+	/** @param {App} app */
+	constructor(app) {
+		this.app = app;
+		const redraw = () => this.redraw();
+		this.pinned = new Pane(app, byId("pinned"), () => app.model.pinned, redraw);
+		this.tracks = new Pane(app, byId("tracks"), () => app.model.rows, redraw);
+		this.panes = [this.pinned, this.tracks];
+		this.element = byId("timeline");
+		this.map = contextIn("minimap");
+		this.ruler = contextIn("ruler");
+		this.over = contextIn("overlay");
+		this.scale = new Scale(0, 1, 1);
+		this.isDirty = this.isOverDirty = true;
+		this.isQueued = false;
+		/** Where the mouse is in the window of the tracks, and over which box. */
+		this.hover = { x: -1, y: -1, pane: this.tracks, box: -1 };
+		/** What a gesture shows while it lasts. @type {{ start: number, end: number, nodes: number[] | null } | null} */
+		this.draft = null;
+		/** @type {{ name: string, shares: Uint8Array }[]} */
+		this.layers = [];
+		this.layersWidth = 0;
+		this.frameMs = 0;
+		this.frames = 0;
+		/** Called in each frame, for movements that go on while a key is held. @type {(now: number) => boolean} */
+		this.tick = () => false;
+		app.on("view", redraw);
+		app.on("theme", redraw);
+		app.on("clock", redraw);
+		app.on("hits", redraw);
+		app.on("over", () => this.redrawOver());
+		app.on("notes", () => this.redrawOver());
+		app.on("rows", () => this.layout());
+		new ResizeObserver(() => this.layout()).observe(this.element);
+		this.layout();
+	}
+
+	/** Gives the parts their sizes. */
+	layout() {
+		const pinned = heightOfAll(this.app.model.pinned);
+		this.pinned.element.style.height = `${Math.min(pinned, this.element.clientHeight * MOST_PINNED)}px`;
+		for (const pane of this.panes) pane.layout();
+		this.redraw();
+	}
+
+	/** The width of the boxes' area. */
+	get width() {
+		const head = parseFloat(getComputedStyle(this.element).getPropertyValue("--head"));
+		return Math.max(50, this.tracks.element.clientWidth - head);
+	}
+
+	redraw() {
+		this.isDirty = true;
+		this.redrawOver();
+	}
+
+	redrawOver() {
+		this.isOverDirty = true;
+		if (this.isQueued) return;
+		this.isQueued = true;
+		requestAnimationFrame((now) => this.frame(now));
+	}
+
+	/** @param {number} now */
+	frame(now) {
+		this.isQueued = false;
+		const begun = performance.now();
+		const isHeld = this.tick(now);
+		if (this.app.camera.step(now)) this.isDirty = true;
+		if (this.isDirty) this.draw();
+		if (this.isOverDirty) this.drawOver();
+		this.frameMs = performance.now() - begun;
+		this.frames++;
+		if (this.app.camera.moving || isHeld) this.redraw();
+	}
+
+	draw() {
+		this.isDirty = false;
+		const { app } = this;
+		const width = this.width;
+		const { start, end } = app.camera;
+		this.scale = new Scale(start, end, width);
+		if (app.cropper.cache.size === 0) {
+			this.over.font = app.theme.font;
+			app.cropper.measure(this.over);
+		}
+		for (const pane of this.panes) {
+			if (pane.element.clientHeight === 0) continue;
+			pane.draw(this.scale);
+		}
+		const ratio = sizeCanvas(this.ruler.canvas, width, RULER_HEIGHT);
+		this.ruler.setTransform(ratio, 0, 0, ratio, 0, 0);
+		drawRuler(this.ruler, this.scale, RULER_HEIGHT, app);
+		sizeCanvas(this.map.canvas, width, MAP_HEIGHT);
+		this.map.setTransform(ratio, 0, 0, ratio, 0, 0);
+		drawMap(this.map, width, MAP_HEIGHT, app, this.layers);
+		app.tiles.endFrame();
+		app.densities.endFrame(this.scale);
+		this.askLayers(width);
+		this.isOverDirty = true;
+	}
+
+	/** Asks for the map of the whole trace when its width changes. @param {number} width */
+	async askLayers(width) {
+		if (this.layersWidth === width) return;
+		this.layersWidth = width;
+		const { nodes } = this.app.model;
+		const busy = nodes.filter(({ kind, density }) => kind === "process" && density != null);
+		busy.sort((a, b) => b.events - a.events || a.id - b.id);
+		const shown = busy.slice(0, MOST_LAYERS).sort((a, b) => a.id - b.id);
+		const ids = shown.length > 0 ? shown.map(({ density }) => density ?? 0) : [0xffffffff];
+		const buckets = Math.min(4096, Math.max(1, Math.round(width / 2)));
+		this.app.waiting++;
+		try {
+			const rows = await this.app.source.density(0, this.app.meta.end, buckets, ids);
+			this.layers = rows.map((shares, i) => ({ name: shown[i]?.name.replace(/[\s\d]+$/, "") ?? "", shares }));
+			this.redraw();
+		} catch {
+			this.layers = [];
+		}
+		this.app.waiting--;
+	}
+
+	drawOver() {
+		this.isOverDirty = false;
+		const { app, over, width } = { app: this.app, over: this.over, width: this.scale.width };
+		const height = RULER_HEIGHT + this.pinned.element.clientHeight + this.tracks.element.clientHeight;
+		const ratio = sizeCanvas(over.canvas, width, height);
+		over.setTransform(ratio, 0, 0, ratio, 0, 0);
+		over.clearRect(0, 0, width, height);
+		const area = this.draft ?? app.area;
+		if (area) {
+			const nodes = this.draft ? this.draft.nodes : area.nodes;
+			const label = durationText(area.end - area.start);
+			const [x0, x1] = [this.scale.x(area.start), this.scale.x(area.end)];
+			drawArea(over, x0, x1, 0, height, this.tintedRows(nodes, height), app.theme, label, width);
+		}
+		over.save();
+		over.beginPath();
+		over.rect(0, RULER_HEIGHT, width, height - RULER_HEIGHT);
+		over.clip();
+		this.drawHover();
+		this.drawSelection(width);
+		over.restore();
+		for (const note of app.notes) drawNote(over, note, this.scale.x(note.time), 0, height, app.theme);
+		if (this.hover.x >= 0 && !this.draft) {
+			const time = this.scale.time(this.hover.x);
+			const label = app.clock.text(time, 1 / this.scale.perNs);
+			drawCursor(over, this.hover.x, 0, height, label, app.theme, width);
+		}
+	}
+
+	/** The rows that belong to an area, in the window. @param {number[] | null} nodes @param {number} height */
+	tintedRows(nodes, height) {
+		if (nodes === null || nodes.length === 0) return [{ y: RULER_HEIGHT, h: height - RULER_HEIGHT }];
+		const inside = new Set(nodes);
+		return this.app.model.rows
+			.filter(
+				(row) =>
+					[row.node, row.strip, row.body].some((node) => node && inside.has(node.id)) || this.holdsOf(row, inside),
+			)
+			.map((row) => ({ y: this.windowY(this.tracks, row.y), h: row.height }))
+			.filter(({ y, h: rowHeight }) => y + rowHeight > 0 && y < height);
+	}
+
+	/** @param {Row} row @param {Set<number>} inside */
+	holdsOf(row, inside) {
+		const isFolded = (row.kind === "group" || row.kind === "process") && !row.open;
+		return isFolded && this.app.model.lanesBelow(row.node.id).some((id) => inside.has(id));
+	}
+
+	/** @param {Pane} pane @param {number} y in the pane's content */
+	windowY(pane, y) {
+		return RULER_HEIGHT + (pane === this.tracks ? this.pinned.element.clientHeight : 0) + y - pane.element.scrollTop;
+	}
+
+	/** Where a box of a lane is, or would be. @param {{ lane: number, depth: number, start: number, end: number }} box */
+	spotOf({ lane, depth, start, end }) {
+		const pinned = this.app.model.pinned.find((row) => row.strip?.lane === lane || row.body?.lane === lane);
+		const row = pinned ?? this.app.model.rowOfLane(lane);
+		if (!row) return null;
+		const pane = pinned ? this.pinned : this.tracks;
+		const isStrip = row.strip?.lane === lane;
+		const isBody = row.body?.lane === lane;
+		const top = isStrip ? 2 : isBody ? bodyTop(row) + Math.min(depth, row.depths - 1) * row.rowHeight : 2;
+		const height = isStrip ? row.stripHeight : isBody ? row.rowHeight - 1 : row.height - 4;
+		const x0 = this.scale.x(start);
+		return { x0, x1: Math.max(x0 + 1, this.scale.x(end)), y: this.windowY(pane, row.y + top), h: height };
+	}
+
+	/** Outlines what the mouse is over, and all that have its name. */
+	drawHover() {
+		const { pane, box } = this.hover;
+		const { boxes } = pane;
+		if (box < 0 || box >= boxes.length) return;
+		let left = MOST_OUTLINES;
+		for (const other of this.panes) {
+			for (let i = 0; i < other.boxes.length && left > 0; i++) {
+				const isSame = other.boxes.name[i] === boxes.name[box] && other.boxes.kind[i] === boxes.kind[box];
+				if (!isSame || other.boxes.w[i] < 3 || boxes.kind[box] === 1) continue;
+				const spot = this.spotOfBox(other, i);
+				if (spot.y + spot.h > 0) drawOutline(this.over, spot, this.app.theme.text, 1);
+				left--;
+			}
+		}
+		drawOutline(this.over, this.spotOfBox(pane, box), this.app.theme.text, 2);
+	}
+
+	/** @param {Pane} pane @param {number} i */
+	spotOfBox(pane, i) {
+		const { boxes } = pane;
+		return { x0: boxes.x[i], x1: boxes.x[i] + boxes.w[i], y: this.windowY(pane, boxes.y[i]), h: boxes.h[i] };
+	}
+
+	/** @param {number} width */
+	drawSelection(width) {
+		const { app, over } = this;
+		const { selection } = app;
+		if (!selection) return;
+		const spot = this.spotOf(selection);
+		if (!spot) return;
+		for (const flow of app.flows) {
+			const [from, to] = [this.spotOf(flow.from), this.spotOf(flow.to)];
+			const latency = flow.to.start - flow.from.end;
+			if (from && to) drawFlow(over, from, to, app.theme.select, width, latency, app.theme);
+		}
+		const shown = { ...spot, x0: Math.max(-4, spot.x0), x1: Math.min(width + 4, spot.x1) };
+		if (shown.x1 > shown.x0) drawOutline(over, shown, app.theme.select, 3);
+		if (app.measured) this.drawGap(selection, app.measured);
+	}
+
+	/** How far two selected slices are apart. @param {Chosen} a @param {Chosen} b */
+	drawGap(a, b) {
+		const spot = this.spotOf(b);
+		if (!spot) return;
+		drawOutline(this.over, spot, this.app.theme.accent, 2);
+		const [first, second] = a.start <= b.start ? [a, b] : [b, a];
+		const gap = second.start - first.end;
+		const [x0, x1] = [this.scale.x(first.end), this.scale.x(second.start)].sort((p, q) => p - q);
+		drawSpan(this.over, x0, x1, spot.y - 10, `gap ${durationText(gap)}`, this.app.theme);
+	}
+
+	/** What is at a point of the window of the tracks. @param {number} x @param {number} y @returns {{ pane: Pane, box: number, row: Row | undefined }} */
+	hit(x, y) {
+		const below = y - RULER_HEIGHT - this.pinned.element.clientHeight;
+		const pane = below < 0 ? this.pinned : this.tracks;
+		const at = below < 0 ? y - RULER_HEIGHT : below;
+		return { pane, box: pane.boxAt(x, at), row: pane.rowAt(at) };
+	}
+
+	/** Scrolls so that a lane is on screen. @param {number} lane */
+	scrollTo(lane) {
+		const row = this.app.model.rowOfLane(lane);
+		if (!row) return;
+		const { element } = this.tracks;
+		const isAbove = row.y < element.scrollTop;
+		const isBelow = row.y + Math.min(row.height, element.clientHeight) > element.scrollTop + element.clientHeight;
+		if (isAbove || isBelow) element.scrollTop = Math.max(0, row.y - element.clientHeight / 3);
+		this.redraw();
+	}
+
+	/** @returns {boolean} whether nothing moves and nothing is on its way */
+	get idle() {
+		const { app } = this;
+		const isStill = !this.isQueued && !this.isDirty && !app.camera.moving;
+		return isStill && app.tiles.idle && !app.densities.busy && app.waiting === 0;
+	}
+}
+
+/** @param {string} id */
+function contextIn(id) {
+	const canvas = h("canvas", { id: `${id}-canvas`, "aria-hidden": "true" });
+	byId(id).append(canvas);
+	return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}

@@ -1,0 +1,59 @@
+// tooltip.js - says what is under the mouse.
+import { BOX_LOSS, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { byId, h, refill } from "./dom.js";
+import { valueAt } from "./draw_counter.js";
+import { durationText, grouped, valueText } from "./time.js";
+
+const AWAY = 14;
+
+/** @param {App} app @param {Timeline} line @param {PointerEvent} event @param {Pane} pane @param {number} box @param {Row | undefined} row */
+export function showTooltip(app, line, event, pane, box, row) {
+	const content =
+		box >= 0 ? boxContent(app, pane, box) : row?.body?.kind === "counter" ? counterContent(app, line, row) : null;
+	if (!content) return hideTooltip();
+	const element = byId("tooltip");
+	refill(element, ...content);
+	element.hidden = false;
+	const { offsetWidth: w, offsetHeight: hh } = element;
+	const right = event.clientX + AWAY + w < innerWidth;
+	const below = event.clientY + AWAY + hh < innerHeight;
+	element.style.transform = `translate(${right ? event.clientX + AWAY : Math.max(4, event.clientX - AWAY - w)}px, ${below ? event.clientY + AWAY : event.clientY - AWAY - hh}px)`;
+}
+
+export function hideTooltip() {
+	byId("tooltip").hidden = true;
+}
+
+/** @param {App} app @param {Pane} pane @param {number} i */
+function boxContent(app, pane, i) {
+	const { boxes } = pane;
+	const kind = boxes.kind[i];
+	const name = app.textOf(kind, boxes.name[i]);
+	const count = boxes.count[i];
+	const duration = durationText(boxes.end[i] - boxes.start[i]);
+	const node = app.model.byLane.get(boxes.lane[i]);
+	const what = kind === BOX_LOSS ? "lost events" : count > 1 ? `${grouped(count)} events, the longest is this` : "";
+	return [
+		h("b", {}, name || "(no name)"),
+		h("span", { class: "number" }, count > 1 ? `within ${duration}` : duration),
+		what ? h("small", {}, what) : null,
+		kind === BOX_SLICE || kind === BOX_STATE ? h("small", {}, node ? app.model.titleOf(node) : "") : null,
+	];
+}
+
+/** @param {App} app @param {Timeline} line @param {Row} row */
+function counterContent(app, line, row) {
+	const lane = row.body?.lane;
+	if (lane == null) return null;
+	const { scale } = line;
+	const pieces = app.tiles.cover("counters", lane, scale.level, scale.start, scale.end);
+	const point = valueAt(pieces, scale.time(line.hover.x));
+	if (!point) return null;
+	const unit = row.body?.unit;
+	const isBand = point.max > point.min;
+	return [
+		h("b", {}, row.title),
+		h("span", { class: "number" }, valueText(point.last, unit)),
+		isBand ? h("small", {}, `${valueText(point.min, unit)} to ${valueText(point.max, unit)} in this pixel`) : null,
+	];
+}
