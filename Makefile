@@ -19,7 +19,7 @@ test:
 	@tools/install-packages build test
 	@cmake --preset test >/dev/null
 	@$(build) --preset test
-	@ctest --preset test -j 4
+	@ctest --preset test -j 6
 
 check:
 	@tools/install-packages build test check

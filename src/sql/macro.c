@@ -269,11 +269,12 @@ static int write_quoted(struct orma_str text, bool is_query, struct orma_buf *re
 {
 	size_t begin = ret->size;
 	int r = orma_base_buf_printf(ret, "'%.*s'", (int)text.size, text.data);
+	if (r < 0)
+		return r;
 	struct orma_str plain = {(const char *)ret->data + begin, ret->size - begin};
 	struct orma_token literal = orma_sql_token_read(plain, 0);
-	if (r < 0 ||
-	    (!is_query && literal.kind == ORMA_TOKEN_STRING && literal.text.size == text.size + 2))
-		return r;
+	if (!is_query && literal.kind == ORMA_TOKEN_STRING && literal.text.size == text.size + 2)
+		return 0;
 	ret->size = begin;
 	r = orma_base_buf_append(ret, "'", 1);
 	for (size_t i = 0; i < text.size && r == 0; i++)

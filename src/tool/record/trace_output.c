@@ -142,8 +142,10 @@ static int write_batch(struct orma_trace_output *output, int (*patience_ms)(void
 	const struct orma_file_writer writer = {output->fd, wakeup_fd, patience_ms, output};
 	struct orma_buf *batch = &output->batch;
 	size_t taken = output->begun, whole;
-	int r = orma_file_write(&writer, batch->data + taken, batch->size - taken, &taken);
+	int r = 0;
 
+	if (taken < batch->size)
+		r = orma_file_write(&writer, batch->data + taken, batch->size - taken, &taken);
 	whole = r ? orma_tool_trace_whole_bytes(batch->data, taken) : taken;
 	output->begun = taken - whole;
 	if (output->begin >= 0) {

@@ -45,8 +45,9 @@ int orma_html_append_text(struct orma_buf *html, struct orma_str text)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf visible = {0};
 	int r = 0;
-	for (bool is_first = true; r == 0 && (text.size > 0 || is_first); is_first = false) {
-		const char *end = text.size > 0 ? memchr(text.data, '\n', text.size) : NULL;
+
+	while (r == 0 && text.size > 0) {
+		const char *end = memchr(text.data, '\n', text.size);
 		struct orma_str line = {text.data, end ? (size_t)(end - text.data) : text.size};
 		visible.size = 0;
 		r = orma_tool_append_visible(&visible, line);
