@@ -16,7 +16,7 @@ export const openers = {
 
 /** @type {Record<string, (app: App, line: Timeline) => unknown>} */
 const ACTIONS = {
-	fit: (app) => fitSelection(app),
+	fit: fitSelection,
 	all: (app) => app.camera.go(0, app.meta.end),
 	back: () => history.back(),
 	next: (app, line) => step(app, line, 1),
@@ -49,10 +49,11 @@ export function act(app, line, action) {
 	line.redraw();
 }
 
-/** Shows what is selected; if it is on screen already, zooms to it. @param {App} app */
-function fitSelection(app) {
+/** Shows what is selected; if it is on screen already, zooms to it. @param {App} app @param {Timeline} line */
+function fitSelection(app, line) {
 	const chosen = app.area ?? app.selection;
 	if (!chosen) return;
+	if (!app.area && app.selection) line.scrollTo(app.selection.lane);
 	const { start, end } = app.camera.target;
 	const isCentred = Math.abs((chosen.start + chosen.end) / 2 - centreOf(app)) < (end - start) / 100;
 	if (isCentred || app.area) app.camera.fit(chosen.start, chosen.end);

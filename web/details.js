@@ -7,6 +7,9 @@ import { durationText, exactText, grouped, valueText } from "./time.js";
 
 /** @typedef {(string | number | Node | null | undefined | false)[]} Content */
 
+/** What the clocks of an answer are called. @type {Record<string, string>} */
+const CLOCKS = { trace: "Trace clock", realtime: "Real time", utc: "UTC" };
+
 /** @param {App} app @param {HTMLElement} body @param {(name: string) => void} find opens the list of a name */
 export async function showDetails(app, body, find) {
 	const { selection } = app;
@@ -76,7 +79,7 @@ function factsOf(app, detail, selection) {
 	const node = app.model.byLane.get(selection.lane);
 	const share = detail.share_of_parent;
 	const clocks = Object.entries(detail.abs ?? {}).map(
-		([clock, text]) => /** @type {[string, string]} */ ([`${clock}`, text]),
+		([clock, text]) => /** @type {[string, string]} */ ([CLOCKS[clock] ?? clock, text]),
 	);
 	return factList([
 		["Duration", detail.dur === null ? "not finished" : durationText(detail.dur), exactText(detail.dur ?? 0)],

@@ -122,7 +122,7 @@ export class Model {
 	/** @param {TrackNode} node */
 	titleOf(node) {
 		// A process that is named by the path of its program is shown by the last part of the path.
-		return (node.kind === "process" ? node.name.replace(/^\/\S*\/(?=\S)/, "") : node.name) || node.kind;
+		return (node.kind === "process" ? node.name.replace(/^\S*\/(?=\S)/, "") : node.name) || node.kind;
 	}
 
 	/** The name with that of the process or group, for rows that are shown apart from it. @param {TrackNode} node */

@@ -85,17 +85,10 @@ export class SqlBox {
 	/** @param {Error & { line?: number, column?: number }} error */
 	fail(error) {
 		this.status.textContent = "";
-		const place = error.line ? `Line ${error.line}, column ${error.column}: ` : "";
 		refill(
 			this.result,
-			h(
-				"p",
-				{ class: "error", role: "alert" },
-				place,
-				error.message,
-				" ",
-				h("button", { onclick: () => copyText(error.message) }, "Copy"),
-			),
+			h("pre", { class: "error", role: "alert" }, error.message),
+			h("button", { onclick: () => copyText(error.message) }, "Copy"),
 		);
 		if (!error.line) return;
 		// The cursor goes to where the error is.

@@ -46,7 +46,13 @@ export class Timeline {
 		app.on("over", () => this.redrawOver());
 		app.on("notes", () => this.redrawOver());
 		app.on("rows", () => this.layout());
-		new ResizeObserver(() => this.layout()).observe(this.element);
+		let height = this.element.clientHeight;
+		new ResizeObserver(() => {
+			this.layout();
+			// The details that open for a selection must not hide it.
+			if (this.element.clientHeight < height && app.selection) this.scrollTo(app.selection.lane);
+			height = this.element.clientHeight;
+		}).observe(this.element);
 		this.layout();
 	}
 

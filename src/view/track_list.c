@@ -29,6 +29,16 @@ static const struct orma_arg *find_arg(const struct orma_view *view, int64_t set
 	return NULL;
 }
 
+/* The types of tracks that programs make end like this. */
+static bool is_made_by_program(const struct orma_view *view, uint64_t track)
+{
+	static const struct orma_str end = {"track_event", 11};
+	struct orma_str type =
+		orma_trace_database_text(view->database, cell(view, ORMA_TRACK_TYPE, track));
+	return type.size >= end.size &&
+	       memcmp(type.data + type.size - end.size, end.data, end.size) == 0;
+}
+
 int64_t orma_view_int_arg(const struct orma_view *view, int64_t set, const char *key, int64_t other)
 {
 	const struct orma_arg *arg = find_arg(view, set, key);
@@ -113,6 +123,8 @@ static int compare_tracks(const void *a, const void *b)
 		return x->owner_id < y->owner_id ? -1 : 1;
 	if (x->owner != ORMA_TRACK_OF_TRACK && x->is_counter != y->is_counter)
 		return x->is_counter ? 1 : -1;
+	if (x->is_of_system != y->is_of_system)
+		return x->is_of_system ? 1 : -1;
 	if (x->order == ORMA_TRACKS_BY_RANK && x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	if (x->order == ORMA_TRACKS_BY_TIME && x->first != y->first)
@@ -159,6 +171,8 @@ int orma_track_list_init(struct orma_track_list *list, const struct orma_view *v
 		if (track->owner == ORMA_TRACK_OF_TRACK)
 			track->order = orders[track->owner_id];
 		track->is_counter = orma_track_table(view, id) == ORMA_VIEW_COUNTERS;
+		track->is_of_system = track->is_counter && track->owner == ORMA_TRACK_OF_PROCESS &&
+				      !is_made_by_program(view, id);
 		track->rank = orma_view_int_arg(view, source, "sibling_order_rank", 0);
 		track->name =
 			orma_trace_database_text(view->database, cell(view, ORMA_TRACK_NAME, id));

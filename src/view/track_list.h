@@ -31,6 +31,7 @@ struct orma_listed_track {
 	uint64_t first; /* when its first row begins; UINT64_MAX = only tracks below it have rows */
 	struct orma_str name;
 	bool is_counter;
+	bool is_of_system; /* a counter that the program did not make */
 };
 
 struct orma_track_list {

@@ -3,9 +3,9 @@
  *
  * The order is the same in every run: CPUs; processes, those first that say where they want to be, then those with events of
  * their own, then by CPU time to the percent, by name and by pid; tracks and counters of nobody; interrupts; and
- * folded at the end the kernel's threads, and processes that did next to nothing. Within a process its own tracks come first, then
- * the main thread, then the others by tid. A thread is the strip of its states above its slices.
- * Tracks of events keep the nesting that the program gave them, which may be deep: they are walked with a stack of their own.
+ * folded at the end the kernel's threads, and processes that did next to nothing. Within a process the tracks and counters that
+ * the program made come first, then the main thread, then the others by tid, then what the system counts for the process, which
+ * is folded when it is much. A thread is the strip of its states above its slices.
  */
 #include "view/view_tracks.h"
 
@@ -15,13 +15,11 @@
 
 #include "answers/column_scan.h"
 #include "answers/losses.h"
-#include "answers/task_names.h"
 #include "base/alloc.h"
-#include "store/grow.h"
-#include "view/track_list.h"
+#include "view/track_nodes.h"
 
 /* A process counts as quiet below this share of all CPU time. */
-enum { QUIET_PER_MILLE = 1, OPEN_PROCESSES = 8 };
+enum { QUIET_PER_MILLE = 1, OPEN_PROCESSES = 8, OPEN_COUNTERS = 3 };
 
 struct process {
 	int64_t upid; /* -1 = threads of no known process */
@@ -38,12 +36,9 @@ struct thread {
 };
 
 struct tree {
-	struct orma_view *view;
-	struct orma_arena arena; /* freed when the tree is made */
-	uint32_t capacity;       /* how many nodes have room */
-	struct orma_track_list tracks;
-	int64_t *running; /* by utid, in nanoseconds */
-	int64_t busy;     /* the sum of all */
+	struct orma_track_tree nodes; /* first */
+	int64_t *running;             /* by utid, in nanoseconds */
+	int64_t busy;                 /* the sum of all */
 	struct thread *threads;
 	size_t thread_count;
 	struct process *processes;
@@ -52,195 +47,51 @@ struct tree {
 
 static int64_t cell(const struct tree *tree, enum orma_table_id table, size_t column, uint64_t row)
 {
-	return orma_trace_database_cell(tree->view->database, table, column, row);
+	return orma_trace_database_cell(tree->nodes.view->database, table, column, row);
 }
 
 static uint64_t table_rows(const struct tree *tree, enum orma_table_id table)
 {
-	return orma_store_table_rows(&tree->view->database->tables.all[table]);
-}
-
-/* --- nodes ------------------------------------------------------------------------------------ */
-
-/* Adds a node that has no lane yet. Returns its number or -ENOMEM. */
-static int64_t add_node(struct tree *tree, int64_t parent, const char *kind, struct orma_str name)
-{
-	struct orma_view *view = tree->view;
-	int r = orma_store_grow(&view->nodes, (uint64_t)view->node_count + 1, &tree->capacity,
-				sizeof(*view->nodes));
-	if (r < 0)
-		return r;
-	view->nodes[view->node_count] = (struct orma_view_node){.parent = parent,
-								.kind = kind,
-								.name = name,
-								.upid = -1,
-								.utid = -1,
-								.ucpu = -1,
-								.density = -1,
-								.is_open = true};
-	return view->node_count++;
-}
-
-static uint64_t count_events(const struct orma_lanes *lanes, uint32_t lane)
-{
-	uint32_t line, end = orma_lanes_lines(lanes, lane, &line);
-	uint64_t count = 0;
-	for (; line < end; line++)
-		count += lanes->lines[line].count;
-	return count;
-}
-
-static void set_lane(struct tree *tree, int64_t idx, enum orma_view_table table, uint32_t lane)
-{
-	struct orma_view *view = tree->view;
-	struct orma_view_node *node = &view->nodes[idx];
-	const struct orma_lanes *lanes = &view->lanes[table];
-	uint32_t first, end = orma_lanes_lines(lanes, lane, &first);
-	static const char *const names[] = {[ORMA_VIEW_SLICES] = "slice",
-					    [ORMA_VIEW_STATES] = "state",
-					    [ORMA_VIEW_SCHED] = "sched",
-					    [ORMA_VIEW_THREAD_STATES] = "thread_state",
-					    [ORMA_VIEW_COUNTERS] = "counter"};
-	node->table = names[table];
-	node->lane = orma_view_lane_of(view, table, lane);
-	node->rows = end - first;
-	node->events = count_events(lanes, lane);
-}
-
-/* Adds a text to the view's, with printf's format. .data = NULL when memory is short. */
-static struct orma_str make_name(struct tree *tree, struct orma_buf *text)
-{
-	struct orma_str name = {(const char *)text->data, text->size};
-	name.data = orma_base_arena_strdup(&tree->view->names, name);
-	orma_base_buf_done(text);
-	return name.data ? name : (struct orma_str){NULL, 0};
-}
-
-static struct orma_str task_name(struct tree *tree, struct orma_task_name name)
-{
-	struct orma_buf text = {0};
-	return orma_task_name_append(&name, &text) < 0 ? (struct orma_str){NULL, 0}
-						       : make_name(tree, &text);
-}
-
-static struct orma_str number_name(struct tree *tree, const char *before, uint64_t number,
-				   const char *behind)
-{
-	struct orma_buf text = {0};
-	return orma_base_buf_printf(&text, "%s%" PRIu64 "%s", before, number, behind) < 0
-		       ? (struct orma_str){NULL, 0}
-		       : make_name(tree, &text);
-}
-
-/* Adds the node of a track. Returns its number or -ENOMEM. */
-static int64_t add_track(struct tree *tree, const struct orma_listed_track *track, int64_t parent)
-{
-	static const char *const kinds[] = {[ORMA_VIEW_SLICES] = "slices",
-					    [ORMA_VIEW_STATES] = "slices",
-					    [ORMA_VIEW_COUNTERS] = "counter"};
-	const struct orma_view *view = tree->view;
-	enum orma_view_table table = orma_track_table(tree->view, track->id);
-	struct orma_str name = track->name;
-	if (track->owner == ORMA_TRACK_OF_THREAD && !name.data)
-		name = orma_thread_name(view->database, track->owner_id).name;
-	if (!name.data)
-		name = orma_trace_database_text(
-			view->database, cell(tree, ORMA_TABLE_TRACK, ORMA_TRACK_TYPE, track->id));
-	int64_t idx =
-		add_node(tree, parent, track->first == UINT64_MAX ? "group" : kinds[table], name);
-	if (idx < 0)
-		return idx;
-	struct orma_view_node *node = &tree->view->nodes[idx];
-	if (track->first != UINT64_MAX)
-		set_lane(tree, idx, table, track->id);
-	node->unit = orma_trace_database_text(
-		view->database, cell(tree, ORMA_TABLE_TRACK, ORMA_TRACK_COUNTER_UNIT, track->id));
-	node->utid =
-		ORMA_MAX(cell(tree, ORMA_TABLE_TRACK, ORMA_TRACK_UTID, track->id), (int64_t)-1);
-	node->upid =
-		ORMA_MAX(cell(tree, ORMA_TABLE_TRACK, ORMA_TRACK_UPID, track->id), (int64_t)-1);
-	node->ucpu = track->owner == ORMA_TRACK_OF_CPU ? track->owner_id : -1;
-	return idx;
-}
-
-/* Adds tracks [first, end) and all below them. */
-static int add_tracks(struct tree *tree, uint32_t first, uint32_t end, int64_t parent)
-{
-	struct step {
-		uint32_t first, end;
-		int64_t parent;
-	} *steps = NULL;
-	uint32_t count = 0, capacity = 0;
-	int r = 0;
-	for (;;) {
-		while (first == end && count > 0) {
-			count--;
-			first = steps[count].first;
-			end = steps[count].end;
-			parent = steps[count].parent;
-		}
-		if (first == end)
-			break;
-		const struct orma_listed_track *track = &tree->tracks.items[first++];
-		int64_t node = add_track(tree, track, parent);
-		r = node < 0 ? (int)node
-			     : orma_store_grow(&steps, (uint64_t)count + 1, &capacity,
-					       sizeof(*steps));
-		if (r < 0)
-			break;
-		steps[count++] = (struct step){first, end, parent};
-		first = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_TRACK, track->id, &end);
-		parent = node;
-	}
-	orma_base_free(steps);
-	return r;
-}
-
-/* Adds the tracks [first, end) that are counters, or that are not. */
-static int add_kind(struct tree *tree, uint32_t first, uint32_t end, bool is_counter,
-		    int64_t parent)
-{
-	while (first < end && tree->tracks.items[first].is_counter != is_counter)
-		first++;
-	uint32_t last = first;
-	while (last < end && tree->tracks.items[last].is_counter == is_counter)
-		last++;
-	return add_tracks(tree, first, last, parent);
+	return orma_store_table_rows(&tree->nodes.view->database->tables.all[table]);
 }
 
 /* --- threads and processes -------------------------------------------------------------------- */
 
 static bool has_states(const struct tree *tree, int64_t utid)
 {
-	return count_events(&tree->view->lanes[ORMA_VIEW_THREAD_STATES], (uint32_t)utid) > 0;
+	return orma_track_count_events(&tree->nodes.view->lanes[ORMA_VIEW_THREAD_STATES],
+				       (uint32_t)utid) > 0;
 }
 
 /* True when a thread or process has slices or states of its own. */
 static bool has_events(const struct tree *tree, enum orma_listed_owner owner, int64_t id)
 {
-	uint32_t end, first = orma_track_list_find(&tree->tracks, owner, id, &end);
-	return first < end && !tree->tracks.items[first].is_counter;
+	uint32_t end, first = orma_track_list_find(&tree->nodes.tracks, owner, id, &end);
+	return first < end && !tree->nodes.tracks.items[first].is_counter;
 }
 
 static int add_thread(struct tree *tree, const struct thread *thread, int64_t parent)
 {
-	struct orma_view *view = tree->view;
-	struct orma_str name = task_name(tree, orma_thread_name(view->database, thread->utid));
-	uint32_t end, first = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_THREAD,
+	struct orma_view *view = tree->nodes.view;
+	struct orma_str name =
+		orma_track_task_name(&tree->nodes, orma_thread_name(view->database, thread->utid));
+	uint32_t end, first = orma_track_list_find(&tree->nodes.tracks, ORMA_TRACK_OF_THREAD,
 						   thread->utid, &end);
 	if (first == end && !has_states(tree, thread->utid))
 		return 0;
-	int64_t node = name.data ? add_node(tree, parent, "thread", name) : -ENOMEM;
+	int64_t node =
+		name.data ? orma_track_add_node(&tree->nodes, parent, "thread", name) : -ENOMEM;
 	if (node < 0)
 		return (int)node;
 	uint32_t from = (uint32_t)node;
 	if (has_states(tree, thread->utid)) {
-		int64_t strip = add_node(tree, node, "states", name);
+		int64_t strip = orma_track_add_node(&tree->nodes, node, "states", name);
 		if (strip < 0)
 			return (int)strip;
-		set_lane(tree, strip, ORMA_VIEW_THREAD_STATES, (uint32_t)thread->utid);
+		orma_track_set_lane(&tree->nodes, strip, ORMA_VIEW_THREAD_STATES,
+				    (uint32_t)thread->utid);
 	}
-	int r = add_tracks(tree, first, end, node);
+	int r = orma_track_add_all(&tree->nodes, first, end, node);
 	for (; from < view->node_count; from++) {
 		view->nodes[from].utid = thread->utid;
 		view->nodes[from].upid = thread->upid;
@@ -264,23 +115,40 @@ static size_t threads_of(const struct tree *tree, int64_t upid, size_t *ret_end)
 	return low;
 }
 
+/* Adds the counters [first, end) that the system has of a process. */
+static int add_system_counters(struct tree *tree, uint32_t first, uint32_t end, int64_t process)
+{
+	if (end - first <= OPEN_COUNTERS)
+		return orma_track_add_all(&tree->nodes, first, end, process);
+	int64_t group = orma_track_add_node(&tree->nodes, process, "group",
+					    ORMA_STR("Memory and other counters"));
+	if (group < 0)
+		return (int)group;
+	tree->nodes.view->nodes[group].is_open = false;
+	return orma_track_add_all(&tree->nodes, first, end, group);
+}
+
 static int add_process(struct tree *tree, const struct process *process, int64_t parent,
 		       bool is_open)
 {
-	struct orma_view *view = tree->view;
-	struct orma_str name = task_name(tree, process->name);
-	int64_t node = name.data ? add_node(tree, parent, "process", name) : -ENOMEM;
+	struct orma_view *view = tree->nodes.view;
+	struct orma_str name = orma_track_task_name(&tree->nodes, process->name);
+	int64_t node =
+		name.data ? orma_track_add_node(&tree->nodes, parent, "process", name) : -ENOMEM;
 	if (node < 0)
 		return (int)node;
 	view->nodes[node].upid = view->nodes[node].density = process->upid;
 	view->nodes[node].is_open = is_open;
-	uint32_t last, first = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_PROCESS,
+	uint32_t last, first = orma_track_list_find(&tree->nodes.tracks, ORMA_TRACK_OF_PROCESS,
 						    process->upid, &last);
-	int r = add_tracks(tree, first, last, node);
+	uint32_t own = first;
+	while (own < last && !tree->nodes.tracks.items[own].is_of_system)
+		own++;
+	int r = orma_track_add_all(&tree->nodes, first, own, node);
 	size_t end, i = threads_of(tree, process->upid, &end);
 	for (; i < end && r == 0; i++)
 		r = add_thread(tree, &tree->threads[i], node);
-	return r;
+	return r == 0 ? add_system_counters(tree, own, last, node) : r;
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -302,11 +170,12 @@ static int find_running(struct tree *tree)
 	static const size_t columns[] = {ORMA_SCHED_DUR, ORMA_SCHED_UTID};
 	uint64_t count = table_rows(tree, ORMA_TABLE_THREAD);
 	struct orma_column_scan scan;
-	tree->running = orma_base_arena_alloc(&tree->arena, (count + 1) * sizeof(*tree->running));
+	tree->running =
+		orma_base_arena_alloc(&tree->nodes.arena, (count + 1) * sizeof(*tree->running));
 	if (!tree->running)
 		return -ENOMEM;
-	int r = orma_column_scan_begin(&scan, tree->view->lanes[ORMA_VIEW_SCHED].table, columns,
-				       ORMA_ARRAY_SIZE(columns), 0);
+	int r = orma_column_scan_begin(&scan, tree->nodes.view->lanes[ORMA_VIEW_SCHED].table,
+				       columns, ORMA_ARRAY_SIZE(columns), 0);
 	while (r == 0 && orma_column_scan_next(&scan))
 		for (size_t i = 0; i < scan.row_count; i++) {
 			uint64_t utid = (uint64_t)scan.cells[1][i];
@@ -321,15 +190,16 @@ static int find_threads(struct tree *tree)
 {
 	uint64_t count = table_rows(tree, ORMA_TABLE_THREAD);
 	int r = find_running(tree);
-	tree->threads = orma_base_arena_alloc(&tree->arena, (count + 1) * sizeof(*tree->threads));
+	tree->threads =
+		orma_base_arena_alloc(&tree->nodes.arena, (count + 1) * sizeof(*tree->threads));
 	if (r < 0 || !tree->threads)
 		return r < 0 ? r : -ENOMEM;
 	for (uint64_t utid = 0; utid < count; utid++) {
 		struct thread thread = {
 			.utid = (int64_t)utid,
-			.upid = orma_thread_process(tree->view->database, (int64_t)utid),
+			.upid = orma_thread_process(tree->nodes.view->database, (int64_t)utid),
 			.hint = orma_view_int_arg(
-				tree->view,
+				tree->nodes.view,
 				cell(tree, ORMA_TABLE_THREAD, ORMA_THREAD_ARG_SET_ID, utid),
 				"thread_sort_index_hint", INT64_MAX),
 			.tid = cell(tree, ORMA_TABLE_THREAD, ORMA_THREAD_TID, utid),
@@ -351,8 +221,9 @@ static int find_threads(struct tree *tree)
 static bool is_kernel(const struct tree *tree, uint64_t upid)
 {
 	int64_t parent = cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_PARENT_UPID, upid);
-	struct orma_str name = orma_trace_database_text(
-		tree->view->database, cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_NAME, upid));
+	struct orma_str name =
+		orma_trace_database_text(tree->nodes.view->database,
+					 cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_NAME, upid));
 	if (cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_PID, upid) == 2)
 		return orma_base_str_is(name, "kthreadd");
 	return parent >= 0 && (uint64_t)parent < table_rows(tree, ORMA_TABLE_PROCESS) &&
@@ -362,19 +233,20 @@ static bool is_kernel(const struct tree *tree, uint64_t upid)
 static void fill_process(const struct tree *tree, struct process *process)
 {
 	uint64_t upid = (uint64_t)process->upid;
-	uint32_t last, first = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_PROCESS,
+	uint32_t last, first = orma_track_list_find(&tree->nodes.tracks, ORMA_TRACK_OF_PROCESS,
 						    process->upid, &last);
 	size_t end, i = threads_of(tree, process->upid, &end);
-	process->name = orma_process_name(tree->view->database, process->upid);
+	process->name = orma_process_name(tree->nodes.view->database, process->upid);
 	process->hint = orma_view_int_arg(
-		tree->view, cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_ARG_SET_ID, upid),
+		tree->nodes.view, cell(tree, ORMA_TABLE_PROCESS, ORMA_PROCESS_ARG_SET_ID, upid),
 		"process_sort_index_hint", INT64_MAX);
 	process->is_kernel = is_kernel(tree, upid);
 	process->has_rows = first < last;
 	process->has_events = has_events(tree, ORMA_TRACK_OF_PROCESS, process->upid);
 	for (; i < end; i++) {
-		uint32_t behind, track = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_THREAD,
-							      tree->threads[i].utid, &behind);
+		uint32_t behind,
+			track = orma_track_list_find(&tree->nodes.tracks, ORMA_TRACK_OF_THREAD,
+						     tree->threads[i].utid, &behind);
 		orma_add_ns(&process->running_ns, tree->running[tree->threads[i].utid]);
 		process->has_rows |= track < behind || has_states(tree, tree->threads[i].utid);
 		process->has_events |=
@@ -406,7 +278,7 @@ static int find_processes(struct tree *tree)
 {
 	uint64_t count = table_rows(tree, ORMA_TABLE_PROCESS);
 	tree->processes =
-		orma_base_arena_alloc(&tree->arena, (count + 1) * sizeof(*tree->processes));
+		orma_base_arena_alloc(&tree->nodes.arena, (count + 1) * sizeof(*tree->processes));
 	if (!tree->processes)
 		return -ENOMEM;
 	for (uint64_t upid = 0; upid < count; upid++) {
@@ -426,12 +298,12 @@ static int find_processes(struct tree *tree)
 static int add_losses(struct tree *tree)
 {
 	struct orma_losses losses;
-	int r = orma_losses_find(tree->view->database, &losses);
+	int r = orma_losses_find(tree->nodes.view->database, &losses);
 	if (r == 0 && losses.count > 0) {
-		int64_t node = add_node(tree, -1, "losses", ORMA_STR("Losses"));
+		int64_t node = orma_track_add_node(&tree->nodes, -1, "losses", ORMA_STR("Losses"));
 		r = node < 0 ? (int)node : 0;
 		for (uint32_t i = 0; i < losses.count && r == 0; i++)
-			tree->view->nodes[node].events += (uint64_t)losses.items[i].count;
+			tree->nodes.view->nodes[node].events += (uint64_t)losses.items[i].count;
 	}
 	orma_losses_done(&losses);
 	return r;
@@ -439,50 +311,53 @@ static int add_losses(struct tree *tree)
 
 static int add_cpus(struct tree *tree)
 {
-	struct orma_view *view = tree->view;
+	struct orma_view *view = tree->nodes.view;
 	const struct orma_lanes *lanes = &view->lanes[ORMA_VIEW_SCHED];
-	uint32_t end, first = orma_track_list_find(&tree->tracks, ORMA_TRACK_OF_CPU, 0, &end);
-	bool has_counters = first < end && tree->tracks.items[end - 1].is_counter;
+	uint32_t end, first = orma_track_list_find(&tree->nodes.tracks, ORMA_TRACK_OF_CPU, 0, &end);
+	bool has_counters = first < end && tree->nodes.tracks.items[end - 1].is_counter;
 	if (orma_store_table_rows(lanes->table) == 0 && !has_counters)
 		return 0;
-	int64_t group = add_node(tree, -1, "group", ORMA_STR("CPUs"));
+	int64_t group = orma_track_add_node(&tree->nodes, -1, "group", ORMA_STR("CPUs"));
 	if (group < 0)
 		return (int)group;
 	view->nodes[group].density = ORMA_VIEW_DENSITY_OF_ALL;
 	for (uint32_t ucpu = 0; ucpu < lanes->lane_count; ucpu++) {
 		int64_t cpu = cell(tree, ORMA_TABLE_CPU, ORMA_CPU_CPU, ucpu);
-		if (count_events(lanes, ucpu) == 0)
+		if (orma_track_count_events(lanes, ucpu) == 0)
 			continue;
-		struct orma_str name =
-			number_name(tree, "CPU ", cpu >= 0 ? (uint64_t)cpu : ucpu, "");
-		int64_t node = name.data ? add_node(tree, group, "sched", name) : -ENOMEM;
+		struct orma_str name = orma_track_number_name(&tree->nodes, "CPU ",
+							      cpu >= 0 ? (uint64_t)cpu : ucpu, "");
+		int64_t node = name.data ? orma_track_add_node(&tree->nodes, group, "sched", name)
+					 : -ENOMEM;
 		if (node < 0)
 			return (int)node;
-		set_lane(tree, node, ORMA_VIEW_SCHED, ucpu);
+		orma_track_set_lane(&tree->nodes, node, ORMA_VIEW_SCHED, ucpu);
 		view->nodes[node].ucpu = ucpu;
 	}
 	/* There are many of them on some machines. */
-	int64_t counters =
-		has_counters ? add_node(tree, group, "group", ORMA_STR("Counters of CPUs")) : 0;
+	int64_t counters = has_counters ? orma_track_add_node(&tree->nodes, group, "group",
+							      ORMA_STR("Counters of CPUs"))
+					: 0;
 	if (!has_counters || counters < 0)
 		return (int)counters;
 	view->nodes[counters].is_open = false;
-	return add_kind(tree, first, end, true, counters);
+	return orma_track_add_kind(&tree->nodes, first, end, true, counters);
 }
 
 /* Adds the tracks of CPUs or of nobody that are counters, or that are not, as a group. */
 static int add_group(struct tree *tree, enum orma_listed_owner owner, bool is_counter,
 		     const char *name, bool is_open)
 {
-	uint32_t end, first = orma_track_list_find(&tree->tracks, owner, 0, &end);
+	uint32_t end, first = orma_track_list_find(&tree->nodes.tracks, owner, 0, &end);
 	bool is_there = false;
 	for (uint32_t i = first; i < end; i++)
-		is_there |= tree->tracks.items[i].is_counter == is_counter;
-	int64_t group = is_there ? add_node(tree, -1, "group", orma_base_str(name)) : 0;
+		is_there |= tree->nodes.tracks.items[i].is_counter == is_counter;
+	int64_t group =
+		is_there ? orma_track_add_node(&tree->nodes, -1, "group", orma_base_str(name)) : 0;
 	if (!is_there || group < 0)
 		return (int)group;
-	tree->view->nodes[group].is_open = is_open;
-	return add_kind(tree, first, end, is_counter, group);
+	tree->nodes.view->nodes[group].is_open = is_open;
+	return orma_track_add_kind(&tree->nodes, first, end, is_counter, group);
 }
 
 /* Adds processes that are, or are not, the kernel's and quiet. The first ones are open unless they are in a group. */
@@ -510,14 +385,15 @@ static int add_folded_processes(struct tree *tree, bool is_of_kernel)
 				 : !tree->processes[i].is_kernel && tree->processes[i].is_quiet;
 	if (count == 0)
 		return 0;
-	struct orma_str name =
-		is_of_kernel ? ORMA_STR("Kernel threads")
-			     : number_name(tree, "and ", count,
-					   count == 1 ? " quiet process" : " quiet processes");
-	int64_t group = name.data ? add_node(tree, -1, "group", name) : -ENOMEM;
+	struct orma_str name = is_of_kernel
+				       ? ORMA_STR("Kernel threads")
+				       : orma_track_number_name(&tree->nodes, "and ", count,
+								count == 1 ? " quiet process"
+									   : " quiet processes");
+	int64_t group = name.data ? orma_track_add_node(&tree->nodes, -1, "group", name) : -ENOMEM;
 	if (group < 0)
 		return (int)group;
-	tree->view->nodes[group].is_open = false;
+	tree->nodes.view->nodes[group].is_open = false;
 	return add_processes(tree, is_of_kernel, !is_of_kernel, group);
 }
 
@@ -527,22 +403,23 @@ static int add_other_threads(struct tree *tree)
 	size_t end, i = threads_of(tree, -1, &end);
 	if (i == end)
 		return 0;
-	int64_t group = add_node(tree, -1, "group", ORMA_STR("Threads of unknown processes"));
+	int64_t group = orma_track_add_node(&tree->nodes, -1, "group",
+					    ORMA_STR("Threads of unknown processes"));
 	int r = group < 0 ? (int)group : 0;
-	uint32_t before = tree->view->node_count;
+	uint32_t before = tree->nodes.view->node_count;
 	for (; i < end && r == 0; i++)
 		r = add_thread(tree, &tree->threads[i], group);
 	/* None of them may have rows. */
-	if (r == 0 && tree->view->node_count == before)
-		tree->view->node_count--;
+	if (r == 0 && tree->nodes.view->node_count == before)
+		tree->nodes.view->node_count--;
 	else if (r == 0)
-		tree->view->nodes[group].is_open = tree->process_count == 0;
+		tree->nodes.view->nodes[group].is_open = tree->process_count == 0;
 	return r;
 }
 
 static int make_tree(struct tree *tree)
 {
-	int r = orma_track_list_init(&tree->tracks, tree->view, &tree->arena);
+	int r = orma_track_list_init(&tree->nodes.tracks, tree->nodes.view, &tree->nodes.arena);
 	if (r == 0)
 		r = find_threads(tree);
 	if (r == 0)
@@ -569,10 +446,10 @@ static int make_tree(struct tree *tree)
 
 int orma_view_tracks_init(struct orma_view *view)
 {
-	struct tree tree = {.view = view};
+	struct tree tree = {.nodes = {.view = view}};
 	uint32_t lanes = view->first_lanes[ORMA_VIEW_TABLES];
 	int r = make_tree(&tree);
-	orma_base_arena_done(&tree.arena);
+	orma_base_arena_done(&tree.nodes.arena);
 	if (r < 0)
 		return r;
 	view->lane_nodes = orma_base_alloc_array((size_t)lanes + 1, sizeof(*view->lane_nodes));

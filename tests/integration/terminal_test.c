@@ -179,13 +179,14 @@ ORMA_TEST(a_recording_shows_its_numbers)
 {
 	char path[256];
 	const char *const arguments[] = {
-		"-t", "1s", "-o", in_folder(path, "numbers.pftrace"), "linux.process_stats", NULL};
+		"-t", "0", "-o", in_folder(path, "numbers.pftrace"), "linux.process_stats", NULL};
 	struct terminal terminal;
 
 	setenv("TERM", "xterm", 1);
 	start_arguments(&terminal, arguments, NULL);
 	CHECK(await(&terminal, " packets/s  buffer "));
 	CHECK(await(&terminal, "%  lost: nothing  (Ctrl-C stops)"));
+	answer(&terminal, "\003");
 	CHECK_INT(finish(&terminal), 0);
 	CHECK(strstr(terminal.text, "Next: "));
 }

@@ -62,6 +62,31 @@ ORMA_TEST(a_process_has_its_tracks_then_its_main_thread_then_the_others)
 	view_fixture_close_trace(view);
 }
 
+ORMA_TEST(what_the_system_counts_for_a_process_follows_its_threads_and_has_units)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		PROCESS("1", "10", "server") THREAD("2", "10", "12", "worker") TRACK(
+			"6", "parent_uuid: 1 name: 'queue' counter { }")
+			SLICE("100", "200", "2", "a") VALUE("100", "6", "7") PACKET(
+				"timestamp: 150 process_stats { processes { pid: 10 vm_size_kb: 1 "
+				"vm_rss_kb: 2 oom_score_adj: 3 runtime_user_mode: 4 } }"));
+	CHECK_STR(tree_text(view), "process server (10)\n"
+				   " counter queue\n"
+				   " thread worker (12)\n"
+				   "  slices worker\n"
+				   " group Memory and other counters\n"
+				   "  counter mem.rss\n"
+				   "  counter mem.virt\n"
+				   "  counter oom_score_adj\n"
+				   "  counter runtime.user_ns\n");
+	CHECK(!view->nodes[4].is_open);
+	CHECK(orma_base_str_is(view->nodes[1].unit, ""));
+	CHECK(orma_base_str_is(view->nodes[5].unit, "bytes"));
+	CHECK(orma_base_str_is(view->nodes[7].unit, ""));
+	CHECK(orma_base_str_is(view->nodes[8].unit, "ns"));
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(tracks_of_events_keep_their_nesting_and_order)
 {
 	struct orma_view *view = view_fixture_open_trace(

@@ -1,0 +1,188 @@
+// The page and `orma view` together: what is drawn, counted and told is what `orma sql` says of the same trace.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { Browser, findChromium } from "./cdp.mjs";
+import { view } from "./orma_server.mjs";
+
+const orma = process.env.ORMA_PROGRAM;
+const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA_PROGRAM does not name a binary with SQLite";
+const CTRL = 2;
+const SHIFT = 8;
+const folder = mkdtempSync(join(tmpdir(), "orma-page-"));
+const file = join(folder, "orders.json");
+/** @type {Browser} */
+let page;
+let server;
+let origin;
+
+/** A trace of two threads: requests with steps in them, a counter, arguments, and flows from one thread to the other. */
+function makeTrace() {
+	const events = [];
+	const add = (tid, ph, ts, name, more) => events.push({ pid: 7, tid, ph, ts, name, cat: "shop", ...more });
+	add(1, "M", 0, "process_name", { args: { name: "shop" } });
+	add(1, "M", 0, "thread_name", { args: { name: "front" } });
+	add(2, "M", 0, "thread_name", { args: { name: "back" } });
+	for (let i = 0; i < 2000; i++) {
+		const at = 200 * i;
+		add(1, "X", at, "request", { dur: 160, args: { order: i, path: `/orders/<${i}>` } });
+		add(1, "X", at + 10, "parse", { dur: 10 + (i % 7) });
+		add(1, "s", at + 40, "ask", { id: i });
+		add(2, "X", at + 50, "query", { dur: 30 + (i % 11) * 10, args: { rows: i % 11 } });
+		add(2, "f", at + 60, "ask", { id: i, bp: "e" });
+		add(1, "C", at, "open orders", { args: { value: i % 5 } });
+	}
+	return JSON.stringify({ traceEvents: events });
+}
+
+/** The rows of a query, as arrays of text. */
+function sql(query) {
+	const lines = execFileSync(orma, ["sql", "--csv", file, query], { encoding: "utf8" }).trimEnd().split("\n");
+	return lines.slice(1).map((line) => line.split(",").map((cell) => cell.replace(/^"(.*)"$/, "$1")));
+}
+const number = (query) => Number(sql(query)[0][0]);
+
+before(async () => {
+	if (skip) return;
+	writeFileSync(file, makeTrace());
+	server = await view(orma, [file]);
+	origin = new URL(server.url).origin;
+	page = await Browser.start({ width: 1200, height: 900 });
+	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+	await page.open(server.url);
+});
+
+after(async () => {
+	await page?.stop();
+	const status = await server?.stop();
+	rmSync(folder, { recursive: true, force: true });
+	if (server) assert.equal(status, 0, server.messages.join(""));
+});
+
+/** Shows a part of the trace, in nanoseconds from its start. */
+async function show(start, end) {
+	await page.press("Escape", "Escape");
+	await page.run(`(history.pushState(null, "", "#t=${start}-${end}"), dispatchEvent(new PopStateEvent("popstate")))`);
+	await page.idle();
+}
+
+/** The box of a slice, by what orma sql calls it. */
+async function boxOf(id) {
+	return (await page.boxes()).find((box) => box.table === "slice" && box.id === id);
+}
+
+test("each slice of the window is drawn at its time, depth and name", { skip }, async () => {
+	await show(100e6, 102e6);
+	const { start, end } = await page.state();
+	const expected = sql(
+		`select id, ts - trace_start(), dur, depth, name from slice where ts - trace_start() < ${end} and ts - trace_start() + dur > ${start} order by id`,
+	);
+	const drawn = (await page.boxes()).filter(({ table, count }) => table === "slice" && count === 1);
+	assert.ok(expected.length > 25);
+	for (const [id, ts, dur, depth, name] of expected) {
+		const box = drawn.find((at) => at.id === Number(id));
+		assert.deepEqual(box && [box.start, box.end - box.start, box.depth, box.name], [
+			Number(ts),
+			Number(dur),
+			Number(depth),
+			name,
+		]);
+	}
+});
+
+test("merged boxes have as many slices as the engine", { skip }, async () => {
+	await show(0, 400e6);
+	const boxes = (await page.boxes()).filter(({ table }) => table === "slice");
+	const drawn = boxes.reduce((sum, { count }) => sum + count, 0);
+	assert.ok(boxes.some(({ count }) => count > 1));
+	assert.equal(drawn, number("select count(*) from slice"));
+});
+
+test("a slice's details, arguments and flow are those of the engine", { skip }, async () => {
+	await show(20e6, 21e6);
+	const id = number("select id from slice where name = 'request' limit 1 offset 101");
+	const box = await boxOf(id);
+	await page.click(box.x + 3, box.y + box.h - 4);
+	await page.idle();
+	const text = await page.text("#panel");
+	assert.match(text, /160\s*µs/);
+	assert.match(text, /\/orders\/<101>/);
+	assert.match(text, /shop/);
+	assert.ok(text.includes(`select * from slice where id = ${id}`));
+	assert.equal(await page.run("orma.test.counters().flows"), number(`select count(*) from flow where slice_out = ${id}`));
+	await page.press("Escape", "Escape");
+});
+
+test("an area's table counts what the engine counts, and shows its query", { skip }, async () => {
+	await show(0, 400e6);
+	const { rows } = await page.state();
+	const row = rows.find(({ kind }) => kind === "thread");
+	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
+	await page.drag(500, top + row.y + 10, 800, top + row.y + 20, { modifiers: 1 });
+	await page.idle();
+	const { area } = await page.state();
+	const counted = await page.run(
+		"[...document.querySelectorAll('.tr')].map((row) => [row.children[0].innerText, Number(row.children[1].title)])",
+	);
+	const expected = sql(
+		`select s.name, count(*) from slice s join thread_track t on s.track_id = t.id join thread using (utid) where tid = 1 and ts - trace_start() < ${area.end} and ts - trace_start() + dur > ${area.start} group by 1`,
+	);
+	assert.deepEqual(new Map(counted), new Map(expected.map(([name, count]) => [name, Number(count)])));
+	await page.press("Escape", "Escape");
+});
+
+test("the search finds as many as the engine has", { skip }, async () => {
+	await page.press("Slash", "/");
+	await page.type("quer");
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	await page.idle();
+	assert.equal((await page.state()).hits, number("select count(*) from slice where name glob '*quer*'"));
+	await page.press("Escape", "Escape");
+	await page.press("Escape", "Escape");
+});
+
+test("SQL is answered by the engine, and its errors are shown", { skip }, async () => {
+	const ask = async (query) => {
+		await page.press("Semicolon", ":", SHIFT);
+		await page.run(`document.querySelector('#sql-input').value = ${JSON.stringify(query)}`);
+		await page.press("Enter", "Enter", CTRL);
+		await page.idle();
+		const text = await page.text("#panel");
+		await page.run("document.activeElement.blur()");
+		return text;
+	};
+	const sum = "select sum(dur) as total from slice where name = 'query'";
+	assert.match(await ask(sum), new RegExp(`total\\s+${number(sum)}$`));
+	assert.match(await ask("select nowhere from slice"), /^line 1, column 8: no such column: nowhere$/m);
+	assert.match(await ask("attach 'x.db' as x"), /prohibited|not authorized/);
+});
+
+test("rows and details are there for screen readers", { skip }, async () => {
+	const { nodes } = await page.send("Accessibility.getFullAXTree");
+	const names = nodes.filter(({ ignored }) => !ignored).map(({ role, name }) => `${role?.value} ${name?.value ?? ""}`);
+	for (const wanted of [/front/, /back/, /open orders/, /searchbox|textbox/]) {
+		assert.ok(
+			names.some((name) => wanted.test(name)),
+			String(wanted),
+		);
+	}
+});
+
+test("the address works once, and nothing is asked of another machine", { skip }, async () => {
+	const ticket = new URL(server.url).hash.slice("#k=".length);
+	const again = await fetch(`${origin}/api/hello`, { method: "POST", body: JSON.stringify({ ticket }) });
+	assert.notEqual(again.status, 200);
+	for (const headers of [{ Origin: "http://example.com" }, { "Sec-Fetch-Site": "cross-site" }, {}]) {
+		const refused = await fetch(`${origin}/api/sql`, { method: "POST", body: "{}", headers });
+		assert.ok([401, 403].includes(refused.status), String(refused.status));
+	}
+	// The browser reports the two wrong queries.
+	assert.deepEqual(
+		page.errors.filter((error) => !/status of 400.*\/api\/sql$/.test(error)),
+		[],
+	);
+	for (const url of page.urls) assert.ok(url.startsWith(origin) || url === "about:blank", url);
+});
