@@ -2,8 +2,8 @@
  * web_join.c - `web-join FOLDER OUTPUT`: makes the page of `orma view` a part of the binary.
  *
  * Reads main.js and the modules that it imports, joins them so that each comes behind those that it imports, and writes
- * them with index.html, style.css and icon.svg as arrays of C. Nothing is minified: gzip saves more, and the page stays readable in
- * the tools of a browser. The output depends on nothing but the files.
+ * them with index.html, style.css and icon.svg as arrays of C, without comments and packed. The output depends on nothing but
+ * the files.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "js_module.h"
+#include "strip.h"
 
 enum { MODULES_MAX = 128, FILE_MAX_BYTES = 4 << 20, GZIP_LEVEL = 12, FILE_COUNT = 4 };
 
@@ -121,9 +122,8 @@ static bool append_next(struct page *page)
 		if (!is_ready(page, module))
 			continue;
 		module->is_written = true;
-		return orma_base_buf_printf(&page->app, "/* %s */\n", module->file) == 0 &&
-		       orma_base_buf_append(&page->app, module->joined.data, module->joined.size) ==
-			       0;
+		return orma_base_buf_append(&page->app, module->joined.data, module->joined.size) ==
+		       0;
 	}
 	fprintf(stderr, "web: these modules import each other:");
 	for (size_t i = 0; i < page->count; i++)
@@ -197,6 +197,17 @@ static void write_array(FILE *out, const char *name, const struct orma_buf *byte
 	fprintf(out, "\n};\n");
 }
 
+/* Replaces a text by what `strip` leaves of it. */
+static bool strip_text(struct orma_buf *text,
+		       bool (*strip)(struct orma_str text, struct orma_buf *ret))
+{
+	struct orma_buf stripped = {0};
+	bool is_stripped = strip(orma_base_buf_str(text), &stripped);
+	orma_base_buf_done(text);
+	*text = stripped;
+	return is_stripped;
+}
+
 /* Writes the page as C. */
 static bool write_page(FILE *out, struct orma_buf texts[FILE_COUNT])
 {
@@ -230,6 +241,8 @@ static bool make_page(struct page *page, const char *output)
 		       read_source(page, "icon.svg", &texts[3]);
 	texts[1] = page->app;
 	page->app = (struct orma_buf){0};
+	is_made = is_made && strip_text(&texts[1], strip_script) &&
+		  strip_text(&texts[2], strip_style);
 	FILE *out = is_made ? fopen(output, "we") : NULL;
 	if (is_made && !out)
 		perror(output);
