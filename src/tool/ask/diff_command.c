@@ -31,8 +31,7 @@ static int take_option(void *ctx, int id, char *value)
 	return -1;
 }
 
-/* Returns how many arguments stand behind "--", which getopt_long() removes; -1 = there is none. */
-static int count_second_side(int argc, char **argv)
+int orma_diff_count_second_side(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--") == 0)
@@ -40,25 +39,31 @@ static int count_second_side(int argc, char **argv)
 	return -1;
 }
 
+int orma_diff_take_sides(struct orma_diff_options *options, char **paths, int count, int second)
+{
+	options->counts[1] = second < 0 ? 1 : second;
+	options->counts[0] = count - options->counts[1];
+	if (options->counts[0] < 1 || options->counts[1] < 1)
+		return orma_tool_usage_error("there is no trace on one side of --");
+	if (options->counts[0] > ORMA_DIFF_RUNS_MAX || options->counts[1] > ORMA_DIFF_RUNS_MAX)
+		return orma_tool_usage_error("a side has at most %d traces", ORMA_DIFF_RUNS_MAX);
+	options->paths[0] = paths;
+	options->paths[1] = paths + options->counts[0];
+	return -1;
+}
+
 static int run(int argc, char **argv)
 {
 	struct orma_diff_options options = {.top = 12};
-	int second = count_second_side(argc, argv);
+	int second = orma_diff_count_second_side(argc, argv);
 	int status = orma_tool_read_options(&orma_diff_command, argc, argv, take_option, &options);
 	if (status >= 0)
 		return status;
 	int count = argc - optind;
 	if (second < 0 && count != 2)
 		return orma_tool_usage_error("name two traces, or two groups with -- between them");
-	options.counts[1] = second < 0 ? 1 : second;
-	options.counts[0] = count - options.counts[1];
-	if (options.counts[0] < 1 || options.counts[1] < 1)
-		return orma_tool_usage_error("there is no trace on one side of --");
-	if (options.counts[0] > ORMA_DIFF_RUNS_MAX || options.counts[1] > ORMA_DIFF_RUNS_MAX)
-		return orma_tool_usage_error("a side has at most %d traces", ORMA_DIFF_RUNS_MAX);
-	options.paths[0] = argv + optind;
-	options.paths[1] = argv + optind + options.counts[0];
-	return orma_diff_run(&options);
+	status = orma_diff_take_sides(&options, argv + optind, count, second);
+	return status >= 0 ? status : orma_diff_run(&options);
 }
 
 const struct orma_tool_command orma_diff_command = {

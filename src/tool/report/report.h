@@ -31,14 +31,30 @@ struct orma_report_run_options {
 /* Writes the report of a trace; several share the tables. Returns the exit status. */
 int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
 		    size_t count);
+struct orma_diff_options;
+/* Writes what differs between two groups of traces, and what each of them is. Returns the exit status. */
+int orma_report_compare(const struct orma_report_run_options *options,
+			const struct orma_diff_options *sides);
 
 struct orma_summary;
 struct orma_trace_database;
 /* Parts of the file. 0 or a negative errno value. */
+int orma_report_append_begin(const struct orma_report_run_options *options, struct orma_str title,
+			     struct orma_buf *html);
+int orma_report_append_end(struct orma_buf *html);
 int orma_report_append_summary(struct orma_summary *summary, struct orma_buf *html);
+/* Appends the summary of a trace, and the rows of the queries. */
+int orma_report_append_trace(struct orma_trace_database *database, const char *name,
+			     const struct orma_report_run_options *options, struct orma_buf *html,
+			     bool *ret_failed);
 /* Runs a query. Its error is a part of the file; then a message tells it, and *ret_failed is true. */
 int orma_report_append_query(struct orma_trace_database *database,
 			     const struct orma_report_query *query, struct orma_buf *html,
 			     bool *ret_failed);
+/* The trace's name without its folder. */
+const char *orma_report_base_name(const char *path);
+/* Writes the file under the name that the user gives, or `name` with .html behind. Returns the exit status. */
+int orma_report_write(const struct orma_report_run_options *options, const char *name,
+		      const struct orma_buf *html);
 
 #endif

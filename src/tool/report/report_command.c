@@ -4,10 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/ask/answer.h"
 #include "tool/report/report.h"
 #include "tool/tool.h"
 
-enum { OPTION_QUERY = ORMA_OPTION_FIRST_OWN, OPTION_NOTE, OPTION_TITLE };
+enum { OPTION_NOTE = ORMA_OPTION_FIRST_OWN, OPTION_TITLE, OPTION_TOGETHER };
 enum { ROWS_DEFAULT = 20 };
 
 static const struct orma_tool_option option_table[] = {
@@ -23,6 +24,8 @@ static const struct orma_tool_option option_table[] = {
 	{'q', "query", "TITLE=SQL",
 	 "Run a query, and show its rows under this title. May be repeated.", NULL},
 	{'n', "top", "N", "Show at most N rows of each kind, up to 100. Default: 20.", NULL},
+	{OPTION_TOGETHER, "together", NULL,
+	 "The traces are parts of one recording: make one report of them all.", NULL},
 	{'m', "memory", "SIZE",
 	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
 	 "or "
@@ -54,9 +57,15 @@ static int take_note(struct orma_report_run_options *options, const char *value)
 	return -1;
 }
 
+struct request {
+	struct orma_report_run_options options;
+	bool is_together;
+};
+
 static int take_option(void *ctx, int id, char *value)
 {
-	struct orma_report_run_options *options = ctx;
+	struct request *request = ctx;
+	struct orma_report_run_options *options = &request->options;
 	switch (id) {
 	case 'o':
 		options->path = value;
@@ -69,6 +78,9 @@ static int take_option(void *ctx, int id, char *value)
 		return orma_ask_take_top(value, &options->top);
 	case OPTION_NOTE:
 		return take_note(options, value);
+	case OPTION_TOGETHER:
+		request->is_together = true;
+		return -1;
 	default:
 		options->title = value;
 		return -1;
@@ -77,26 +89,38 @@ static int take_option(void *ctx, int id, char *value)
 
 static int run(int argc, char **argv)
 {
-	struct orma_report_run_options options = {.top = ROWS_DEFAULT};
+	struct request request = {.options = {.top = ROWS_DEFAULT}};
+	int second = orma_diff_count_second_side(argc, argv);
 	int status =
-		orma_tool_read_options(&orma_report_command, argc, argv, take_option, &options);
+		orma_tool_read_options(&orma_report_command, argc, argv, take_option, &request);
+	int count = argc - optind;
 	if (status >= 0)
 		return status;
-	if (optind == argc)
+	if (count == 0)
 		return orma_tool_usage_error("name a trace");
-	return orma_report_run(&options, (const char *const *)argv + optind,
-			       (size_t)(argc - optind));
+	if (request.is_together || (count == 1 && second < 0))
+		return orma_report_run(&request.options, (const char *const *)argv + optind,
+				       (size_t)count);
+	if (second < 0 && count != 2)
+		return orma_tool_usage_error(
+			"name two traces to compare, two groups with -- between "
+			"them, or --together for one report of all");
+	struct orma_diff_options sides = {.ask = request.options.ask, .top = request.options.top};
+	status = orma_diff_take_sides(&sides, argv + optind, count, second);
+	return status >= 0 ? status : orma_report_compare(&request.options, &sides);
 }
 
 const struct orma_tool_command orma_report_command = {
 	.name = "report",
 	.summary = "write one file about a trace that any browser opens",
-	.usage = "[OPTIONS] TRACE...",
+	.usage = "[OPTIONS] TRACE\n[OPTIONS] A B\n[OPTIONS] A... -- B...",
 	.about =
 		"Writes the facts of orma-summary(1), and the rows of queries, as one file of "
 		"HTML. "
 		"It needs no script, no network and no other file, so that it can be attached to a "
-		"bug report, mailed and printed. The same trace gives the same bytes.",
+		"bug report, mailed and printed. The same trace gives the same bytes.\n\n"
+		"Of two traces, or two groups of them, it shows what differs, as orma-diff(1) "
+		"does.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

@@ -75,34 +75,31 @@ static int append_summary(struct orma_trace_database *database, const char *name
 	return r;
 }
 
-static int append_all(struct orma_trace_database *database, const char *name,
-		      const struct orma_report_run_options *options, struct orma_buf *html,
-		      bool *ret_failed)
+int orma_report_append_begin(const struct orma_report_run_options *options, struct orma_str title,
+			     struct orma_buf *html)
 {
-	int r = append_head(html, orma_base_str(options->title ? options->title : name));
-	if (r == 0)
-		r = append_notes(options, html);
-	if (r == 0)
-		r = append_summary(database, name, options, html);
-	if (r == 0)
-		r = append_queries(database, options, html, ret_failed);
-	return r ? r
-		 : orma_base_buf_append_str(html, "<footer>Made by orma " ORMA_VERSION_STRING
-						  ".</footer>\n</body>\n</html>\n");
+	int r = append_head(html, options->title ? orma_base_str(options->title) : title);
+	return r ? r : append_notes(options, html);
 }
 
-/* The trace's name without its folder. */
-static const char *base_name(const char *path)
+int orma_report_append_trace(struct orma_trace_database *database, const char *name,
+			     const struct orma_report_run_options *options, struct orma_buf *html,
+			     bool *ret_failed)
+{
+	int r = append_summary(database, name, options, html);
+	return r ? r : append_queries(database, options, html, ret_failed);
+}
+
+int orma_report_append_end(struct orma_buf *html)
+{
+	return orma_base_buf_append_str(html, "<footer>Made by orma " ORMA_VERSION_STRING
+					      ".</footer>\n</body>\n</html>\n");
+}
+
+const char *orma_report_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
-}
-
-/* The name of the file when the user gives none, in the folder where the user is. NULL when out of memory. */
-static const char *default_path(const char *trace, struct orma_buf *buf)
-{
-	const char *name = strcmp(trace, "-") == 0 ? "report" : base_name(trace);
-	return orma_base_buf_printf(buf, "%s.html", name) == 0 ? orma_base_buf_cstr(buf) : NULL;
 }
 
 static int write_file(const char *path, const struct orma_buf *html)
@@ -121,23 +118,35 @@ static int write_file(const char *path, const struct orma_buf *html)
 	return status;
 }
 
+int orma_report_write(const struct orma_report_run_options *options, const char *name,
+		      const struct orma_buf *html)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+	const char *out = options->path;
+	if (!out && orma_base_buf_printf(&path, "%s.html", name) == 0)
+		out = orma_base_buf_cstr(&path);
+	return out ? write_file(out, html) : orma_tool_fail("%s: %s", name, strerror(ENOMEM));
+}
+
 int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
 		    size_t count)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf html = {0};
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 	struct orma_ask *ask = orma_ask_load_all(paths, count, &options->ask);
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
-	const char *name = base_name(orma_trace_input_name(paths[0]));
+	const char *name = orma_report_base_name(orma_trace_input_name(paths[0]));
 	bool has_failed = false;
-	int r = append_all(orma_ask_database(ask), name, options, &html, &has_failed);
+	int r = orma_report_append_begin(options, orma_base_str(name), &html);
+	if (r == 0)
+		r = orma_report_append_trace(orma_ask_database(ask), name, options, &html,
+					     &has_failed);
+	if (r == 0)
+		r = orma_report_append_end(&html);
 	orma_ask_free(ask);
-	const char *out = options->path ? options->path : default_path(paths[0], &path);
-	if (r == 0 && !out)
-		r = -ENOMEM;
 	if (r < 0)
 		return orma_tool_fail("%s: %s", name, strerror(-r));
-	int status = write_file(out, &html);
+	bool is_input = strcmp(paths[0], "-") == 0;
+	int status = orma_report_write(options, is_input ? "report" : name, &html);
 	return status == 0 && has_failed ? ORMA_EXIT_FAILURE : status;
 }
