@@ -1,6 +1,7 @@
 // actions.js - what the keys and buttons of the page do.
 import { announce, byId } from "./dom.js";
 import { durationText } from "./time.js";
+import { goToEnd } from "./live.js";
 
 /** The time in the middle of the screen. @param {App} app */
 export function centreOf(app) {
@@ -18,6 +19,7 @@ export const openers = {
 const ACTIONS = {
 	fit: fitSelection,
 	all: (app) => app.camera.go(0, app.meta.end),
+	live: (app) => goToEnd(app),
 	back: () => history.back(),
 	next: (app, line) => step(app, line, 1),
 	previous: (app, line) => step(app, line, -1),

@@ -59,6 +59,27 @@ export class App {
 		this.learnTree();
 	}
 
+	/** Takes over a later state of the trace. What the user has done stays. @param {App} next */
+	adopt(next) {
+		const { mode } = this.clock;
+		for (const request of this.tiles.requests) request.abort.abort();
+		for (const part of /** @type {const} */ ([
+			"meta",
+			"tree",
+			"model",
+			"names",
+			"ranges",
+			"clock",
+			"tiles",
+			"densities",
+			"threads",
+			"states",
+		])) {
+			Object.assign(this, { [part]: next[part] });
+		}
+		this.clock.mode = mode;
+	}
+
 	/** What the tree says about threads and states. */
 	learnTree() {
 		/** @type {Map<number, { text: string, colour: number, lit: boolean }>} */

@@ -16,6 +16,7 @@ export const KEYMAP = [
 			{ action: "pan-right", code: "KeyD", label: "D", text: "Move right" },
 			{ action: "fit", code: "KeyF", label: "F", text: "Show what is selected; again: zoom to it" },
 			{ action: "all", code: "Digit0", label: "0", text: "Show the whole trace" },
+			{ action: "live", code: "End", label: "End", text: "Show the end of the trace, and follow a recording" },
 			{ action: "back", code: "Backspace", label: "Backspace", text: "Back to what was shown before" },
 		],
 	},

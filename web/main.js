@@ -8,6 +8,7 @@ import { Drawer } from "./drawer.js";
 import { attachHelp } from "./help.js";
 import { listenToInput } from "./input.js";
 import { attachLinks } from "./links.js";
+import { attachLive } from "./live.js";
 import { attachPanels } from "./panels.js";
 import { attachSearch } from "./search.js";
 import { HttpSource, ServerError } from "./source_http.js";
@@ -23,7 +24,10 @@ async function waitForTrace(source) {
 	for (;;) {
 		const progress = await source.progress();
 		if (progress.error) throw new Error(progress.error);
-		if (!progress.loading) break;
+		if (!progress.loading) {
+			notice.hidden = true;
+			return progress;
+		}
 		const share = progress.all_bytes > 0 ? progress.read_bytes / progress.all_bytes : 0;
 		const bar = h("progress", { max: 1, value: share });
 		refill(
@@ -34,7 +38,6 @@ async function waitForTrace(source) {
 		notice.hidden = false;
 		await new Promise((resolve) => setTimeout(resolve, PROGRESS_MS));
 	}
-	notice.hidden = true;
 }
 
 /** Says why there is nothing to see. @param {unknown} error */
@@ -57,24 +60,29 @@ function showFailure(error) {
 
 /** @param {App} app @param {Timeline} line */
 function showStatus(app, line) {
-	const { meta } = app;
-	const lost = meta.losses.filter(({ severity }) => severity !== "info").length;
 	const range = byId("range");
 	const update = () => {
 		const { start, end } = app.camera.target;
-		range.textContent = `${durationText(end - start)} of ${durationText(meta.end)}`;
+		range.textContent = `${durationText(end - start)} of ${durationText(app.meta.end)}`;
 	};
 	app.on("view", update);
 	update();
-	const slices = meta.counts?.slices ?? meta.counts?.slice;
-	refill(
-		byId("status"),
-		h("span", {}, meta.title),
-		slices === undefined ? null : h("span", { class: "muted" }, `${grouped(slices)} slices`),
-		lost > 0
-			? h("span", { class: "lost" }, `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
-			: h("span", { class: "muted" }, "nothing lost"),
-	);
+	const fill = () => {
+		const { title, losses, counts } = app.meta;
+		const lost = losses.filter(({ severity }) => severity !== "info").length;
+		const slices = counts?.slices ?? counts?.slice;
+		refill(
+			byId("status"),
+			h("span", {}, title),
+			slices === undefined ? null : h("span", { class: "muted" }, `${grouped(slices)} slices`),
+			lost > 0
+				? h("span", { class: "lost" }, `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
+				: h("span", { class: "muted" }, "nothing lost"),
+		);
+	};
+	app.on("rows", fill);
+	fill();
+	const { meta } = app;
 	byId("title").textContent = meta.title;
 	document.title = `${meta.title} – orma`;
 	byId("clock").addEventListener("click", () => act(app, line, "clock"));
@@ -119,7 +127,7 @@ async function start() {
 	document.body.classList.toggle("is-embedded", new URLSearchParams(location.search).get("embed") === "1");
 	const source = new HttpSource();
 	await source.open();
-	await waitForTrace(source);
+	const { live } = await waitForTrace(source);
 	const [meta, tree] = await Promise.all([source.meta(), source.tracks()]);
 	const app = new App(source, meta, tree);
 	const line = new Timeline(app);
@@ -140,6 +148,7 @@ async function start() {
 	});
 	const links = attachLinks(app, line);
 	byId("share").addEventListener("click", () => copyText(location.href));
+	if (live) attachLive(app, line);
 	attachTesting(app, line);
 	await links.read();
 	byId("timeline").classList.add("is-ready");

@@ -39,6 +39,25 @@ export class Model {
 		this.layout();
 	}
 
+	/** Names a node by what contains it, so that it is found again in a longer trace. @param {TrackNode} node */
+	pathOf(node) {
+		const names = [];
+		for (let at = node; at; at = this.nodes[at.parent]) names.push(`${at.kind} ${at.name} ${at.utid ?? ""}`);
+		return names.join("\n");
+	}
+
+	/** Whether another model has the same nodes at the same places. @param {Model} other */
+	isLike(other) {
+		const { nodes } = this;
+		return (
+			nodes.length === other.nodes.length &&
+			nodes.every(({ name, kind, parent }, id) => {
+				const node = other.nodes[id];
+				return node.name === name && node.kind === kind && node.parent === parent;
+			})
+		);
+	}
+
 	/** Computes the rows anew. */
 	layout() {
 		const shown = this.shown();

@@ -137,6 +137,11 @@ export class Pane {
 		drawDensity(this.context, density.shares, colour, x0, x1, row.y + 3, row.height - 6, scale.width);
 	}
 
+	forgetHeaders() {
+		this.headers.replaceChildren();
+		this.shown.clear();
+	}
+
 	/** @param {Row[]} rows */
 	showHeaders(rows) {
 		const keep = new Set(rows.map(({ key }) => key));

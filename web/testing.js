@@ -14,6 +14,8 @@ export function attachTesting(app, line) {
 		state: () => ({
 			start: app.camera.start,
 			end: app.camera.end,
+			/** When the newest event on screen happened, in ms since 1970. */
+			shown: Number(BigInt(app.meta.realtime_start_ns ?? 0) / 1000000n) + Math.min(app.meta.end, app.camera.end) / 1e6,
 			selection: app.selection,
 			measured: app.measured,
 			area: app.area,

@@ -70,6 +70,16 @@ export class Timeline {
 		return Math.max(50, this.tracks.element.clientWidth - head);
 	}
 
+	/** @param {{ start: number, end: number }} range */
+	scaleOf({ start, end }) {
+		return new Scale(start, end, this.width);
+	}
+
+	/** Other tracks stand in the rows. */
+	forgetHeaders() {
+		for (const pane of this.panes) pane.forgetHeaders();
+	}
+
 	redraw() {
 		this.isDirty = true;
 		this.redrawOver();
@@ -99,8 +109,7 @@ export class Timeline {
 		this.isDirty = false;
 		const { app } = this;
 		const width = this.width;
-		const { start, end } = app.camera;
-		this.scale = new Scale(start, end, width);
+		this.scale = this.scaleOf(app.camera);
 		if (app.cropper.cache.size === 0) {
 			this.over.font = app.theme.font;
 			app.cropper.measure(this.over);
@@ -123,7 +132,7 @@ export class Timeline {
 
 	/** Asks for the map of the whole trace when its width changes. @param {number} width */
 	async askLayers(width) {
-		if (this.layersWidth === width) return;
+		if (this.layersWidth === width || this.app.meta.end === 0) return;
 		this.layersWidth = width;
 		const { nodes } = this.app.model;
 		const busy = nodes.filter(({ kind, density }) => kind === "process" && density != null);

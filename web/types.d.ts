@@ -67,6 +67,7 @@ interface Progress {
 	read_bytes: number;
 	all_bytes: number;
 	error: string | null;
+	live: boolean;
 }
 
 /** The boxes, or the points of a counter, of one lane in one stretch of time: 32 bytes each, through two views. */

@@ -152,3 +152,11 @@ int orma_tool_read_options(const struct orma_tool_command *command, int argc, ch
 	}
 	return -1;
 }
+
+int orma_tool_count_behind_dashes(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return argc - i - 1;
+	return -1;
+}

@@ -92,4 +92,7 @@ void orma_tool_print_help(const struct orma_tool_command *command);
  */
 void orma_tool_print_table(const struct orma_tool_command *command);
 
+/* Returns how many arguments stand behind "--", which getopt_long() removes; -1 = there is none. */
+int orma_tool_count_behind_dashes(int argc, char **argv);
+
 #endif

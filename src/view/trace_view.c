@@ -42,6 +42,11 @@ void orma_view_free(struct orma_view *view)
 	orma_base_free(view);
 }
 
+void orma_view_set_generation(struct orma_view *view, uint32_t generation)
+{
+	view->generation = generation;
+}
+
 const struct orma_view_route orma_view_routes[] = {
 	{"meta", orma_view_meta, .is_json = true},
 	{"tracks", orma_view_tracks, .is_json = true},

@@ -9,6 +9,7 @@
 
 #include <orma/error.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -22,6 +23,8 @@ struct orma_view;
  */
 int orma_view_new(struct orma_trace_database *database, const char *title, struct orma_view **ret);
 void orma_view_free(struct orma_view *view);
+/* Answers say which state of a trace that grows they are of; 0 at first. */
+void orma_view_set_generation(struct orma_view *view, uint32_t generation);
 
 /*
  * Answers a request. `ret` is empty at first and is the answer's body at 0. The errors are -EINVAL (the request is wrong),

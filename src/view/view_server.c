@@ -25,6 +25,7 @@
 #include "view/view_worker.h"
 
 #define QUERY_NS (60 * ORMA_NS_PER_SEC)
+#define NEWS_NS  (25 * ORMA_NS_PER_SEC) /* after which a page is answered without news */
 #define POLICY                                                                                     \
 	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "       \
 	"connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "    \
@@ -44,19 +45,32 @@ struct orma_view_server {
 	struct orma_http_server *http;
 	struct orma_view_worker *worker;
 	struct orma_view_access access;
-	struct orma_trace_database *database; /* NULL until it is loaded */
-	struct orma_view *view;
+	struct shown *shown; /* NULL until the trace is loaded */
+	struct orma_list all;
+	uint32_t generation; /* counts the traces that were loaded; the first is 0 */
+	bool has_ended, is_cut;
+	struct orma_list news; /* struct answer: pages that wait for the next generation */
+	struct orma_timer news_end;
 	uint64_t last_use_ns;
 	/* Written by the worker's thread and read by the loop's; relaxed, because they are only shown. */
 	_Atomic uint64_t read_bytes, all_bytes;
+};
+
+/* A trace that was loaded. A live one is replaced by the next while questions about it are answered. Only the loop's thread
+ * counts the users. */
+struct shown {
+	struct orma_view_trace trace;
+	struct orma_view *view;
+	unsigned use_count;
+	bool is_listed; /* in the list of all: it is loaded */
+	struct orma_list link;
 };
 
 /* A job that loads the trace. */
 struct loading {
 	struct orma_view_job job;
 	struct orma_view_server *server;
-	struct orma_trace_database *database;
-	struct orma_view *view;
+	struct shown *shown;
 	int result;
 };
 
@@ -66,6 +80,10 @@ struct answer {
 	struct orma_view_server *server;
 	struct orma_http_connection *connection; /* NULL = it has ended */
 	const struct orma_view_route *route;     /* NULL = /api/sql */
+	struct shown *shown;
+	/* It is no job: the page waits for the next generation. */
+	bool is_waiting;
+	struct orma_list link;
 	struct orma_buf request, body;
 	struct orma_error error;
 	int result;
@@ -144,6 +162,8 @@ static void respond_asset(struct orma_http_connection *connection,
 					    .permanent = {(const char *)asset->data, asset->size}});
 }
 
+static void answer_news(struct orma_view_server *server);
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int note_progress(void *ctx, uint64_t read_bytes, uint64_t all_bytes)
@@ -154,24 +174,45 @@ static int note_progress(void *ctx, uint64_t read_bytes, uint64_t all_bytes)
 	return orma_view_job_is_cancelled(&loading->job) ? -ECANCELED : 0;
 }
 
+static void release(struct orma_view_server *server, struct shown *shown)
+{
+	if (!shown || --shown->use_count > 0)
+		return;
+	if (shown->is_listed)
+		orma_base_list_remove(&shown->link);
+	orma_view_free(shown->view);
+	if (server->options.unload && shown->trace.owner)
+		server->options.unload(server->options.ctx, shown->trace.owner);
+	orma_base_free(shown);
+}
+
 static void run_loading(struct orma_view_job *job)
 {
 	struct loading *loading = ORMA_CONTAINER_OF(job, struct loading, job);
 	const struct orma_view_server_options *options = &loading->server->options;
-	loading->result = options->load(options->ctx, note_progress, loading, &loading->database);
+	struct shown *shown = loading->shown;
+	loading->result = options->load(options->ctx, note_progress, loading, &shown->trace);
 	if (loading->result == 0)
-		loading->result = orma_view_new(loading->database, options->title, &loading->view);
+		loading->result =
+			orma_view_new(shown->trace.database, options->title, &shown->view);
 }
 
 static void end_loading(struct orma_view_job *job)
 {
 	struct loading *loading = ORMA_CONTAINER_OF(job, struct loading, job);
 	struct orma_view_server *server = loading->server;
+	struct shown *shown = loading->shown;
 	int r = job->has_run ? loading->result : -ECANCELED;
 	if (r == 0) {
-		server->view = loading->view;
-		server->database = loading->database;
+		server->generation += server->shown != NULL;
+		orma_view_set_generation(shown->view, server->generation);
+		orma_base_list_append(&server->all, &shown->link);
+		shown->is_listed = true;
+		shown = server->shown;
+		server->shown = loading->shown;
+		answer_news(server);
 	}
+	release(server, shown);
 	orma_base_free(loading);
 	if (server->options.loaded)
 		server->options.loaded(server->options.ctx, r);
@@ -180,9 +221,15 @@ static void end_loading(struct orma_view_job *job)
 int orma_view_server_load(struct orma_view_server *server)
 {
 	struct loading *loading = orma_base_zalloc(sizeof(*loading));
-	if (!loading)
+	struct shown *shown = orma_base_zalloc(sizeof(*shown));
+	if (!loading || !shown) {
+		orma_base_free(loading);
+		orma_base_free(shown);
 		return -ENOMEM;
+	}
+	shown->use_count = 1;
 	loading->server = server;
+	loading->shown = shown;
 	loading->job.run = run_loading;
 	loading->job.done = end_loading;
 	orma_view_worker_add(server->worker, &loading->job);
@@ -195,11 +242,84 @@ static void respond_progress(struct orma_view_server *server,
 	struct orma_buf json = {0};
 	uint64_t read_bytes = atomic_load_explicit(&server->read_bytes, memory_order_relaxed);
 	uint64_t all_bytes = atomic_load_explicit(&server->all_bytes, memory_order_relaxed);
-	int r = orma_base_buf_printf(
-		&json, "{\"loading\":%s,\"read_bytes\":%llu,\"all_bytes\":%llu,\"error\":null}",
-		server->view ? "false" : "true", (unsigned long long)read_bytes,
-		(unsigned long long)all_bytes);
+	int r = orma_base_buf_printf(&json,
+				     "{\"loading\":%s,\"read_bytes\":%llu,\"all_bytes\":%llu,"
+				     "\"error\":null,\"live\":%s}",
+				     server->shown ? "false" : "true",
+				     (unsigned long long)read_bytes, (unsigned long long)all_bytes,
+				     server->options.is_live ? "true" : "false");
 	respond_json(connection, status, NULL, r, &json);
+}
+
+/* --- news ------------------------------------------------------------------------------------- */
+
+static void respond_news(struct orma_view_server *server, struct orma_http_connection *connection)
+{
+	struct orma_buf json = {0};
+	int r = orma_base_buf_printf(&json, "{\"generation\":%u,\"ended\":%s,\"cut\":%s}",
+				     server->generation, server->has_ended ? "true" : "false",
+				     server->is_cut ? "true" : "false");
+	respond_json(connection, 200, NULL, r, &json);
+}
+
+/* Answers all pages that wait. */
+static void answer_news(struct orma_view_server *server)
+{
+	struct answer *answer, *next;
+	orma_base_timer_disarm(&server->news_end);
+	ORMA_LIST_FOR_EACH_SAFE (answer, next, &server->news, link) {
+		struct orma_http_connection *connection = answer->connection;
+		orma_base_list_remove(&answer->link);
+		orma_base_free(answer);
+		respond_news(server, connection);
+	}
+}
+
+static void end_news(struct orma_timer *timer)
+{
+	answer_news(ORMA_CONTAINER_OF(timer, struct orma_view_server, news_end));
+}
+
+/* Answers at once if the page is behind, and otherwise when the trace has been loaded again. */
+static void ask_news(struct orma_view_server *server, struct orma_http_connection *connection,
+		     struct orma_str body)
+{
+	struct orma_json_request request;
+	double generation = -1;
+	if (orma_json_request_init(&request, body) == 0) {
+		(void)orma_json_request_number(&request, "generation", &generation);
+		orma_json_request_done(&request);
+	}
+	if (generation < 0) {
+		respond_error(connection, 400, "The request has no generation.");
+		return;
+	}
+	if (!server->options.is_live || server->has_ended ||
+	    (uint64_t)generation != server->generation) {
+		respond_news(server, connection);
+		return;
+	}
+	struct answer *answer = orma_base_zalloc(sizeof(*answer));
+	if (!answer ||
+	    (!server->news_end.is_armed &&
+	     orma_base_loop_arm_in(server->loop, &server->news_end, NEWS_NS, end_news) < 0)) {
+		orma_base_free(answer);
+		respond_error(connection, 500, orma_base_error_words(ENOMEM));
+		return;
+	}
+	answer->is_waiting = true;
+	answer->connection = connection;
+	orma_http_connection_set_ctx(connection, answer);
+	orma_base_list_append(&server->news, &answer->link);
+}
+
+void orma_view_server_set_live(struct orma_view_server *server, bool has_ended, bool is_cut)
+{
+	bool is_news = has_ended && !server->has_ended;
+	server->has_ended = has_ended;
+	server->is_cut = is_cut;
+	if (is_news)
+		answer_news(server);
 }
 
 /* --- the worker's answers --------------------------------------------------------------------- */
@@ -208,19 +328,20 @@ static void respond_progress(struct orma_view_server *server,
 static void interrupt(void *ctx)
 {
 	struct orma_view_server *server = ctx;
-	if (server->database)
-		orma_sql_interrupt(server->database->sql);
+	struct shown *shown;
+	ORMA_LIST_FOR_EACH (shown, &server->all, link)
+		orma_sql_interrupt(shown->trace.database->sql);
 }
 
 static void run_answer(struct orma_view_job *job)
 {
 	struct answer *answer = ORMA_CONTAINER_OF(job, struct answer, job);
-	struct orma_view_server *server = answer->server;
+	struct shown *shown = answer->shown;
 	struct orma_str request = {(const char *)answer->request.data, answer->request.size};
 	answer->result =
 		answer->route
-			? answer->route->fn(server->view, request, &answer->body, &answer->error)
-			: orma_view_sql(server->database->sql, request, &answer->body);
+			? answer->route->fn(shown->view, request, &answer->body, &answer->error)
+			: orma_view_sql(shown->trace.database->sql, request, &answer->body);
 }
 
 /* The answer to SQL that is wrong has its place in it. */
@@ -244,6 +365,7 @@ static void end_answer(struct orma_view_job *job)
 			       &answer->body, &answer->error);
 	else
 		respond_sql(answer);
+	release(answer->server, answer->shown);
 	orma_base_free(answer);
 }
 
@@ -260,6 +382,8 @@ static void ask_worker(struct orma_view_server *server, struct orma_http_connect
 	answer->server = server;
 	answer->connection = connection;
 	answer->route = route;
+	answer->shown = server->shown;
+	answer->shown->use_count++;
 	answer->job.run = run_answer;
 	answer->job.done = end_answer;
 	answer->job.limit_ns = server->options.query_ns;
@@ -271,6 +395,11 @@ static void on_abandoned(void *ctx, struct orma_http_connection *connection)
 {
 	struct orma_view_server *server = ctx;
 	struct answer *answer = orma_http_connection_ctx(connection);
+	if (answer->is_waiting) {
+		orma_base_list_remove(&answer->link);
+		orma_base_free(answer);
+		return;
+	}
 	answer->connection = NULL;
 	orma_view_worker_cancel(server->worker, &answer->job);
 }
@@ -328,12 +457,16 @@ static void answer_question(struct orma_view_server *server,
 	struct orma_error error = {0};
 	if (orma_base_str_is(name, "progress"))
 		respond_progress(server, connection, 200);
+	else if (orma_base_str_is(name, "news") && server->shown)
+		ask_news(server, connection, body);
+	else if (!route && orma_base_str_is(name, "news"))
+		respond_progress(server, connection, 503);
 	else if (!route && !orma_base_str_is(name, "sql"))
 		respond_error(connection, 404, "There is no such question.");
-	else if (!server->view)
+	else if (!server->shown)
 		respond_progress(server, connection, 503);
 	else if (route && route->is_quick) {
-		int r = route->fn(server->view, body, &answer, &error);
+		int r = route->fn(server->shown->view, body, &answer, &error);
 		respond_result(connection, route->is_json, r, &answer, &error);
 	} else
 		ask_worker(server, connection, route, body);
@@ -418,6 +551,8 @@ int orma_view_server_new(struct orma_loop *loop, const struct orma_view_server_o
 		return -ENOMEM;
 	server->options = *options;
 	server->loop = loop;
+	orma_base_list_init(&server->news);
+	orma_base_list_init(&server->all);
 	if (server->options.query_ns == 0)
 		server->options.query_ns = QUERY_NS;
 	int r = make_parts(server);
@@ -436,7 +571,8 @@ void orma_view_server_free(struct orma_view_server *server)
 	/* Connections that end cancel their jobs, so that they go first. */
 	orma_http_server_free(server->http);
 	orma_view_worker_free(server->worker);
-	orma_view_free(server->view);
+	orma_base_timer_disarm(&server->news_end);
+	release(server, server->shown);
 	orma_base_free(server);
 }
 

@@ -7,6 +7,7 @@
 #ifndef ORMA_VIEW_VIEW_SERVER_H
 #define ORMA_VIEW_VIEW_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/loop.h"
@@ -16,19 +17,28 @@
 struct orma_trace_database;
 struct orma_view_server;
 
+struct orma_view_trace {
+	struct orma_trace_database *database;
+	void *owner; /* for `unload` */
+};
+
 struct orma_view_server_options {
 	const char *title;   /* the name of the trace */
 	const char *address; /* the one of --bind; NULL = loopback only */
 	const char *program; /* "orma 0.2.0" */
 	const struct orma_view_asset *assets;
 	void *ctx;
+	/* The trace is being recorded: it is loaded again by further calls of orma_view_server_load(). */
+	bool is_live;
 	/*
-	 * Loads the trace, on the worker's thread. It calls `progress` now and then, and ends when that is negative. The database
-	 * is borrowed and outlives the server. 0 or a negative errno value.
+	 * Loads the trace, on the worker's thread. It calls `progress` now and then, and ends when that is negative. 0 or a
+	 * negative errno value.
 	 */
 	int (*load)(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes),
-		    void *progress_ctx, struct orma_trace_database **ret);
-	/* The loading has ended, with the value of `load`. It is called on the loop's thread. */
+		    void *progress_ctx, struct orma_view_trace *ret);
+	/* Nobody asks about the trace any more. It is called on the loop's thread. NULL = the trace outlives the server. */
+	void (*unload)(void *ctx, void *owner);
+	/* A loading has ended, with the value of `load`. It is called on the loop's thread. */
 	void (*loaded)(void *ctx, int result);
 	/* A sentence for the user's terminal. */
 	void (*warn)(void *ctx, const char *text);
@@ -43,6 +53,8 @@ void orma_view_server_free(struct orma_view_server *server);
 int orma_view_server_listen(struct orma_view_server *server, int fd);
 /* Begins to load the trace. 0 or -ENOMEM. */
 int orma_view_server_load(struct orma_view_server *server);
+/* Tells pages whether a live trace has ended, and whether its beginning has been left out. */
+void orma_view_server_set_live(struct orma_view_server *server, bool has_ended, bool is_cut);
 /* Makes a new ticket for the page's URL, instead of the one before. 0 or a negative errno value. */
 int orma_view_server_renew(struct orma_view_server *server, const char **ret_ticket);
 /* When a page with the token last asked for something, on CLOCK_MONOTONIC; 0 = none ever has. */

@@ -49,8 +49,6 @@ struct orma_diff_options {
 int orma_diff_run(const struct orma_diff_options *options);
 /* Reads where the sides begin: `second` arguments stand behind "--", or -1 without it. -1, or the exit status after a message. */
 int orma_diff_take_sides(struct orma_diff_options *options, char **paths, int count, int second);
-/* Returns how many arguments stand behind "--", which getopt_long() removes; -1 = there is none. */
-int orma_diff_count_second_side(int argc, char **argv);
 
 enum { ORMA_ASSERT_FILES_MAX = 64 };
 

@@ -31,14 +31,6 @@ static int take_option(void *ctx, int id, char *value)
 	return -1;
 }
 
-int orma_diff_count_second_side(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return argc - i - 1;
-	return -1;
-}
-
 int orma_diff_take_sides(struct orma_diff_options *options, char **paths, int count, int second)
 {
 	options->counts[1] = second < 0 ? 1 : second;
@@ -55,7 +47,7 @@ int orma_diff_take_sides(struct orma_diff_options *options, char **paths, int co
 static int run(int argc, char **argv)
 {
 	struct orma_diff_options options = {.top = 12};
-	int second = orma_diff_count_second_side(argc, argv);
+	int second = orma_tool_count_behind_dashes(argc, argv);
 	int status = orma_tool_read_options(&orma_diff_command, argc, argv, take_option, &options);
 	if (status >= 0)
 		return status;

@@ -90,7 +90,7 @@ static int take_option(void *ctx, int id, char *value)
 static int run(int argc, char **argv)
 {
 	struct request request = {.options = {.top = ROWS_DEFAULT}};
-	int second = orma_diff_count_second_side(argc, argv);
+	int second = orma_tool_count_behind_dashes(argc, argv);
 	int status =
 		orma_tool_read_options(&orma_report_command, argc, argv, take_option, &request);
 	int count = argc - optind;

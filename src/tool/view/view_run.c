@@ -23,6 +23,7 @@
 #include "tool/trace/trace_input.h"
 #include "tool/view/view_browser.h"
 #include "tool/view/view_listen.h"
+#include "tool/view/view_live.h"
 #include "view/view_server.h"
 
 #define IDLE_NS       (120 * ORMA_NS_PER_SEC)
@@ -36,7 +37,7 @@ struct view_run {
 	size_t path_count;
 	struct orma_loop *loop;
 	struct orma_view_server *server;
-	struct orma_ask *ask; /* made by the worker's thread, which ends before it is freed */
+	struct orma_view_live *live; /* NULL = the trace is whole */
 	struct orma_watch signals, terminal;
 	struct orma_timer idle;
 	char title[TITLE_BYTES], host[HOST_BYTES]; /* the host as it stands in the address */
@@ -87,25 +88,35 @@ static void print_hints(const struct view_run *run)
 
 /* Runs on the worker's thread. */
 static int load(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes),
-		void *progress_ctx, struct orma_trace_database **ret)
+		void *progress_ctx, struct orma_view_trace *ret)
 {
 	struct view_run *run = ctx;
 	struct orma_ask_options options = run->options->ask;
+	struct orma_ask *ask;
 	options.progress = progress;
 	options.progress_ctx = progress_ctx;
-	run->ask = orma_ask_load_all(run->paths, run->path_count, &options);
-	if (!run->ask)
+	ask = run->live ? orma_view_live_load(run->live, &options)
+			: orma_ask_load_all(run->paths, run->path_count, &options);
+	if (!ask)
 		return -EBADMSG; /* a message has said why */
-	*ret = orma_ask_database(run->ask);
+	*ret = (struct orma_view_trace){orma_ask_database(ask), ask};
 	return 0;
+}
+
+static void unload(void *ctx, void *owner)
+{
+	(void)ctx;
+	orma_ask_free(owner);
 }
 
 static void loaded(void *ctx, int result)
 {
 	struct view_run *run = ctx;
+	if (run->live)
+		orma_view_live_loaded(run->live);
 	if (result == 0 || result == -ECANCELED)
 		return;
-	if (run->ask)
+	if (result != -EBADMSG)
 		orma_tool_fail("%s", orma_base_error_words(result));
 	run->status = ORMA_EXIT_FAILURE;
 	orma_base_loop_stop(run->loop);
@@ -164,7 +175,8 @@ static int watch_signals(struct view_run *run)
 
 static int watch_terminal(struct view_run *run)
 {
-	if (!isatty(STDIN_FILENO))
+	/* The recorded program may read from the terminal. */
+	if (!isatty(STDIN_FILENO) || run->options->recorder)
 		return 0;
 	for (size_t i = 0; i < run->path_count; i++)
 		if (strcmp(run->paths[i], "-") == 0)
@@ -191,7 +203,9 @@ static int check_paths(const char *const *paths, size_t count)
 static void set_names(struct view_run *run)
 {
 	const char *address = run->options->address;
-	const char *path = orma_trace_input_name(run->paths[0]), *slash = strrchr(path, '/');
+	const char *path =
+		run->options->recorder ? "recording" : orma_trace_input_name(run->paths[0]);
+	const char *slash = strrchr(path, '/');
 	const char *name = slash && slash[1] ? slash + 1 : path;
 	if (run->path_count > 1)
 		snprintf(run->title, sizeof(run->title), "%.200s and %zu more", name,
@@ -212,7 +226,9 @@ static int make_server(struct view_run *run)
 						   .program = "orma " ORMA_VERSION_STRING,
 						   .assets = orma_view_assets,
 						   .ctx = run,
+						   .is_live = run->options->is_live,
 						   .load = load,
+						   .unload = unload,
 						   .loaded = loaded,
 						   .warn = warn};
 	int r = orma_base_loop_new(&run->loop);
@@ -253,7 +269,9 @@ static int serve(struct view_run *run)
 	char url[URL_BYTES];
 	int r = print_address(run, url);
 	if (r == 0)
-		r = orma_view_server_load(run->server);
+		r = run->options->is_live
+			    ? orma_view_live_new(run->loop, run->server, run->options, &run->live)
+			    : orma_view_server_load(run->server);
 	if (r == 0) {
 		print_hints(run);
 		if (!run->options->opens_no_browser)
@@ -271,8 +289,8 @@ static void end(struct view_run *run)
 	orma_base_fd_close(fd);
 	orma_base_watch_remove(&run->terminal);
 	orma_base_timer_disarm(&run->idle);
+	orma_view_live_free(run->live);
 	orma_base_loop_free(run->loop);
-	orma_ask_free(run->ask);
 }
 
 int orma_view_run(const struct orma_view_options *options, const char *const *paths, size_t count)

@@ -10,12 +10,18 @@
 
 #include "tool/ask/ask.h"
 
+enum { ORMA_VIEW_RECORDER_MAX = 256 }; /* arguments */
+
 struct orma_view_options {
 	struct orma_ask_options ask;
 	const char
 		*address; /* an address of IPv4 or IPv6, for other machines too; NULL = loopback */
 	uint16_t port;    /* 0 = any that is free */
 	bool opens_no_browser, ends_when_idle;
+	/* The trace is being recorded: the only path is - for standard input, or `recorder` records it. */
+	bool is_live;
+	uint64_t live_keep_ns; /* how much of it is kept; 0 = a minute */
+	char **recorder;       /* arguments of `orma record`, ended by NULL; NULL = none */
 };
 
 /* Serves the page until it is stopped. Returns the exit status. A binary without SQLite says that it cannot. */

@@ -21,6 +21,7 @@ struct fixture {
 	int gate[2]; /* the loading waits for a byte, and fails if it is 'e' */
 	struct orma_trace_database *database;
 	int loaded_result, loaded_count, warnings;
+	int load_count, unload_count;
 	char token[ORMA_VIEW_SECRET_CHARS + 1];
 	struct orma_buf head, body;
 };
@@ -33,7 +34,7 @@ static const struct orma_view_asset assets[] = {
 };
 
 static int load(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint64_t all_bytes),
-		void *progress_ctx, struct orma_trace_database **ret)
+		void *progress_ctx, struct orma_view_trace *ret)
 {
 	struct fixture *f = ctx;
 	struct pollfd gate = {.fd = f->gate[0], .events = POLLIN};
@@ -48,11 +49,19 @@ static int load(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint6
 	CHECK_INT(progress(progress_ctx, 10, 10), 0);
 	if (byte == 'e')
 		return -EBADMSG;
-	f->database =
-		fixture_open("packet { timestamp: 5 trusted_packet_sequence_id: 1 "
-			     "track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
-	*ret = f->database;
+	if (!f->database)
+		f->database = fixture_open(
+			"packet { timestamp: 5 trusted_packet_sequence_id: 1 "
+			"track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
+	*ret = (struct orma_view_trace){f->database, f};
 	return 0;
+}
+
+static void unload(void *ctx, void *owner)
+{
+	struct fixture *f = ctx;
+	CHECK(owner == f);
+	f->unload_count++;
 }
 
 static void on_loaded(void *ctx, int result)
@@ -69,13 +78,15 @@ static void on_warning(void *ctx, const char *text)
 	f->warnings++;
 }
 
-static void set_up(struct fixture *f, uint64_t query_ns)
+static void set_up_trace(struct fixture *f, uint64_t query_ns, bool is_live)
 {
 	struct orma_view_server_options options = {.title = "t",
 						   .program = "orma test",
 						   .assets = assets,
 						   .ctx = f,
+						   .is_live = is_live,
 						   .load = load,
+						   .unload = unload,
 						   .loaded = on_loaded,
 						   .warn = on_warning,
 						   .query_ns = query_ns};
@@ -85,13 +96,19 @@ static void set_up(struct fixture *f, uint64_t query_ns)
 	CHECK_INT(orma_view_server_new(f->loop, &options, &f->server), 0);
 	CHECK_INT(orma_view_server_listen(f->server, http_listen(&f->port)), 0);
 	CHECK_INT(orma_view_server_load(f->server), 0);
+	f->load_count = 1;
+}
+
+static void set_up(struct fixture *f, uint64_t query_ns)
+{
+	set_up_trace(f, query_ns, false);
 }
 
 static void tear_down(struct fixture *f)
 {
 	orma_view_server_free(f->server);
 	close(f->gate[1]);
-	CHECK_INT(f->loaded_count, 1);
+	CHECK_INT(f->loaded_count, f->load_count);
 	orma_base_loop_free(f->loop);
 	if (f->database)
 		fixture_close(f->database);
@@ -239,11 +256,11 @@ ORMA_TEST(questions_wait_until_the_trace_is_loaded)
 	do
 		CHECK_INT(api(&f, "progress", ""), 200);
 	while (strstr((char *)f.body.data, "\"all_bytes\":0"));
-	CHECK_STR((char *)f.body.data,
-		  "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,\"error\":null}");
+	CHECK_STR((char *)f.body.data, "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,"
+				       "\"error\":null,\"live\":false}");
 	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 503);
-	CHECK_STR((char *)f.body.data,
-		  "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,\"error\":null}");
+	CHECK_STR((char *)f.body.data, "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,"
+				       "\"error\":null,\"live\":false}");
 	finish_loading(&f);
 	CHECK_INT(f.loaded_result, 0);
 	CHECK_INT(api(&f, "progress", ""), 200);
@@ -269,6 +286,62 @@ ORMA_TEST(the_loading_is_stopped_by_the_end_of_the_server)
 	set_up(&f, 0);
 	tear_down(&f);
 	CHECK_INT(f.loaded_result, -ECANCELED);
+}
+
+/* Loads the trace once more. */
+static void load_again(struct fixture *f)
+{
+	f->load_count++;
+	CHECK_INT(orma_view_server_load(f->server), 0);
+	CHECK_INT(write(f->gate[1], "x", 1), 1);
+	while (f->loaded_count < f->load_count)
+		CHECK(orma_base_loop_turn(f->loop, 2) >= 0);
+}
+
+ORMA_TEST(pages_of_a_live_trace_are_told_when_it_has_grown)
+{
+	struct fixture f;
+	set_up_trace(&f, 0, true);
+	log_in(&f);
+	CHECK_INT(api(&f, "news", "{\"generation\":0}"), 503);
+	CHECK(strstr((char *)f.body.data, "\"live\":true"));
+	finish_loading(&f);
+	CHECK_INT(api(&f, "news", "{}"), 400);
+	int gone = ask_api(&f, "news", "{\"generation\":0}"),
+	    fd = ask_api(&f, "news", "{\"generation\":0}");
+	for (int i = 0; i < 10; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	close(gone);
+	load_again(&f);
+	CHECK_INT(receive(&f, fd), 200);
+	CHECK_STR((char *)f.body.data, "{\"generation\":1,\"ended\":false,\"cut\":false}");
+	CHECK_INT(f.unload_count, 1);
+	CHECK_INT(api(&f, "meta", "{}"), 200);
+	CHECK(strstr((char *)f.body.data, "\"generation\":1,"));
+	/* A page that is behind is told at once. */
+	CHECK_INT(api(&f, "news", "{\"generation\":0}"), 200);
+	fd = ask_api(&f, "news", "{\"generation\":1}");
+	for (int i = 0; i < 10; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	orma_view_server_set_live(f.server, true, true);
+	CHECK_INT(receive(&f, fd), 200);
+	CHECK_STR((char *)f.body.data, "{\"generation\":1,\"ended\":true,\"cut\":true}");
+	CHECK_INT(api(&f, "news", "{\"generation\":1}"), 200);
+	tear_down(&f);
+	CHECK_INT(f.unload_count, 2);
+}
+
+ORMA_TEST(a_page_that_waits_for_news_ends_with_the_server)
+{
+	struct fixture f;
+	set_up_trace(&f, 0, true);
+	log_in(&f);
+	finish_loading(&f);
+	int fd = ask_api(&f, "news", "{\"generation\":0}");
+	for (int i = 0; i < 10; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	tear_down(&f);
+	close(fd);
 }
 
 ORMA_TEST(rows_of_sql_are_json)

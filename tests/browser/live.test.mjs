@@ -1,0 +1,129 @@
+// `orma view --live -`: what is written to its standard input is on the page soon after.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Browser, findChromium } from "./cdp.mjs";
+import { view } from "./orma_server.mjs";
+
+const orma = process.env.ORMA_PROGRAM;
+const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA_PROGRAM does not name a binary with SQLite";
+const MS = 1000000n;
+/** @type {Browser} */
+let page;
+let server;
+let time = 1000n * MS;
+
+function varint(value) {
+	const bytes = [];
+	for (let rest = BigInt(value); ; rest >>= 7n) {
+		bytes.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
+		if (rest <= 127n) return Buffer.from(bytes);
+	}
+}
+const number = (id, value) => Buffer.concat([varint(id * 8), varint(value)]);
+const bytes = (id, content) => Buffer.concat([varint(id * 8 + 2), varint(content.length), content]);
+
+/** A packet with a track event: its type, and its name if it has one. */
+function event(ns, type, track, name) {
+	const fields = [number(9, type), number(11, track), ...(name ? [bytes(23, Buffer.from(name))] : [])];
+	return bytes(1, Buffer.concat([number(8, ns), number(10, 1), bytes(11, Buffer.concat(fields))]));
+}
+
+/** The declaration of a thread. */
+function thread(track, tid, name) {
+	const of = Buffer.concat([number(1, 7), number(2, tid), bytes(5, Buffer.from(name))]);
+	return bytes(1, Buffer.concat([number(10, 1), bytes(60, Buffer.concat([number(1, track), bytes(4, of)]))]));
+}
+
+/** Writes slices of 8 ms each for a while. */
+function write(count, track, name) {
+	for (let i = 0; i < count; i++) {
+		server.child.stdin.write(event(time, 1, track, name));
+		server.child.stdin.write(event(time + 8n * MS, 2, track));
+		time += 10n * MS;
+	}
+}
+
+/** Waits until the page is as wanted. */
+async function until(wanted, what) {
+	for (let i = 0; i < 200; i++) {
+		const state = await page.state();
+		if (wanted(state)) return state;
+		await new Promise((resolve) => setTimeout(resolve, 25));
+	}
+	assert.fail(`${what}: ${JSON.stringify(await page.state())}`);
+}
+const count = async () =>
+	(await page.boxes()).filter(({ table }) => table === "slice").reduce((sum, box) => sum + box.count, 0);
+
+before(async () => {
+	if (skip) return;
+	server = await view(orma, ["-"], ["--live"]);
+	server.child.stdin.write(thread(5, 7, "first"));
+	write(20, 5, "step");
+	page = await Browser.start({ width: 1200, height: 700 });
+	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+	await page.open(server.url);
+});
+
+after(async () => {
+	await page?.stop();
+	if (server?.child.exitCode === null) await server.stop();
+});
+
+test("what comes is shown, and new tracks too", { skip }, async () => {
+	await until(({ end }) => end >= 190e6, "the first slices");
+	await page.idle();
+	assert.equal(await count(), 20);
+	server.child.stdin.write(thread(6, 8, "second"));
+	write(10, 6, "later");
+	const { rows } = await until(({ end }) => end >= 290e6, "the later slices");
+	await page.idle();
+	assert.deepEqual(
+		rows.filter(({ kind }) => kind === "thread").map(({ title }) => title),
+		["first (7)", "second (8)"],
+	);
+	assert.equal(await count(), 30);
+	assert.equal(await page.text("#live-button"), "● Live");
+});
+
+test("a page that was moved stays where it is, and goes to the end again", { skip }, async () => {
+	await page.run(`(history.pushState(null, "", "#t=0-50000000"), dispatchEvent(new PopStateEvent("popstate")))`);
+	await page.idle();
+	assert.equal(await page.text("#live-button"), "Go live");
+	write(10, 5, "step");
+	await until(({ shown }) => shown !== undefined, "the state");
+	for (let i = 0; i < 200 && !/0\.39|390/.test(await page.text("#range")); i++) await new Promise((r) => setTimeout(r, 25));
+	const { start, end } = await page.state();
+	assert.deepEqual([start, end], [0, 50e6]);
+	await page.press("End", "End");
+	await page.idle();
+	assert.ok(Math.abs((await page.state()).end - 398e6) < 12e6);
+	assert.equal(await page.text("#live-button"), "● Live");
+});
+
+test("a selection is found again in the longer trace", { skip }, async () => {
+	await page.run(`(history.pushState(null, "", "#t=0-50000000"), dispatchEvent(new PopStateEvent("popstate")))`);
+	await page.idle();
+	const box = (await page.boxes()).find(({ table, name, count: n }) => table === "slice" && name === "step" && n === 1);
+	await page.click(box.x + box.w / 2, box.y + 8);
+	await page.idle();
+	const before = (await page.state()).selection;
+	write(10, 6, "later");
+	for (let i = 0; i < 200 && !/498/.test(await page.text("#range")); i++) await new Promise((r) => setTimeout(r, 25));
+	await page.idle();
+	const { selection } = await page.state();
+	assert.deepEqual([selection.start, selection.name], [before.start, "step"]);
+	await page.press("Escape", "Escape");
+});
+
+test("when the recording ends, the page says so, and can still ask", { skip }, async () => {
+	server.child.stdin.end();
+	for (let i = 0; i < 200 && (await page.text("#live-button")) !== "Ended"; i++) await new Promise((r) => setTimeout(r, 25));
+	assert.equal(await page.text("#live-button"), "Ended");
+	const rows = await page.run(
+		`fetch("api/sql", { method: "POST", headers: { "X-Orma-Token": sessionStorage.getItem("orma-token") }, body: '{"sql":"select count(*) from slice"}' }).then((answer) => answer.json()).then(({ rows }) => rows)`,
+	);
+	assert.deepEqual(rows, [[50]]);
+	assert.deepEqual(page.errors, []);
+	assert.equal(await server.stop(), 0, server.messages.join(""));
+});

@@ -1,0 +1,172 @@
+// live.js - follows a trace while it is recorded. The server tells when it has loaded the trace again; then a second App gets
+// the new tracks, and the tiles for what is on screen, while the page still shows the old ones. When they are there, the App
+// of the page takes over all of it, and the picture changes at once.
+//
+// A page whose right edge shows the end of the trace follows the end. One that was moved to an earlier time stays there.
+import { App } from "./app.js";
+import { announce, byId } from "./dom.js";
+import { durationText } from "./time.js";
+
+const RETRY_NEWS_MS = 500;
+const MOST_FAILURES = 6;
+/** How long the old picture may stay for tiles of the new one. */
+const PATIENCE_MS = 200;
+/** How often the map of the whole trace is drawn anew. */
+const MAP_MS = 1000;
+/** How much of the trace's end may be beyond the screen while the page follows it. */
+const NEAR_END = 0.02;
+
+/** @param {App} app @param {Timeline} line */
+export function attachLive(app, line) {
+	const button = byId("live-button");
+	const state = { ended: false, cut: false, lost: false, mapAt: 0 };
+	button.hidden = false;
+	const show = () => {
+		const word = state.lost ? "Connection lost" : state.ended ? "Ended" : isFollowing(app) ? "● Live" : "Go live";
+		if (button.textContent !== word) button.textContent = word;
+		button.classList.toggle("is-live", word === "● Live");
+		button.title = state.cut ? `The last ${durationText(app.meta.end)} are kept` : "Follow what is recorded (End)";
+	};
+	button.addEventListener("click", () => {
+		goToEnd(app);
+		line.redraw();
+	});
+	app.on("view", show);
+	show();
+	watch(app, line, state, show);
+}
+
+/** Shows the end of the trace, and follows it from then on. @param {App} app */
+export function goToEnd(app) {
+	const { start, end } = app.camera.target;
+	app.camera.go(app.meta.end - (end - start), app.meta.end);
+}
+
+/** @param {App} app */
+function isFollowing(app) {
+	const { start, end } = app.camera.target;
+	return end >= app.meta.end - NEAR_END * (end - start);
+}
+
+/** @param {App} app @param {Timeline} line @param {{ ended: boolean, cut: boolean, lost: boolean, mapAt: number }} state @param {() => void} show */
+async function watch(app, line, state, show) {
+	let failures = 0;
+	while (!state.ended && failures < MOST_FAILURES) {
+		try {
+			const { source, meta } = app;
+			const news = await source.ask("news", { generation: meta.generation });
+			state.cut = news.cut;
+			if (news.generation !== meta.generation) await renew(app, line, state);
+			else if (news.ended) state.ended = true;
+			failures = 0;
+		} catch {
+			failures++;
+			await new Promise((resolve) => setTimeout(resolve, RETRY_NEWS_MS));
+		}
+		show();
+	}
+	state.lost = !state.ended;
+	show();
+	announce(state.lost ? "The connection is lost" : "The recording has ended");
+}
+
+/** @param {App} app @param {Timeline} line @param {{ mapAt: number }} state */
+async function renew(app, line, state) {
+	const { source } = app;
+	const [meta, tree] = await Promise.all([source.meta(), source.tracks()]);
+	// The trace was loaded once more between the two answers.
+	if (meta.generation !== tree.generation) return;
+	const next = new App(source, meta, tree);
+	const lanes = inherit(app, next);
+	const shift = Number(BigInt(meta.start_ns) - BigInt(app.meta.start_ns));
+	const range = rangeAfter(app, meta.end, shift);
+	await prefetch(next, line, range);
+	next.on("view", () => app.emit("view"));
+	const isSame = app.model.isLike(next.model);
+	moveMarks(app, next, lanes, shift);
+	app.adopt(next);
+	app.camera.traceEnd = Math.max(meta.end, 1);
+	Object.assign(app.camera, { start: range.start, end: range.end, target: { ...range } });
+	if (!isSame) line.forgetHeaders();
+	const now = performance.now();
+	if (now - state.mapAt > MAP_MS) {
+		state.mapAt = now;
+		line.layersWidth = 0;
+	}
+	app.emit("rows", "view", "notes");
+}
+
+/** What the camera shows of the longer trace. It is not moved softly: the picture would lag behind the recording. @param {App} app @param {number} end @param {number} shift */
+function rangeAfter(app, end, shift) {
+	const { target } = app.camera;
+	const isWhole = target.start <= 0 && target.end >= app.meta.end;
+	if (isWhole) return { start: 0, end };
+	const by = isFollowing(app) ? end - target.end : -shift;
+	return { start: target.start + by, end: target.end + by };
+}
+
+/** Gives the next App what the user has done to the tracks, and what is known of counters. @param {App} app @param {App} next @returns {Map<number, TrackNode>} the nodes that there were, by their old id */
+function inherit(app, next) {
+	const paths = new Map(next.model.nodes.map((node) => [next.model.pathOf(node), node]));
+	/** @type {Map<number, TrackNode>} */
+	const found = new Map();
+	for (const node of app.model.nodes) {
+		const same = paths.get(app.model.pathOf(node));
+		if (!same) continue;
+		found.set(node.id, same);
+		next.model.open[same.id] = app.model.open[node.id];
+		const range = node.lane === null ? undefined : app.ranges.byLane.get(node.lane);
+		if (range && same.lane !== null) next.ranges.byLane.set(same.lane, { ...range });
+	}
+	next.model.pins = app.model.pins.flatMap((id) => found.get(id)?.id ?? []);
+	next.model.filter = app.model.filter;
+	next.model.layout();
+	next.names.wanted = app.names.wanted;
+	next.densities.known = new Map(app.densities.known);
+	return found;
+}
+
+/** Moves what is selected and marked to the new times and tracks. @param {App} app @param {App} next @param {Map<number, TrackNode>} nodes by their old id @param {number} shift */
+function moveMarks(app, next, nodes, shift) {
+	for (const chosen of [app.selection, app.measured]) {
+		if (!chosen) continue;
+		chosen.start -= shift;
+		chosen.end -= shift;
+		const node = app.model.byLane.get(chosen.lane);
+		chosen.lane = (node && nodes.get(node.id)?.lane) ?? chosen.lane;
+	}
+	if (app.area) {
+		app.area.start -= shift;
+		app.area.end -= shift;
+		app.area.nodes = app.area.nodes.flatMap((id) => nodes.get(id)?.id ?? []);
+	}
+	for (const note of app.notes) note.time -= shift;
+	const { selection } = app;
+	if (selection) findAgain(app, next, selection);
+}
+
+/** The row of a selected event has another id than before. @param {App} app @param {App} next @param {Chosen} selection */
+async function findAgain(app, next, selection) {
+	const { lane, depth, start } = selection;
+	const found = await next.ask("neighbour", { lane, depth, time: start - 1, dir: 1 }).catch(() => null);
+	if (app.selection === selection && found && found.start === start) {
+		selection.id = found.id;
+		selection.end = found.end;
+	}
+}
+
+/** Gets the tiles of what is on screen, if they come soon. @param {App} next @param {Timeline} line @param {{ start: number, end: number }} range */
+async function prefetch(next, line, range) {
+	const scale = line.scaleOf(range);
+	const { scrollTop, clientHeight } = line.tracks.element;
+	const rows = next.model.rows.filter(({ y, height }) => y + height > scrollTop && y < scrollTop + clientHeight);
+	const until = performance.now() + PATIENCE_MS;
+	for (const { strip, body } of [...next.model.pinned, ...rows]) {
+		for (const node of [strip, body]) {
+			if (!node || node.lane === null) continue;
+			next.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
+		}
+	}
+	next.tiles.endFrame();
+	while (!next.tiles.idle && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 4));
+}
