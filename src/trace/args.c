@@ -94,19 +94,38 @@ struct orma_str orma_arg_list_key(const struct orma_arg_list *list, uint32_t idx
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value)
 {
-	bool is_text = type == ORMA_ARG_STRING || type == ORMA_ARG_JSON;
-	bool has_no_text = is_text && value == ORMA_CELL_NULL;
-	struct orma_arg arg = {.type = has_no_text ? ORMA_ARG_NULL : type, .value = value};
+	uint32_t flat_id = 0, id = 0;
 	int r = list->error;
 	if (r == 0)
-		r = add_key(list, flat_key, &arg.flat_key);
+		r = add_key(list, flat_key, &flat_id);
 	/* Most keys have no index, and are the same as the flat ones. */
 	bool is_same = orma_base_str_is_equal(flat_key, key);
 	if (r == 0 && is_same)
-		arg.key = arg.flat_key;
+		id = flat_id;
 	else if (r == 0)
-		r = add_key(list, key, &arg.key);
-	list->error = r < 0 ? r : add_arg(list, arg);
+		r = add_key(list, key, &id);
+	list->error = r;
+	orma_arg_list_add_key(list, flat_id, id, type, value);
+}
+
+void orma_arg_list_add_key(struct orma_arg_list *list, uint32_t flat_key, uint32_t key,
+			   enum orma_arg_type type, int64_t value)
+{
+	bool is_text = type == ORMA_ARG_STRING || type == ORMA_ARG_JSON;
+	bool has_no_text = is_text && value == ORMA_CELL_NULL;
+	struct orma_arg arg = {.flat_key = flat_key,
+			       .key = key,
+			       .type = has_no_text ? ORMA_ARG_NULL : type,
+			       .value = value};
+	if (list->error == 0)
+		list->error = add_arg(list, arg);
+}
+
+void orma_arg_clean_name(char *name, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (name[i] == '.' || name[i] == '[' || name[i] == ']')
+			name[i] = '_';
 }
 
 bool orma_arg_list_has(struct orma_arg_list *list, struct orma_str key)

@@ -40,6 +40,11 @@ void orma_arg_list_clear(struct orma_arg_list *list);
 /* A text that is ORMA_CELL_NULL is added as NULL, so that texts are always there. */
 void orma_arg_list_add(struct orma_arg_list *list, struct orma_str flat_key, struct orma_str key,
 		       enum orma_arg_type type, int64_t value);
+/* The same for keys that are known by their ids. */
+void orma_arg_list_add_key(struct orma_arg_list *list, uint32_t flat_key, uint32_t key,
+			   enum orma_arg_type type, int64_t value);
+/* Characters that separate the names of a key become '_' in a name of Perfetto. */
+void orma_arg_clean_name(char *name, size_t size);
 /* Returns the key of an argument. */
 struct orma_str orma_arg_list_key(const struct orma_arg_list *list, uint32_t idx);
 /* True when the list has an argument with this key. */

@@ -102,7 +102,6 @@ static void take_field(struct orma_arg_walk *walk, const struct orma_proto_field
 	}
 }
 
-/* Characters that separate the names of a key become '_' in a name of Perfetto. */
 static int append_name(struct orma_arg_walk *walk, struct orma_str name)
 {
 	struct orma_buf *bufs[] = {&walk->path->flat_key, &walk->path->key};
@@ -114,9 +113,8 @@ static int append_name(struct orma_arg_walk *walk, struct orma_str name)
 			r = orma_base_buf_append(buf, name.data, name.size);
 		if (r < 0)
 			return r;
-		for (size_t at = begin; at < buf->size && !walk->path->keeps_names; at++)
-			if (buf->data[at] == '.' || buf->data[at] == '[' || buf->data[at] == ']')
-				buf->data[at] = '_';
+		if (!walk->path->keeps_names)
+			orma_arg_clean_name((char *)buf->data + begin, buf->size - begin);
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "schema/gen/task_execution.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "trace/conversion_fields.h"
+#include "trace/plain_args.h"
 
 enum { WINDOW_BYTES = 16 << 10, WINDOW_MARGIN_BYTES = 1 << 10 };
 
@@ -39,6 +40,7 @@ static void forget_states(struct orma_event_args *args)
 		orma_base_free(slot->value);
 	}
 	orma_base_map_done(&args->states);
+	memset(args->recent, 0, sizeof(args->recent));
 }
 
 void orma_event_args_done(struct orma_event_args *args)
@@ -231,19 +233,23 @@ static void add_fixed(struct orma_event_args *args, const struct orma_sequence_s
 
 enum { TYPED_BITS = 64 };
 
+/* Types are only added, while the trace is read. */
+static void update_typed_ids(struct orma_event_args *args)
+{
+	if (args->typed_count == args->types->fields.count + 1)
+		return;
+	args->typed_ids = 0;
+	for (uint32_t i = 0; i < TYPED_BITS; i++)
+		if (orma_type_pool_field(args->types, args->event_type, i))
+			args->typed_ids |= UINT64_C(1) << i;
+	args->typed_count = args->types->fields.count + 1;
+}
+
 /* True when the field of an event has a type that makes it an argument. */
-static bool is_typed(struct orma_event_args *args, uint32_t id)
+static bool is_typed(const struct orma_event_args *args, uint32_t id)
 {
 	if (id >= TYPED_BITS)
 		return orma_type_pool_field(args->types, args->event_type, id) != NULL;
-	/* Types are only added, while the trace is read. */
-	if (args->typed_count != args->types->fields.count + 1) {
-		args->typed_ids = 0;
-		for (uint32_t i = 0; i < TYPED_BITS; i++)
-			if (orma_type_pool_field(args->types, args->event_type, i))
-				args->typed_ids |= UINT64_C(1) << i;
-		args->typed_count = args->types->fields.count + 1;
-	}
 	return args->typed_ids >> id & 1;
 }
 
@@ -252,7 +258,7 @@ struct event_parts {
 	bool has_fixed, has_typed, has_annotations, has_legacy;
 };
 
-static struct event_parts find_parts(struct orma_event_args *args, struct orma_str event)
+static struct event_parts find_parts(const struct orma_event_args *args, struct orma_str event)
 {
 	struct event_parts parts = {.has_typed = true};
 	struct orma_proto_reader reader;
@@ -327,6 +333,10 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 	int r = orma_sequence_state_load(state);
 	if (r < 0)
 		return r;
+	update_typed_ids(args);
+	r = orma_plain_args_add(list, &state->interning, args->typed_ids, event);
+	if (r != 0)
+		return r < 0 ? r : list->error;
 	const struct event_parts parts = find_parts(args, event);
 	if (parts.has_fixed)
 		add_fixed(args, state, event, list);
@@ -340,16 +350,34 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 	return r < 0 ? r : list->error;
 }
 
+/* Finds the state of a packet's sequence. 0 or a negative errno value. */
+static int find_state_of(struct orma_event_args *args, const struct orma_packet *packet,
+			 struct orma_sequence_state **ret)
+{
+	struct orma_recent_state *recent = &args->recent[packet->sequence % ORMA_EVENT_ARGS_STATES];
+	if (!recent->state || recent->sequence != packet->sequence ||
+	    recent->machine != packet->machine) {
+		const struct orma_sequence *sequence = find_sequence(args->index, packet);
+		if (!sequence)
+			return -EIO;
+		struct orma_sequence_state *state = find_state(args, sequence);
+		if (!state)
+			return -ENOMEM;
+		*recent = (struct orma_recent_state){packet->machine, packet->sequence, state};
+	}
+	*ret = recent->state;
+	return 0;
+}
+
 int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list)
 {
 	struct orma_packet packet;
 	int r = read_packet(args, entry, &packet);
 	if (r < 0)
 		return r;
-	const struct orma_sequence *sequence = find_sequence(args->index, &packet);
-	struct orma_sequence_state *state = sequence ? find_state(args, sequence) : NULL;
-	if (!state)
-		return sequence ? -ENOMEM : -EIO;
-	r = orma_sequence_state_move(state, packet.address);
+	struct orma_sequence_state *state;
+	r = find_state_of(args, &packet, &state);
+	if (r == 0)
+		r = orma_sequence_state_move(state, packet.address);
 	return r < 0 ? r : orma_event_args_read(args, state, packet.content, list);
 }

@@ -9,6 +9,12 @@
 
 enum { ORMA_EVENT_ARGS_STATES = 64, ORMA_EVENT_ARGS_WINDOWS = 256 };
 
+/* A state that was asked for last. Sequences of a trace have neighbouring ids. */
+struct orma_recent_state {
+	uint32_t machine, sequence; /* as packets give them */
+	struct orma_sequence_state *state;
+};
+
 /* It remembers the sequences that were asked about last, so ask in the order of rows. */
 struct orma_event_args {
 	struct orma_packet_index *index;
@@ -19,6 +25,7 @@ struct orma_event_args {
 	size_t typed_count;
 	struct orma_trace_window windows[ORMA_EVENT_ARGS_WINDOWS]; /* by the place in the trace */
 	struct orma_map states; /* struct orma_sequence_state by sequence; not more than so many */
+	struct orma_recent_state recent[ORMA_EVENT_ARGS_STATES]; /* by id; those of `states` only */
 	struct orma_arg_path path;
 	uint64_t problems;
 };

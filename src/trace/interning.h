@@ -18,7 +18,9 @@ struct orma_interned {
 
 struct orma_interned_table {
 	struct orma_interned **by_iid; /* entries with small ids; NULL = absent */
-	uint32_t *string_ids; /* their texts' ids in the engine's pool; 0 = not asked for yet */
+	uint32_t *
+		string_ids; /* ids in the engine's pool: of their texts, or for names of annotations, of
+			       * the keys of arguments; 0 = not asked for yet */
 	uint32_t capacity;
 	struct orma_map others;
 };
