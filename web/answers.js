@@ -10,9 +10,7 @@ const BOX_BYTES = 32;
 export const FLAG_MERGED = 1;
 export const FLAG_INSTANT = 2;
 export const FLAG_UNFINISHED = 4;
-export const FLAG_TORN_START = 8;
 export const FLAG_REAL_TIME = 16;
-export const FLAG_TORN_END = 32;
 
 /** How many numbers of each view belong to one box. */
 export const BOX_F64 = 4;

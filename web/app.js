@@ -1,11 +1,11 @@
 // app.js - what the page knows: the trace, its tracks, what is selected, marked, looked for and shown. Its parts listen
 // for changes, and draw; none of them holds another.
-import { AT_NAME, BOX_U32 } from "./answers.js";
-import { BOX_LOSS, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { Camera } from "./camera.js";
-import { COLOUR_LOSS, COLOUR_NONE, COLOUR_STATES, STATE, colourOfName, colourOfState, stateText, themeOf } from "./colour.js";
+import { COLOUR_NONE, COLOUR_STATES, STATE, colourOfName, colourOfState, stateText, themeOf } from "./colour.js";
 import { Ranges } from "./draw_counter.js";
 import { Densities } from "./densities.js";
+import { Gaps } from "./gaps.js";
 import { Model, matcherOf } from "./model.js";
 import { Names } from "./names.js";
 import { Cropper } from "./text.js";
@@ -13,7 +13,6 @@ import { TileStore } from "./tiles.js";
 import { Clock } from "./time.js";
 
 const UNKNOWN = { colour: COLOUR_NONE, lit: true };
-const LOST = { colour: COLOUR_LOSS, lit: true };
 
 /**
  * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
@@ -30,6 +29,7 @@ export class App {
 		this.model = new Model(tree);
 		this.names = new Names(source);
 		this.ranges = new Ranges();
+		this.gaps = new Gaps(meta.gaps);
 		this.clock = new Clock();
 		this.clock.end = meta.end;
 		this.clock.wallStart = meta.realtime_start_ns === null ? null : BigInt(meta.realtime_start_ns);
@@ -120,8 +120,6 @@ export class App {
 		wants.forEach(({ kind, lane }, i) => {
 			if (kind === "counters") this.ranges.learn(lane, tiles[i]);
 		});
-		const lost = tiles.filter((_, i) => this.kindOf(wants[i].lane) === BOX_LOSS && tiles[i].u32[AT_NAME] !== undefined);
-		if (lost.some(({ u32 }) => u32.length >= BOX_U32)) await this.names.learn(lost);
 	}
 
 	/** @param {number} lane */
@@ -131,8 +129,6 @@ export class App {
 				return BOX_STATE;
 			case "sched":
 				return BOX_SCHED;
-			case "losses":
-				return BOX_LOSS;
 			default:
 				return BOX_SLICE;
 		}
@@ -142,7 +138,6 @@ export class App {
 	painterOf(kind) {
 		if (kind === BOX_STATE) return (index) => this.states?.[index] ?? UNKNOWN;
 		if (kind === BOX_SCHED) return (utid) => this.threads?.get(utid) ?? UNKNOWN;
-		if (kind === BOX_LOSS) return () => LOST;
 		return (id) => this.names.get(id) ?? UNKNOWN;
 	}
 

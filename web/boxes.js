@@ -13,7 +13,6 @@ const MARGIN = 8;
 export const BOX_SLICE = 0;
 export const BOX_STATE = 1;
 export const BOX_SCHED = 2;
-export const BOX_LOSS = 3;
 
 /** @typedef {(name: number) => { colour: number, lit: boolean }} Painter */
 /** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number }} Place */

@@ -12,8 +12,7 @@ const STATE_COLOURS = ["2f8f4e", "b7d84b", "f0a04b", "c9605a", "d9dde3", "8a9099
 export const STATE = { running: 0, runnable: 1, diskSleep: 2, otherSleep: 3, idle: 4, exited: 5, other: 6 };
 
 export const COLOUR_STATES = PALETTE.length;
-export const COLOUR_LOSS = COLOUR_STATES + STATE_COLOURS.length;
-export const COLOUR_NONE = COLOUR_LOSS + 1;
+export const COLOUR_NONE = COLOUR_STATES + STATE_COLOURS.length;
 export const COLOUR_COUNT = COLOUR_NONE + 1;
 /** A box is drawn in one of three ways: as itself, merged of several, or dimmed because it is not what is looked for. */
 export const LOOK_PLAIN = 0;
@@ -77,9 +76,9 @@ export function mixed(hex, other, share) {
 	return `#${parts.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** The fill of each look of each colour, before a background. @param {string} background @param {string} loss */
-export function fillsOf(background, loss) {
-	const hexes = [...PALETTE, ...STATE_COLOURS, loss, "b8bec8"];
+/** The fill of each look of each colour, before a background. @param {string} background */
+export function fillsOf(background) {
+	const hexes = [...PALETTE, ...STATE_COLOURS, "b8bec8"];
 	return [
 		...hexes.map((hex) => `#${hex}`),
 		...hexes.map((hex) => mixed(hex, background, 0.22)),
@@ -94,7 +93,6 @@ export function themeOf(root) {
 	const background = value("--canvas");
 	const hex = background.replace("#", "");
 	const dark = channelsOf(hex)[1] < 128;
-	const loss = value("--loss").replace("#", "");
 	const inks = ["#111418", dark ? "#111418" : "#2a3037", value("--muted")];
 	return {
 		dark,
@@ -106,9 +104,9 @@ export function themeOf(root) {
 		muted: value("--muted"),
 		accent: value("--accent"),
 		accentSoft: value("--accent-soft"),
-		loss: `#${loss}`,
+		loss: value("--loss"),
 		select: value("--select"),
-		fills: fillsOf(hex, loss),
+		fills: fillsOf(hex),
 		inks,
 		font: `11px ${value("--sans")}`,
 		smallFont: `10px ${value("--sans")}`,

@@ -1,6 +1,6 @@
 // draw_slices.js - draws the boxes of a frame: rectangles by colour, then marks, then text.
-import { FLAG_INSTANT, FLAG_MERGED, FLAG_REAL_TIME, FLAG_TORN_END, FLAG_TORN_START, FLAG_UNFINISHED } from "./answers.js";
-import { BOX_LOSS, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { FLAG_INSTANT, FLAG_MERGED, FLAG_REAL_TIME, FLAG_UNFINISHED } from "./answers.js";
+import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { COLOUR_COUNT, COLOUR_STATES, LOOK_COUNT, LOOK_DIM, STATE } from "./colour.js";
 
 const MOST_LABELS = 800;
@@ -8,7 +8,7 @@ const LEAST_LABEL_WIDTH = 22;
 const LABEL_PAD = 4;
 const FADE_WIDTH = 32;
 const IDLE_COLOUR = COLOUR_STATES + STATE.idle;
-const SPECIAL = FLAG_INSTANT | FLAG_UNFINISHED | FLAG_TORN_START | FLAG_TORN_END | FLAG_REAL_TIME;
+const SPECIAL = FLAG_INSTANT | FLAG_UNFINISHED | FLAG_REAL_TIME;
 
 /** The order in which boxes are drawn: by look and colour. @param {BoxList} boxes */
 export function drawOrder(boxes) {
@@ -53,7 +53,7 @@ function isHatched(boxes, i) {
 	const kind = boxes.kind[i];
 	const state = boxes.colour[i] - COLOUR_STATES;
 	if (kind === BOX_STATE) return state === STATE.diskSleep || state === STATE.otherSleep;
-	return kind === BOX_LOSS || (kind === BOX_SCHED && (boxes.flags[i] & FLAG_REAL_TIME) !== 0);
+	return kind === BOX_SCHED && (boxes.flags[i] & FLAG_REAL_TIME) !== 0;
 }
 
 /** A dotted lower edge shows that a box stands for several events. @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme */
@@ -72,13 +72,18 @@ let hatchPattern = null;
 /** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {number[]} hatched */
 function drawHatches(context, boxes, hatched) {
 	if (hatched.length === 0) return;
-	hatchPattern ??= makeHatch(context);
-	if (!hatchPattern) return;
-	context.fillStyle = hatchPattern;
+	const hatch = hatchOf(context);
+	if (!hatch) return;
+	context.fillStyle = hatch;
 	for (const i of hatched) context.fillRect(boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
 }
 
 /** Diagonal lines. @param {CanvasRenderingContext2D} context */
+export function hatchOf(context) {
+	return (hatchPattern ??= makeHatch(context));
+}
+
+/** @param {CanvasRenderingContext2D} context */
 function makeHatch(context) {
 	const tile = document.createElement("canvas");
 	tile.width = tile.height = 6;
@@ -117,21 +122,6 @@ function drawMark(context, boxes, i, theme) {
 		context.fillStyle = fade;
 		context.fillRect(x, y, w, h);
 	}
-	if (flags & FLAG_TORN_START) drawTorn(context, x, y, h, 1, theme);
-	if (flags & FLAG_TORN_END) drawTorn(context, x + w, y, h, -1, theme);
-}
-
-/** A torn edge: events before or after it were lost. @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} h @param {number} inwards @param {Theme} theme */
-function drawTorn(context, x, y, h, inwards, theme) {
-	context.beginPath();
-	context.moveTo(x, y);
-	for (let i = 0; i <= 4; i++) context.lineTo(x + (i % 2 ? 4 : 0) * inwards, y + (h * i) / 4);
-	context.closePath();
-	context.fillStyle = theme.background;
-	context.fill();
-	context.strokeStyle = theme.loss;
-	context.lineWidth = 1.5;
-	context.stroke();
 }
 
 /**

@@ -5,7 +5,8 @@ import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { h } from "./dom.js";
 import { drawCounter, drawDensity } from "./draw_counter.js";
 import { drawGrid } from "./draw_ruler.js";
-import { drawBoxes, drawLabels } from "./draw_slices.js";
+import { drawBoxes, drawLabels, hatchOf } from "./draw_slices.js";
+import { drawGaps } from "./gaps.js";
 import { makeHeader, updateHeader } from "./headers.js";
 import { bodyTop, heightOfAll, rowIndexAt } from "./model.js";
 
@@ -64,6 +65,7 @@ export class Pane {
 		for (const row of visible) this.drawRow(row, scale, ratio);
 		drawBoxes(context, boxes, theme);
 		drawLabels(context, boxes, theme, this.app.cropper, (i) => this.app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
+		for (const row of visible) drawGaps(context, this.app.gaps.of(row), row, scale, theme, hatchOf(context));
 		this.showHeaders(visible);
 	}
 

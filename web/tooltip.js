@@ -1,5 +1,5 @@
 // tooltip.js - says what is under the mouse.
-import { BOX_LOSS, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { byId, h, refill } from "./dom.js";
 import { valueAt } from "./draw_counter.js";
 import { durationText, grouped, valueText } from "./time.js";
@@ -8,8 +8,14 @@ const AWAY = 14;
 
 /** @param {App} app @param {Timeline} line @param {PointerEvent} event @param {Pane} pane @param {number} box @param {Row | undefined} row */
 export function showTooltip(app, line, event, pane, box, row) {
-	const content =
-		box >= 0 ? boxContent(app, pane, box) : row?.body?.kind === "counter" ? counterContent(app, line, row) : null;
+	const gap = row && app.gaps.at(row, line.hover.x, line.scale);
+	const content = gap
+		? gapContent(gap)
+		: box >= 0
+			? boxContent(app, pane, box)
+			: row?.body?.kind === "counter"
+				? counterContent(app, line, row)
+				: null;
 	if (!content) return hideTooltip();
 	const element = byId("tooltip");
 	refill(element, ...content);
@@ -24,6 +30,11 @@ export function hideTooltip() {
 	byId("tooltip").hidden = true;
 }
 
+/** @param {Gap} gap */
+function gapContent({ start, end, what }) {
+	return [h("b", {}, "Data were lost"), h("span", { class: "number" }, durationText(end - start)), h("small", {}, what)];
+}
+
 /** @param {App} app @param {Pane} pane @param {number} i */
 function boxContent(app, pane, i) {
 	const { boxes } = pane;
@@ -32,7 +43,7 @@ function boxContent(app, pane, i) {
 	const count = boxes.count[i];
 	const duration = durationText(boxes.end[i] - boxes.start[i]);
 	const node = app.model.byLane.get(boxes.lane[i]);
-	const what = kind === BOX_LOSS ? "lost events" : count > 1 ? `${grouped(count)} events, the longest is this` : "";
+	const what = count > 1 ? `${grouped(count)} events, the longest is this` : "";
 	return [
 		h("b", {}, name || "(no name)"),
 		h("span", { class: "number" }, count > 1 ? `within ${duration}` : duration),

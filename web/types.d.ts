@@ -50,6 +50,15 @@ interface Loss {
 	stat: string;
 }
 
+/** A time in which data were lost, of a thread or a CPU if that is known. */
+interface Gap {
+	start: number;
+	end: number;
+	what: string;
+	utid: number | null;
+	cpu: number | null;
+}
+
 interface Meta {
 	generation: number;
 	title: string;
@@ -59,6 +68,7 @@ interface Meta {
 	counts: Record<string, number>;
 	host: Record<string, string | number>;
 	losses: Loss[];
+	gaps: Gap[];
 	format: number;
 }
 

@@ -80,6 +80,17 @@ int orma_losses_find(const struct orma_trace_database *database, struct orma_los
 	return 0;
 }
 
+const char *orma_loss_meaning(struct orma_str stat)
+{
+	enum orma_stat found;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(notes); i++)
+		if (orma_base_str_is(stat, notes[i].name))
+			return notes[i].meaning;
+	const char *description =
+		orma_stats_find(stat, &found) ? orma_stat_description(found) : NULL;
+	return description ? description : "Data are missing here.";
+}
+
 void orma_losses_done(struct orma_losses *losses)
 {
 	orma_base_free(losses->items);

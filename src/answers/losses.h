@@ -22,6 +22,8 @@ struct orma_losses {
 
 /* Counts of CPUs and buffers with one name are added up. 0 or -ENOMEM; `ret` is to be given to done() in any case. */
 int orma_losses_find(const struct orma_trace_database *database, struct orma_losses *ret);
+/* Explains a statistic that counts losses, in a sentence. */
+const char *orma_loss_meaning(struct orma_str stat);
 void orma_losses_done(struct orma_losses *losses);
 
 #endif

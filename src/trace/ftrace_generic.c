@@ -250,6 +250,29 @@ static int take_start(struct orma_system *system, const struct orma_sequence *se
 	return 0;
 }
 
+/* Notes that events are missing between the bundle of the CPU before and this one. */
+static int take_loss(struct orma_system *system, const struct orma_sequence *sequence,
+		     const struct orma_bundle_head *head)
+{
+	struct orma_packet_index *index = system->index;
+	const struct orma_lane *lane =
+		orma_base_map_get(&index->cpus, (uint64_t)sequence->machine_idx << 32 | head->cpu);
+	struct orma_gap gap = {.machine_idx = sequence->machine_idx, .cpu = head->cpu};
+	struct orma_clock_cache cache = {0};
+	orma_stats_set(&system->stats, sequence->machine_idx, ORMA_STAT_ftrace_cpu_has_data_loss,
+		       (int32_t)head->cpu, 1);
+	if (!head->has_events ||
+	    orma_trace_clocks_convert(&index->clocks, orma_bundle_clock_key(sequence, head->clock),
+				      (int64_t)head->first_ns, index->clocks.trace_time,
+				      index->clocks.snapshot_count, &cache,
+				      &gap.end_ns) != ORMA_CLOCK_CONVERTED)
+		return 0;
+	gap.first_ns = gap.end_ns;
+	if (lane && lane->bundle_count > 0)
+		gap.first_ns = ORMA_MIN(lane->bundles[lane->bundle_count - 1].last_ns, gap.end_ns);
+	return orma_packet_index_add_gap(index, &gap);
+}
+
 int orma_kernel_bundle_take(struct orma_system *system, const struct orma_sequence *sequence,
 			    const struct orma_packet *packet, const struct orma_bundle_head *head)
 {
@@ -266,7 +289,6 @@ int orma_kernel_bundle_take(struct orma_system *system, const struct orma_sequen
 		    field.type == ORMA_PROTO_BYTES)
 			r = describe_generic(system, sequence->machine_idx, field.bytes);
 		else if (field.id == ORMA_PB_FTRACE_EVENT_BUNDLE_LOST_EVENTS && field.value)
-			orma_stats_set(&system->stats, sequence->machine_idx,
-				       ORMA_STAT_ftrace_cpu_has_data_loss, (int32_t)head->cpu, 1);
+			r = take_loss(system, sequence, head);
 	return r;
 }

@@ -3,7 +3,10 @@
  */
 #include "trace/import_log.h"
 
+#include <errno.h>
+
 #include "base/macros.h"
+#include "trace/cpus.h"
 
 static int64_t slice_cell(struct orma_system *system, int64_t row, size_t column)
 {
@@ -74,4 +77,68 @@ int orma_import_log_depth(struct orma_system *system, const struct orma_slice_be
 	add_name(args, "parent_slice_name", slice_cell(system, other, ORMA_SLICE_NAME));
 	add_name(args, "current_slice_name", slice->name);
 	return add_entry(system, ORMA_STAT_slice_max_depth_exceeded, slice->ts);
+}
+
+enum orma_stat orma_import_log_cause(unsigned bit)
+{
+	static const enum orma_stat causes[ORMA_LOSS_CAUSES] = {
+		ORMA_STATS, /* no cause is given */
+		ORMA_STAT_traced_buf_data_loss_read_gap,
+		ORMA_STAT_traced_buf_data_loss_chunk_corrupted,
+		ORMA_STAT_traced_buf_data_loss_orphan_continuation,
+		ORMA_STAT_traced_buf_data_loss_reassembly_gap,
+		ORMA_STAT_traced_buf_data_loss_reassembly_broken_chain,
+		ORMA_STAT_traced_buf_data_loss_overwrite,
+		ORMA_STAT_traced_buf_data_loss_writer_abort,
+		ORMA_STAT_traced_buf_data_loss_smb_full,
+	};
+	return bit < ORMA_LOSS_CAUSES ? causes[bit] : ORMA_STATS;
+}
+
+/* Returns the statistic that counts the gap. When it has several causes, the last ones say most about what helps. */
+static enum orma_stat stat_of_gap(const struct orma_gap *gap)
+{
+	if (!gap->sequence)
+		return ORMA_STAT_ftrace_cpu_has_data_loss;
+	for (unsigned bit = ORMA_LOSS_CAUSES; bit-- > 1;)
+		if (gap->causes >> bit & 1)
+			return orma_import_log_cause(bit);
+	return ORMA_STAT_traced_buf_sequence_packet_loss;
+}
+
+static int add_gap(struct orma_system *system, const struct orma_gap *gap)
+{
+	if (!has_room(system))
+		return 0;
+	struct orma_arg_list *args = begin_args(system);
+	orma_arg_list_add_int(args, "dur", gap->end_ns - gap->first_ns);
+	if (gap->sequence && gap->sequence->utid >= 0)
+		orma_arg_list_add_int(args, "utid", gap->sequence->utid);
+	if (!gap->sequence) {
+		int64_t ucpu = orma_cpus_get(system->tables, gap->machine_idx, gap->cpu);
+		if (ucpu < 0 && ucpu != -ERANGE)
+			return (int)ucpu;
+		if (ucpu >= 0)
+			orma_arg_list_add_int(args, "ucpu", ucpu);
+	}
+	return add_entry(system, stat_of_gap(gap), gap->first_ns);
+}
+
+int orma_import_log_gaps(struct orma_system *system)
+{
+	const struct orma_packet_index *index = system->index;
+	int r = 0;
+	for (uint32_t i = 0; i < index->gap_count && r == 0; i++)
+		r = add_gap(system, &index->gaps[i]);
+	/* No packet with a time ended these. */
+	for (uint32_t i = 0; i < index->sequence_count && r == 0; i++) {
+		const struct orma_sequence *sequence = index->sequences[i];
+		struct orma_gap gap = {.sequence = sequence,
+				       .causes = sequence->gap_causes,
+				       .first_ns = sequence->gap_first_ns,
+				       .end_ns = index->max_ns};
+		if (gap.causes && gap.first_ns != INT64_MIN)
+			r = add_gap(system, &gap);
+	}
+	return r;
 }

@@ -15,5 +15,10 @@ int orma_import_log_overlap(struct orma_system *system, enum orma_stat stat,
 			    const struct orma_slice_begin *slice, int64_t other);
 int orma_import_log_depth(struct orma_system *system, const struct orma_slice_begin *slice,
 			  int64_t other);
+/* Adds what is known of times in which data are missing: entries with the begin of each, the arguments `dur` and, if known,
+ * `utid` or `ucpu`. */
+int orma_import_log_gaps(struct orma_system *system);
+/* The statistic that counts losses by a bit of TracePacket.previous_packet_dropped; ORMA_STATS = none does. */
+enum orma_stat orma_import_log_cause(unsigned bit);
 
 #endif

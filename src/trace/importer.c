@@ -187,6 +187,8 @@ static int finish(struct orma_importer *importer)
 	if (r == 0)
 		r = orma_trace_facts(&importer->system);
 	if (r == 0)
+		r = orma_import_log_gaps(&importer->system);
+	if (r == 0)
 		r = orma_profiles_end(&importer->profiles);
 	if (r == 0)
 		orma_importer_count(importer);

@@ -84,6 +84,7 @@ int orma_packet_index_sequence(struct orma_packet_index *index, const struct orm
 	sequence->time.sequence = packet->sequence;
 	sequence->time.machine_idx = (uint32_t)machine;
 	sequence->last_ns = INT64_MIN;
+	sequence->utid = -1;
 	r = orma_base_map_put(&index->sequence_map, key, sequence);
 	if (r < 0) {
 		orma_base_free(sequence);
@@ -125,8 +126,37 @@ static int add_run(struct orma_packet_index *index, struct orma_sequence *sequen
 	return 0;
 }
 
+int orma_packet_index_add_gap(struct orma_packet_index *index, const struct orma_gap *gap)
+{
+	if (index->gap_count == ORMA_GAPS_MAX)
+		return 0;
+	int r = orma_store_grow(&index->gaps, (uint64_t)index->gap_count + 1, &index->gap_capacity,
+				sizeof(*index->gaps));
+	if (r == 0)
+		index->gaps[index->gap_count++] = *gap;
+	return r;
+}
+
+/* Ends the gap of a sequence at a time. */
+static int end_gap(struct orma_packet_index *index, struct orma_sequence *sequence, int64_t ns)
+{
+	struct orma_gap gap = {.sequence = sequence,
+			       .machine_idx = sequence->machine_idx,
+			       .causes = sequence->gap_causes,
+			       .first_ns = ORMA_MIN(sequence->gap_first_ns, ns),
+			       .end_ns = ns};
+	/* Before the gap there was no packet with a time. */
+	if (sequence->gap_first_ns == INT64_MIN)
+		gap.first_ns = ns;
+	sequence->gap_causes = 0;
+	return orma_packet_index_add_gap(index, &gap);
+}
+
 static void count_losses(struct orma_sequence *sequence, uint32_t causes)
 {
+	if (sequence->gap_causes == 0)
+		sequence->gap_first_ns = sequence->last_ns;
+	sequence->gap_causes |= causes;
 	sequence->losses++;
 	for (unsigned i = 0; i < ORMA_LOSS_CAUSES; i++)
 		sequence->losses_by_cause[i] += causes >> i & 1;
@@ -268,8 +298,9 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 	if (!is_known)
 		return add_untimed(index, sequence, packet);
 	sequence->events += is_event;
+	int r = sequence->gap_causes ? end_gap(index, sequence, ns) : 0;
 	check_order(index, sequence, orma_packet_rank(packet, is_event), ns);
-	return 0;
+	return r;
 }
 
 /* Only a trace that was joined here has these numbers; another one's mean nothing. */
@@ -475,6 +506,7 @@ void orma_packet_index_done(struct orma_packet_index *index)
 	orma_base_free(index->sequences);
 	orma_base_free(index->lanes);
 	orma_base_free(index->untimed);
+	orma_base_free(index->gaps);
 	orma_base_free(index->machine_ids);
 	orma_base_map_done(&index->machines);
 	orma_base_map_done(&index->sequence_map);

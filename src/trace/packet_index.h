@@ -37,6 +37,17 @@ struct orma_note {
 
 enum { ORMA_LOSS_CAUSES = 9 }; /* bits of TracePacket.previous_packet_dropped */
 
+/* A time in which packets or kernel events are missing. */
+struct orma_gap {
+	const struct orma_sequence
+		*sequence; /* it lacks packets; NULL = a CPU lacks kernel events */
+	uint32_t machine_idx, cpu;
+	uint32_t causes; /* bits of TracePacket.previous_packet_dropped */
+	int64_t first_ns, end_ns;
+};
+/* More of them are only counted by statistics. */
+enum { ORMA_GAPS_MAX = 10000 };
+
 struct orma_sequence {
 	uint32_t id, machine_idx;
 	uint32_t trace_file; /* the number of the file that it begins in */
@@ -50,6 +61,9 @@ struct orma_sequence {
 	uint64_t packets, events; /* all packets; those with track events */
 	uint64_t needed_state, skipped;
 	uint64_t losses, losses_by_cause[ORMA_LOSS_CAUSES];
+	uint32_t gap_causes; /* why the gap that goes on began; 0 = none goes on */
+	int64_t gap_first_ns;
+	int64_t utid; /* the thread of its last event if packets are missing, from the second pass; -1 = none */
 	struct orma_sequence_time time; /* at the end of the file; the second pass starts anew */
 };
 
@@ -149,6 +163,8 @@ struct orma_packet_index {
 	uint32_t lane_count, lane_capacity;
 	struct orma_untimed *untimed;
 	uint32_t untimed_count, untimed_capacity;
+	struct orma_gap *gaps; /* in the order in which their ends were found */
+	uint32_t gap_count, gap_capacity;
 	int64_t max_ns;
 	uint64_t counts[ORMA_COUNT_KINDS];
 	uint64_t packets, bytes;
@@ -168,6 +184,8 @@ static inline uint32_t orma_packet_rank(const struct orma_packet *packet, bool i
 	return is_event ? ORMA_RANK_TRACK_EVENT + order : ORMA_RANK_PACKET;
 }
 
+/* Adds a gap, while there are fewer than ORMA_GAPS_MAX. 0 or -ENOMEM. */
+int orma_packet_index_add_gap(struct orma_packet_index *index, const struct orma_gap *gap);
 /* Reads the whole input once. `index->input` and the functions, and may be `threads`, are set by the caller, all else is 0. 0, -EBADMSG (not a
  * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a
  * function. */

@@ -37,6 +37,11 @@ const char *orma_stat_severity(enum orma_stat stat)
 	return severities[definitions[stat].severity];
 }
 
+const char *orma_stat_description(enum orma_stat stat)
+{
+	return definitions[stat].description;
+}
+
 bool orma_stats_find(struct orma_str name, enum orma_stat *ret)
 {
 	for (size_t i = 0; i < ORMA_STATS; i++)

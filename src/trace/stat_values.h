@@ -38,6 +38,8 @@ void orma_stats_add(struct orma_stats *stats, uint32_t machine_idx, enum orma_st
 		    int32_t idx, int64_t value);
 const char *orma_stat_name(enum orma_stat stat);
 const char *orma_stat_severity(enum orma_stat stat);
+/* NULL = there is none. */
+const char *orma_stat_description(enum orma_stat stat);
 /* False when no statistic has this name. */
 bool orma_stats_find(struct orma_str name, enum orma_stat *ret);
 /* False when there is no value. */

@@ -9,6 +9,7 @@
 #include "schema/gen/trace_attributes.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_stats.pb.h"
+#include "trace/import_log.h"
 #include "trace/system_packets.h"
 
 static void set(struct orma_system *system, uint32_t machine_idx, enum orma_stat stat, int32_t idx,
@@ -183,17 +184,6 @@ static void take_buffer(struct orma_system *system, uint32_t machine_idx, int32_
 static void take_writer(struct orma_system *system, uint32_t machine_idx,
 			const struct orma_pb_trace_stats_writer_stats *writer)
 {
-	static const enum orma_stat causes[ORMA_LOSS_CAUSES] = {
-		ORMA_STATS, /* no cause is given */
-		ORMA_STAT_traced_buf_data_loss_read_gap,
-		ORMA_STAT_traced_buf_data_loss_chunk_corrupted,
-		ORMA_STAT_traced_buf_data_loss_orphan_continuation,
-		ORMA_STAT_traced_buf_data_loss_reassembly_gap,
-		ORMA_STAT_traced_buf_data_loss_reassembly_broken_chain,
-		ORMA_STAT_traced_buf_data_loss_overwrite,
-		ORMA_STAT_traced_buf_data_loss_writer_abort,
-		ORMA_STAT_traced_buf_data_loss_smb_full,
-	};
 	const struct orma_sequence *sequence =
 		orma_base_map_get(&system->index->sequence_map,
 				  (uint64_t)machine_idx << 32 | (uint32_t)writer->sequence_id);
@@ -206,7 +196,7 @@ static void take_writer(struct orma_system *system, uint32_t machine_idx,
 		       ORMA_STAT_traced_buf_incremental_sequences_dropped, idx,
 		       sequence->skipped > 0 && sequence->skipped == sequence->needed_state);
 	for (size_t i = 1; i < ORMA_LOSS_CAUSES; i++)
-		orma_stats_add(&system->stats, machine_idx, causes[i], idx,
+		orma_stats_add(&system->stats, machine_idx, orma_import_log_cause((unsigned)i), idx,
 			       (int64_t)sequence->losses_by_cause[i]);
 }
 

@@ -414,6 +414,17 @@ static void count_unknown(struct orma_event_import *import)
 			importer->counts[ORMA_IMPORT_UNKNOWN_EXTENSIONS]++;
 }
 
+/* Notes whose events are missing in the gaps of a sequence. */
+static void note_thread(struct orma_event_import *import)
+{
+	const struct orma_sequence *sequence = import->ordered->state->sequence;
+	struct orma_sequence *found =
+		orma_base_map_get(&import->importer->index.sequence_map,
+				  (uint64_t)sequence->machine_idx << 32 | sequence->id);
+	if (found)
+		found->utid = import->owner.utid;
+}
+
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event)
 {
@@ -453,6 +464,8 @@ int orma_importer_track_event(struct orma_importer *importer,
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS] += r == 0;
 		return r;
 	}
+	if (ORMA_UNLIKELY(event->state->sequence->losses > 0) && import.owner.utid >= 0)
+		note_thread(&import);
 	if (ORMA_UNLIKELY(event->ns < importer->system.crop_ns)) {
 		orma_stats_add(&importer->system.stats, event->machine_idx,
 			       ORMA_STAT_track_event_dropped_packets_outside_of_range_of_interest,

@@ -9,6 +9,7 @@
 #include "answers/losses.h"
 #include "base/error_message.h"
 #include "base/macros.h"
+#include "view/view_gaps.h"
 #include "view/view_json.h"
 
 enum { NAMES_MAX = 4096, FORMAT = 1 };
@@ -119,6 +120,8 @@ int orma_view_meta(struct orma_view *view, struct orma_str request, struct orma_
 		r = append_host(view, ret);
 	if (r == 0)
 		r = append_losses(view, ret);
+	if (r == 0)
+		r = orma_view_gaps_append(view, ret);
 	if (r == 0)
 		r = orma_view_json_integer(ret, "format", FORMAT);
 	return r < 0 ? r : orma_view_json_raw(ret, "}");

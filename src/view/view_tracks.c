@@ -17,6 +17,7 @@
 #include "answers/losses.h"
 #include "base/alloc.h"
 #include "view/track_nodes.h"
+#include "view/view_gaps.h"
 
 /* A process counts as quiet below this share of all CPU time. */
 enum { QUIET_PER_MILLE = 1, OPEN_PROCESSES = 8, OPEN_COUNTERS = 3 };
@@ -299,7 +300,7 @@ static int add_losses(struct tree *tree)
 {
 	struct orma_losses losses;
 	int r = orma_losses_find(tree->nodes.view->database, &losses);
-	if (r == 0 && losses.count > 0) {
+	if (r == 0 && (losses.count > 0 || orma_view_has_gaps(tree->nodes.view))) {
 		int64_t node = orma_track_add_node(&tree->nodes, -1, "losses", ORMA_STR("Losses"));
 		r = node < 0 ? (int)node : 0;
 		for (uint32_t i = 0; i < losses.count && r == 0; i++)

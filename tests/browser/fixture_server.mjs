@@ -179,6 +179,7 @@ function answersOf(trace) {
 			counts: { slices: trace.slices.length },
 			host: {},
 			losses: [],
+			gaps: [{ start: 0.6 * END, end: 0.62 * END, what: "The buffer was full.", utid: 1, cpu: null }],
 			format: 1,
 		}),
 		tracks: () => ({

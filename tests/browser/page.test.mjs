@@ -97,6 +97,18 @@ test("the wheel zooms where the mouse is, and Shift and the wheel pan", { skip }
 	assert.ok((await page.state()).start > zoomed.start);
 });
 
+test("a band shows where data were lost, and says what helps", { skip }, async () => {
+	await reset();
+	const { rows } = await page.state();
+	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
+	const width = await page.run("document.querySelector('#ruler canvas').clientWidth");
+	const [lossy, other] = rows.filter(({ kind, open }) => kind === "thread" && open);
+	await page.move(240 + 0.61 * width, top + lossy.y + 12);
+	assert.match(await page.text("#tooltip"), /Data were lost\s+40\.?0* ms\s+The buffer was full\./);
+	await page.move(240 + 0.61 * width, top + other.y + 12);
+	assert.doesNotMatch(String(await page.text("#tooltip")), /lost/);
+});
+
 test("W, A, S and D zoom and pan by their place on the keyboard", { skip }, async () => {
 	await reset();
 	await page.move(700, 400);

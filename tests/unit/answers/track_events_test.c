@@ -71,6 +71,50 @@ ORMA_TEST(a_packet_without_its_state_is_skipped)
 	fixture_close(database);
 }
 
+#define GAPS                                                                                       \
+	"select ts, l.name, severity, extract_arg(l.arg_set_id, 'dur'), "                          \
+	"extract_arg(l.arg_set_id, "                                                               \
+	"'ucpu'), tid from _trace_import_logs l left join thread on utid = "                       \
+	"extract_arg(l.arg_set_id, "                                                               \
+	"'utid')"
+
+ORMA_TEST(a_time_in_which_packets_are_missing_is_noted_with_its_thread)
+{
+	/* Lost because shared memory was full; what follows cannot be understood until the state is whole again. */
+	struct orma_trace_database *database = fixture_open(BEGIN EVENT(
+		20, "type: 3 name_iid: 1") "packet { " STATE
+					   "timestamp: 30 previous_packet_dropped: 256 "
+					   "track_event { type: 3 name_iid: 1 } } "
+					   "packet { " SEQUENCE "sequence_flags: 1 timestamp: 60 "
+					   "trace_packet_defaults { "
+					   "track_event_defaults { track_uuid: 10 } } "
+					   "track_event { type: 3 name: 'back' } } "
+					   "packet { " STATE
+					   "timestamp: 70 previous_packet_dropped: 1 "
+					   "track_event { type: 3 name_iid: 1 } } "
+					   "packet { trusted_packet_sequence_id: 2 "
+					   "timestamp: 95 track_event { type: 3 "
+					   "name: 'other' } } ");
+	fixture_check(database, GAPS,
+		      "20,\"traced_buf_data_loss_smb_full\",\"data_loss\",40,\"[NULL]\",8\n"
+		      "60,\"traced_buf_sequence_packet_loss\",\"data_loss\",35,\"[NULL]\",8\n");
+	fixture_close(database);
+}
+
+ORMA_TEST(a_time_in_which_kernel_events_are_missing_is_noted_with_its_cpu)
+{
+	struct orma_trace_database *database =
+		fixture_open("packet { ftrace_events { cpu: 1 event { timestamp: 10 pid: 1 print { "
+			     "buf: 'a' } } } } "
+			     "packet { ftrace_events { cpu: 0 event { timestamp: 20 pid: 1 print { "
+			     "buf: 'b' } } } } "
+			     "packet { ftrace_events { cpu: 1 lost_events: true event { timestamp: "
+			     "50 pid: 1 print { buf: 'c' } } } }");
+	fixture_check(database, GAPS,
+		      "10,\"ftrace_cpu_has_data_loss\",\"data_loss\",40,1,\"[NULL]\"\n");
+	fixture_close(database);
+}
+
 ORMA_TEST(arguments_are_read_when_they_are_asked_for)
 {
 	struct orma_trace_database *database = fixture_open(

@@ -165,6 +165,30 @@ ORMA_TEST(what_the_trace_is_and_lost_is_told_in_sentences)
 	view_fixture_close_trace(view);
 }
 
+ORMA_TEST(when_data_were_lost_is_told_with_the_thread_and_the_cpu)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		THREAD("2", "10", "12", "worker") SLICE("100", "200", "2", "a") PACKET(
+			"timestamp: 300 previous_packet_dropped: 64 sequence_flags: 1 track_event "
+			"{ type: TYPE_INSTANT name: 'b' track_uuid: 2 }")
+			PACKET("ftrace_events { cpu: 1 event { timestamp: 150 pid: 1 print { buf: "
+			       "'a' } } }")
+				PACKET("ftrace_events { cpu: 1 lost_events: true event { "
+				       "timestamp: 190 pid: 1 print { buf: 'c' } } }"));
+	const char *text = view_fixture_ask(view, "meta", "{}");
+	CHECK(strstr(text,
+		     "{\"start\":100,\"end\":200,\"what\":\"Losses because the ring buffer was "
+		     "overwritten; a larger buffer helps.\",\"utid\":2,\"cpu\":null}"));
+	CHECK(strstr(text,
+		     "{\"start\":50,\"end\":90,\"what\":\"The kernel's buffer of this CPU was "
+		     "overwritten before it was read; a larger buffer or fewer events "
+		     "help.\",\"utid\":null,\"cpu\":1}"));
+	CHECK(strncmp(tree_text(view), "losses Losses\n", 14) == 0);
+	CHECK_INT(view->nodes[view->node_count - 1].utid, 2);
+	view_fixture_fail_allocations(view, "meta", "{}");
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(names_of_strings_are_told)
 {
 	struct orma_view *view = view_fixture_open_trace(SLICE("100", "200", "7", "a\\\"b"));

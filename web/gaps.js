@@ -1,0 +1,65 @@
+// gaps.js - times in which data were lost: which rows they concern, and the bands that show them.
+
+/** Narrower bands are drawn as wide as this, so that no loss is invisible. */
+const LEAST_BAND = 3;
+
+export class Gaps {
+	/** @param {Gap[]} gaps of the trace, in any order */
+	constructor(gaps) {
+		this.all = [...gaps].sort((a, b) => a.start - b.start);
+		/** @type {Map<string, Gap[]>} */
+		this.owned = new Map();
+		for (const gap of this.all) {
+			const owner = gap.utid !== null ? `t${gap.utid}` : `c${gap.cpu}`;
+			const list = this.owned.get(owner);
+			if (list) list.push(gap);
+			else this.owned.set(owner, [gap]);
+		}
+	}
+
+	/** The gaps that concern a row, by time. @param {{ node: TrackNode }} row @returns {Gap[]} */
+	of({ node }) {
+		if (node.kind === "losses") return this.all;
+		const owner = node.kind === "sched" ? `c${node.cpu}` : `t${node.utid}`;
+		return this.owned.get(owner) ?? [];
+	}
+
+	/** The gap of a row that is drawn at a place on the screen. @param {{ node: TrackNode }} row @param {number} x @param {Scale} scale */
+	at(row, x, scale) {
+		return this.of(row).find(({ start, end }) => {
+			const [left, width] = bandOf(scale, start, end);
+			return x >= left && x < left + width;
+		});
+	}
+}
+
+/** Where a band begins, and its width. @param {Scale} scale @param {number} start @param {number} end @returns {[number, number]} */
+function bandOf(scale, start, end) {
+	const left = scale.x(start);
+	const width = Math.max(LEAST_BAND, scale.x(end) - left);
+	return [left - (width === LEAST_BAND ? 1 : 0), width];
+}
+
+/**
+ * Draws bands over a row. Those that lie in the same place are one.
+ * @param {CanvasRenderingContext2D} context @param {Gap[]} gaps @param {{ y: number, height: number }} row
+ * @param {Scale} scale @param {Theme} theme @param {CanvasPattern | null} hatch
+ */
+export function drawGaps(context, gaps, { y, height }, scale, theme, hatch) {
+	let drawn = 0;
+	for (const { start, end } of gaps) {
+		const [left, width] = bandOf(scale, start, end);
+		const from = Math.max(left, drawn);
+		const to = Math.min(left + width, scale.width);
+		if (to <= from) continue;
+		context.fillStyle = theme.loss;
+		context.globalAlpha = 0.3;
+		context.fillRect(from, y, to - from, height - 1);
+		context.globalAlpha = 1;
+		context.fillRect(from, y, 1, height - 1);
+		context.fillRect(to - 1, y, 1, height - 1);
+		if (hatch) context.fillStyle = hatch;
+		if (hatch) context.fillRect(from, y, to - from, height - 1);
+		drawn = to;
+	}
+}
