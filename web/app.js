@@ -65,6 +65,7 @@ export class App {
 		for (const request of this.tiles.requests) request.abort.abort();
 		for (const part of /** @type {const} */ ([
 			"meta",
+			"gaps",
 			"tree",
 			"model",
 			"names",
