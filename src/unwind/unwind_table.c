@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_table.c - builds and searches the table of a file's unwind rules.
+ *
+ * A row says that a rule holds from its address to the next row's. Rows are 4 bytes: the low half of
+ * the address, and the number of the rule. Rules are 16 bytes each, and no two are equal; a large
+ * program has a few thousand. Addresses are counted from `base`, the first one rounded down, and
+ * cut into pages of 64 KiB; `pages[i]` is the number of the first row of page i.
+ *
+ *   pages   [0] [1] ... [n]     n pages and the number of all rows
+ *   rows    {low, rule} ...     in order of addresses
+ *   rules   [0] = nothing known, then as they were met
+ *
+ * The invariant: within a page, `low` rises strictly. A search looks at the rows of one page, which
+ * lie in a few lines of cache, and takes the row before the first one behind the address. That may
+ * be the last row of an earlier page, so a page needs no row at its start.
+ *
+ * Functions are sorted by address before their programs are run, because linkers may reorder them.
+ * A hole of up to GAP_MAX bytes behind a function is padding, and keeps the function's last rule:
+ * most functions would need a second row otherwise. For the same reason a function that begins with
+ * the rule that the last one ended with needs no row of its own.
+ *
+ * Rejected: rows of 8 bytes with the rule inside (twice the size); searching .eh_frame_hdr and
+ * running programs while unwinding (libgcc: 25 times slower, and takes locks).
+ */
+#include "unwind/unwind_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/macros.h"
+#include "unwind/cfi_run.h"
+
+#define EH_FRAME_BYTES_MAX (64u << 20)
+#define FUNCTIONS_MAX      (1u << 20)
+#define ROWS_MAX           (8u << 20)
+#define RULES_MAX          UINT16_MAX
+#define GAP_MAX            32u
+#define PAGE_SHIFT         16
+#define PAGE_BYTES         (UINT64_C(1) << PAGE_SHIFT)
+#define HASH_SLOTS         (1u << 17) /* at most half full */
+
+struct row {
+	uint16_t low, rule;
+};
+
+struct orma_unwind_table {
+	uint64_t base, end;
+	uint32_t page_count, row_count, rule_count;
+	uint32_t function_count, skipped_count;
+	size_t bytes;
+	const uint32_t *pages;
+	const struct row *rows;
+	const struct orma_unwind_rule *rules;
+};
+
+struct builder {
+	struct orma_cfi_section section;
+	struct orma_buf functions, pages, rows, rules; /* arrays of their items */
+	uint16_t *slots;                               /* the number of a rule; 0 = empty */
+	uint64_t base, end;
+	uint32_t function_count, skipped_count, row_count, rule_count;
+	uint16_t last_rule;
+};
+
+static void builder_done(struct builder *builder)
+{
+	orma_base_buf_done(&builder->functions);
+	orma_base_buf_done(&builder->pages);
+	orma_base_buf_done(&builder->rows);
+	orma_base_buf_done(&builder->rules);
+	orma_base_free(builder->slots);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+static struct orma_unwind_rule *rules_of(const struct builder *builder)
+{
+	return (struct orma_unwind_rule *)(void *)builder->rules.data;
+}
+
+static uint32_t hash_rule(const struct orma_unwind_rule *rule)
+{
+	uint64_t words[2];
+
+	memcpy(words, rule, sizeof(words));
+	uint64_t hash = (words[0] ^ (words[1] * UINT64_C(0x9e3779b97f4a7c15))) *
+			UINT64_C(0xff51afd7ed558ccd);
+	return (uint32_t)(hash >> 40) % HASH_SLOTS;
+}
+
+/* The number of a rule, which is added if it is new. */
+static int find_rule(struct builder *builder, const struct orma_unwind_rule *rule, uint16_t *ret)
+{
+	const struct orma_unwind_rule *rules = rules_of(builder);
+	uint32_t slot = hash_rule(rule);
+
+	for (; builder->slots[slot] != 0; slot = (slot + 1) % HASH_SLOTS) {
+		if (memcmp(&rules[builder->slots[slot]], rule, sizeof(*rule)) == 0) {
+			*ret = builder->slots[slot];
+			return 0;
+		}
+	}
+	if (builder->rule_count == RULES_MAX)
+		return -EFBIG;
+	int r = orma_base_buf_append(&builder->rules, rule, sizeof(*rule));
+	if (r == 0)
+		*ret = builder->slots[slot] = (uint16_t)builder->rule_count++;
+	return r;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* Pages that end before the address get the number of the next row. */
+static int begin_pages(struct builder *builder, uint64_t address)
+{
+	uint64_t page = (address - builder->base) >> PAGE_SHIFT;
+	int r = 0;
+
+	while (r == 0 && builder->pages.size / sizeof(uint32_t) <= page)
+		r = orma_base_buf_append(&builder->pages, &builder->row_count,
+					 sizeof(builder->row_count));
+	return r;
+}
+
+static int add_row(struct builder *builder, uint64_t address, uint16_t rule)
+{
+	struct row row = {(uint16_t)(address - builder->base), rule};
+
+	if (builder->row_count > 0 && rule == builder->last_rule)
+		return 0;
+	if (builder->row_count == ROWS_MAX)
+		return -EFBIG;
+	int r = begin_pages(builder, address);
+	if (r == 0)
+		r = orma_base_buf_append(&builder->rows, &row, sizeof(row));
+	if (r < 0)
+		return r;
+	builder->row_count++;
+	builder->last_rule = rule;
+	return 0;
+}
+
+static int take_row(void *ctx, uint64_t start, uint64_t end, const struct orma_unwind_rule *rule)
+{
+	struct builder *builder = ctx;
+	uint16_t number;
+	int r = find_rule(builder, rule, &number);
+
+	if (r == 0)
+		r = add_row(builder, start, number);
+	builder->end = end;
+	return r;
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct orma_cfi_function *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->program.at > b->program.at) - (a->program.at < b->program.at);
+}
+
+static int collect_functions(struct builder *builder)
+{
+	struct orma_cfi_walk walk = {.section = &builder->section};
+	struct orma_cfi_function function;
+	struct orma_cfi_function *functions;
+	bool is_sorted = true;
+	uint64_t last = 0;
+
+	while (orma_cfi_walk_next(&walk, &function)) {
+		if (builder->function_count++ == FUNCTIONS_MAX)
+			return -EFBIG;
+		is_sorted = is_sorted && function.start >= last;
+		last = function.start;
+		int r = orma_base_buf_append(&builder->functions, &function, sizeof(function));
+		if (r < 0)
+			return r;
+	}
+	builder->skipped_count = walk.skipped_count;
+	if (builder->function_count == 0)
+		return -ENODATA;
+	functions = (struct orma_cfi_function *)(void *)builder->functions.data;
+	if (!is_sorted)
+		qsort(functions, builder->function_count, sizeof(*functions), compare_functions);
+	builder->base = builder->end = functions[0].start & ~(PAGE_BYTES - 1);
+	return 0;
+}
+
+/* Ends what is known where the last function ends, unless only padding follows. */
+static int end_function(struct builder *builder, uint64_t next_start)
+{
+	if (builder->row_count > 0 && next_start - builder->end > GAP_MAX)
+		return add_row(builder, builder->end, 0);
+	return 0;
+}
+
+static int run_functions(struct builder *builder)
+{
+	const struct orma_cfi_function *functions =
+		(const struct orma_cfi_function *)(const void *)builder->functions.data;
+	struct orma_cfi_common common = {0};
+	uint32_t common_offset = 0;
+	bool has_common = false;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < builder->function_count; i++) {
+		const struct orma_cfi_function *function = &functions[i];
+
+		/* Addresses are counted in 32 bits. */
+		if (function->start < builder->end ||
+		    function->start + function->size - builder->base > UINT32_MAX) {
+			builder->skipped_count++;
+			continue;
+		}
+		if (!has_common || common_offset != function->common_offset) {
+			common_offset = function->common_offset;
+			has_common = orma_cfi_common_parse(&builder->section, common_offset,
+							   &common) == 0;
+		}
+		r = end_function(builder, function->start);
+		if (r == 0 && has_common)
+			r = orma_cfi_run(&builder->section, &common, function, take_row, builder);
+	}
+	if (r == 0)
+		r = add_row(builder, builder->end, 0);
+	/* The end of the last page. */
+	return r < 0 ? r
+		     : orma_base_buf_append(&builder->pages, &builder->row_count,
+					    sizeof(builder->row_count));
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* One piece of memory, so that a table can be copied or shared whole. */
+static int make_table(const struct builder *builder, struct orma_unwind_table **ret)
+{
+	size_t bytes = sizeof(struct orma_unwind_table) + builder->rules.size +
+		       builder->pages.size + builder->rows.size;
+	struct orma_unwind_table *table = orma_base_alloc(bytes);
+
+	if (!table)
+		return -ENOMEM;
+	uint8_t *rules = (uint8_t *)(table + 1);
+	uint8_t *pages = rules + builder->rules.size;
+	uint8_t *rows = pages + builder->pages.size;
+	memcpy(rules, builder->rules.data, builder->rules.size);
+	memcpy(pages, builder->pages.data, builder->pages.size);
+	memcpy(rows, builder->rows.data, builder->rows.size);
+	*table = (struct orma_unwind_table){
+		.base = builder->base,
+		.end = builder->end,
+		.page_count = (uint32_t)(builder->pages.size / sizeof(uint32_t)) - 1,
+		.row_count = builder->row_count,
+		.rule_count = builder->rule_count,
+		.function_count = builder->function_count,
+		.skipped_count = builder->skipped_count,
+		.bytes = bytes,
+		.pages = (const uint32_t *)(const void *)pages,
+		.rows = (const struct row *)(const void *)rows,
+		.rules = (const struct orma_unwind_rule *)(const void *)rules,
+	};
+	*ret = table;
+	return 0;
+}
+
+static int build(struct builder *builder)
+{
+	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
+
+	builder->slots = orma_base_alloc_array(HASH_SLOTS, sizeof(*builder->slots));
+	if (!builder->slots)
+		return -ENOMEM;
+	int r = orma_base_buf_append(&builder->rules, &nothing, sizeof(nothing));
+	builder->rule_count = 1;
+	if (r == 0)
+		r = collect_functions(builder);
+	return r < 0 ? r : run_functions(builder);
+}
+
+int orma_unwind_table_new(const struct orma_elf_file *file, struct orma_unwind_table **ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf content = {0};
+	ORMA_AUTO(builder_done) struct builder builder = {0};
+
+	if (file->eh_frame.size == 0)
+		return -ENODATA;
+	int r = orma_elf_file_read_part(file, &file->eh_frame, EH_FRAME_BYTES_MAX, &content);
+	if (r < 0)
+		return r;
+	builder.section = (struct orma_cfi_section){
+		content.data,
+		content.size,
+		file->eh_frame.address,
+		file->machine,
+	};
+	r = build(&builder);
+	return r < 0 ? r : make_table(&builder, ret);
+}
+
+void orma_unwind_table_free(struct orma_unwind_table *table)
+{
+	orma_base_free(table);
+}
+
+struct orma_unwind_table_facts orma_unwind_table_facts(const struct orma_unwind_table *table)
+{
+	return (struct orma_unwind_table_facts){
+		.function_count = table->function_count,
+		.skipped_count = table->skipped_count,
+		.row_count = table->row_count,
+		.rule_count = table->rule_count,
+		.bytes = table->bytes,
+	};
+}
+
+const struct orma_unwind_rule *orma_unwind_table_find(const struct orma_unwind_table *table,
+						      uint64_t address)
+{
+	uint64_t distance = address - table->base;
+	uint64_t page = distance >> PAGE_SHIFT;
+
+	if (address < table->base || page >= table->page_count)
+		return &table->rules[0];
+	uint16_t low = (uint16_t)distance;
+	uint32_t first = table->pages[page];
+	uint32_t count = table->pages[page + 1] - first;
+
+	/* `first` becomes the number of rows that begin at the address or before it. */
+	while (count > 0) {
+		uint32_t half = count / 2;
+		uint32_t is_before = table->rows[first + half].low <= low;
+
+		first = is_before ? first + half + 1 : first;
+		count = is_before ? count - half - 1 : half;
+	}
+	return &table->rules[first > 0 ? table->rows[first - 1].rule : 0];
+}

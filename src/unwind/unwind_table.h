@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_table.h - the rules of all addresses of a program or library, in a few bytes each.
+ */
+#ifndef ORMA_UNWIND_UNWIND_TABLE_H
+#define ORMA_UNWIND_UNWIND_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/elf_file.h"
+#include "unwind/unwind_rule.h"
+
+struct orma_unwind_table;
+
+/* Counts that say how well a file was understood. */
+struct orma_unwind_table_facts {
+	uint32_t function_count;
+	uint32_t skipped_count; /* functions whose records make no sense or overlap others */
+	uint32_t row_count, rule_count;
+	size_t bytes; /* the memory that the table takes */
+};
+
+/* Builds the table of a file. It does not refer to the file afterwards. 0, -ENODATA (the file has
+ * no .eh_frame), -EBADMSG, -EFBIG (more than the limits in unwind_table.c), -ENOMEM or another
+ * -errno. */
+int orma_unwind_table_new(const struct orma_elf_file *file, struct orma_unwind_table **ret);
+void orma_unwind_table_free(struct orma_unwind_table *table);
+struct orma_unwind_table_facts orma_unwind_table_facts(const struct orma_unwind_table *table);
+
+/* The rule at an address of the file. It belongs to the table, and has ORMA_UNWIND_CFA_NONE where
+ * the file says nothing. Never NULL. Async-signal-safe, any thread. */
+const struct orma_unwind_rule *orma_unwind_table_find(const struct orma_unwind_table *table,
+						      uint64_t address);
+
+#endif
