@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_walk.c - walks a stack with the tables of its modules.
+ *
+ * A frame is {pc, sp, fp}. The rule at pc gives the CFA, which becomes sp of the caller, and the
+ * places of the return address and of fp. Words are read from the given bytes only, and each read is
+ * checked, so neither a hostile stack nor a wrong table makes the walk leave them. It ends: sp must
+ * rise with every frame but a signal's, whose caller may be on another stack, and the number of
+ * frames is limited.
+ *
+ * A return address lies behind its call, which may be the last instruction of its function, so rules
+ * are searched at the address before. The frame that a signal interrupted is searched at its pc.
+ *
+ * Code without a rule, such as what a JIT compiler makes, is taken to keep a frame pointer: the
+ * caller's fp and the return address lie at fp. This is believed only if the return address lies in
+ * a module, and counted.
+ */
+#include "unwind/unwind_walk.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+#define WORD        8u
+#define ARM64_CALL  4u
+#define ARM64_VALID ((UINT64_C(1) << 48) - 1) /* above it lie signatures of return addresses */
+
+struct walk {
+	const struct orma_unwind_space *space;
+	const struct orma_unwind_stack *stack;
+	uint64_t address; /* at which rules are searched: pc, or within the call */
+	uint64_t sp, fp, lr;
+	bool is_interrupted; /* the innermost frame, or the one that a signal interrupted */
+	size_t fp_count;
+};
+
+static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	const struct orma_unwind_stack *stack = walk->stack;
+	uint64_t offset = address - stack->address;
+
+	if (stack->size < WORD || offset > stack->size - WORD)
+		return false;
+	memcpy(ret, (const char *)stack->bytes + offset, WORD);
+	return true;
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+static const struct orma_unwind_module *find_module(const struct orma_unwind_space *space,
+						    uint64_t address)
+{
+	size_t first = 0, count = space->module_count;
+
+	while (count > 0) {
+		size_t half = count / 2;
+		const struct orma_unwind_module *module = &space->modules[first + half];
+
+		if (address < module->start) {
+			count = half;
+		} else if (address >= module->end) {
+			first += half + 1;
+			count -= half + 1;
+		} else {
+			return module;
+		}
+	}
+	return NULL;
+}
+
+static const struct orma_unwind_rule *search_rule(const struct orma_unwind_space *space,
+						  uint64_t address)
+{
+	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
+	const struct orma_unwind_module *module = find_module(space, address);
+
+	if (!module || !module->table)
+		return &nothing;
+	return orma_unwind_table_find(module->table, address - module->bias);
+}
+
+static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *space,
+						uint64_t address)
+{
+	if (!space->cache)
+		return search_rule(space, address);
+	/* The low bits of calls are as good as any; the rest separates modules. */
+	size_t slot = (size_t)(address ^ address >> 12) % ORMA_UNWIND_CACHE_SLOTS;
+	if (space->cache->slots[slot].rule && space->cache->slots[slot].address == address)
+		return space->cache->slots[slot].rule;
+	const struct orma_unwind_rule *rule = search_rule(space, address);
+	space->cache->slots[slot].address = address;
+	space->cache->slots[slot].rule = rule;
+	return rule;
+}
+
+/* How far before a return address rules are searched. */
+static uint64_t call_size(const struct orma_unwind_space *space)
+{
+	return space->is_arm64 ? ARM64_CALL : 1;
+}
+
+/* --- one frame -------------------------------------------------------------------------------- */
+
+static bool get_cfa(const struct walk *walk, const struct orma_unwind_rule *rule, uint64_t *ret)
+{
+	uint64_t offset = (uint64_t)(int64_t)rule->cfa_offset;
+
+	switch (rule->cfa) {
+	case ORMA_UNWIND_CFA_SP:
+		*ret = walk->sp + offset;
+		return true;
+	case ORMA_UNWIND_CFA_FP:
+		*ret = walk->fp + offset;
+		return true;
+	case ORMA_UNWIND_CFA_PLT:
+		*ret = walk->sp + offset + ((walk->address & 15) >= rule->plt_split ? WORD : 0);
+		return true;
+	case ORMA_UNWIND_CFA_SP_DEREF:
+		return read_word(walk, walk->sp + offset, ret);
+	default:
+		return read_word(walk, walk->fp + offset, ret);
+	}
+}
+
+static bool read_saved(const struct walk *walk, enum orma_unwind_where where, int32_t offset,
+		       uint64_t cfa, uint64_t *ret)
+{
+	uint64_t base = where == ORMA_UNWIND_AT_CFA  ? cfa
+			: where == ORMA_UNWIND_AT_SP ? walk->sp
+						     : walk->fp;
+
+	return read_word(walk, base + (uint64_t)(int64_t)offset, ret);
+}
+
+/* Makes the frame that of the caller. False when pc is that of the outermost frame. */
+static bool enter_caller(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t fp,
+			 bool is_interrupted)
+{
+	if (walk->space->is_arm64)
+		pc &= ARM64_VALID;
+	if (pc == 0)
+		return false;
+	walk->address = is_interrupted ? pc : pc - call_size(walk->space);
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->lr = 0;
+	walk->is_interrupted = is_interrupted;
+	return true;
+}
+
+/* Each of the next three returns true when there is a caller, else false and the end. */
+static bool step_with_fp(struct walk *walk, enum orma_unwind_end *ret_end)
+{
+	uint64_t fp, pc;
+
+	*ret_end = ORMA_UNWIND_END_NO_RULE;
+	if (walk->fp < walk->sp || walk->fp % WORD != 0 || !read_word(walk, walk->fp, &fp) ||
+	    !read_word(walk, walk->fp + WORD, &pc))
+		return false;
+	if (!find_module(walk->space, (walk->space->is_arm64 ? pc & ARM64_VALID : pc) - 1))
+		return false;
+	walk->fp_count++;
+	return enter_caller(walk, pc, walk->fp + 2 * WORD, fp, false);
+}
+
+static bool find_return(const struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa,
+			uint64_t *ret, enum orma_unwind_end *ret_end)
+{
+	switch (rule->return_where) {
+	case ORMA_UNWIND_AT_CFA:
+	case ORMA_UNWIND_AT_SP:
+	case ORMA_UNWIND_AT_FP:
+		*ret_end = ORMA_UNWIND_END_NO_STACK;
+		return read_saved(walk, rule->return_where, rule->return_offset, cfa, ret);
+	case ORMA_UNWIND_SAME:
+		/* Only the innermost function can still have it in the link register. */
+		*ret_end = ORMA_UNWIND_END_NO_RULE;
+		*ret = walk->lr;
+		return walk->space->is_arm64 && walk->is_interrupted && walk->lr != 0;
+	default:
+		*ret_end = ORMA_UNWIND_END_NO_RULE;
+		return false;
+	}
+}
+
+static bool step(struct walk *walk, const struct orma_unwind_rule *rule,
+		 enum orma_unwind_end *ret_end)
+{
+	uint64_t cfa, pc, fp = walk->fp;
+
+	if (rule->cfa == ORMA_UNWIND_CFA_NONE)
+		return step_with_fp(walk, ret_end);
+	*ret_end = ORMA_UNWIND_END_NO_RULE;
+	if (rule->cfa == ORMA_UNWIND_CFA_OTHER)
+		return false;
+	if (rule->return_where == ORMA_UNWIND_NOWHERE) {
+		*ret_end = ORMA_UNWIND_END_OUTERMOST;
+		return false;
+	}
+	*ret_end = ORMA_UNWIND_END_NO_STACK;
+	if (!get_cfa(walk, rule, &cfa))
+		return false;
+	*ret_end = ORMA_UNWIND_END_NO_GROWTH;
+	/* A function without a frame, whose return address is in a register, has a CFA of sp. */
+	if (!rule->is_signal &&
+	    (cfa < walk->sp || (cfa == walk->sp && rule->return_where != ORMA_UNWIND_SAME)))
+		return false;
+	if (!find_return(walk, rule, cfa, &pc, ret_end))
+		return false;
+	/* A value that is lost becomes 0, at which nothing can be read. */
+	if (rule->fp_where != ORMA_UNWIND_SAME &&
+	    (rule->fp_where > ORMA_UNWIND_AT_FP ||
+	     !read_saved(walk, rule->fp_where, rule->fp_offset, cfa, &fp)))
+		fp = 0;
+	*ret_end = ORMA_UNWIND_END_OUTERMOST;
+	return enter_caller(walk, pc, cfa, fp, rule->is_signal);
+}
+
+struct orma_unwind_result orma_unwind_walk(const struct orma_unwind_space *space,
+					   const struct orma_unwind_registers *registers,
+					   const struct orma_unwind_stack *stack,
+					   uint64_t *ret_addresses, size_t max)
+{
+	struct orma_unwind_result result = {0};
+	struct walk walk = {
+		.space = space,
+		.stack = stack,
+		.address = registers->pc,
+		.sp = registers->sp,
+		.fp = registers->fp,
+		.lr = registers->lr,
+		.is_interrupted = true,
+	};
+
+	bool has_frame = true;
+
+	while (has_frame && result.frame_count < max) {
+		const struct orma_unwind_rule *rule = find_rule(space, walk.address);
+		/* A signal's handler returns to the first instruction of a function that has not
+		 * called it. */
+		bool is_return = rule->is_signal && !walk.is_interrupted;
+
+		ret_addresses[result.frame_count++] =
+			walk.address + (is_return ? call_size(space) : 0);
+		has_frame = step(&walk, rule, &result.end);
+	}
+	if (has_frame)
+		result.end = ORMA_UNWIND_END_FRAMES_MAX;
+	result.fp_count = walk.fp_count;
+	return result;
+}

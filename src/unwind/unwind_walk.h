@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_walk.h - the callers of a stopped or sampled thread, from a copy of its stack.
+ *
+ * Nothing here allocates, locks or calls the system, so a signal handler may walk.
+ */
+#ifndef ORMA_UNWIND_UNWIND_WALK_H
+#define ORMA_UNWIND_UNWIND_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/unwind_table.h"
+
+/* x86-64: rip, rsp, rbp, and lr is not used. arm64: pc, sp, x29, x30. */
+struct orma_unwind_registers {
+	uint64_t pc, sp, fp, lr;
+};
+
+/* The bytes from `address` on. In process, `bytes` is the stack itself. */
+struct orma_unwind_stack {
+	uint64_t address;
+	const void *bytes;
+	size_t size;
+};
+
+/* An executable mapping. */
+struct orma_unwind_module {
+	uint64_t start, end;
+	uint64_t bias; /* subtracted from an address of the process gives that of the file */
+	const struct orma_unwind_table
+		*table; /* NULL: code without a file, or a file without rules */
+};
+
+#define ORMA_UNWIND_CACHE_SLOTS 4096u
+
+/* Rules that were found before, by address. {0} is empty. It holds for one space, and serves one
+ * walk at a time: a signal handler that may interrupt a walk has a cache of its own, or none. */
+struct orma_unwind_cache {
+	struct {
+		uint64_t address;
+		const struct orma_unwind_rule *rule; /* NULL = empty */
+	} slots[ORMA_UNWIND_CACHE_SLOTS];
+};
+
+/* The code of a process. The modules are in order and do not overlap. */
+struct orma_unwind_space {
+	const struct orma_unwind_module *modules;
+	size_t module_count;
+	bool is_arm64;
+	struct orma_unwind_cache *cache; /* NULL = none */
+};
+
+enum orma_unwind_end {
+	ORMA_UNWIND_END_OUTERMOST,  /* the whole stack */
+	ORMA_UNWIND_END_NO_RULE,    /* the code has no rule here, and no frame pointer either */
+	ORMA_UNWIND_END_NO_STACK,   /* the frame lies outside of the bytes */
+	ORMA_UNWIND_END_NO_GROWTH,  /* a frame does not lie above the one it called */
+	ORMA_UNWIND_END_FRAMES_MAX, /* there are more frames than places */
+};
+
+struct orma_unwind_result {
+	size_t frame_count;
+	size_t fp_count; /* frames found with the frame pointer because there was no rule */
+	enum orma_unwind_end end;
+};
+
+/*
+ * Walks from the innermost frame, which is ret_addresses[0], to the outermost. The addresses of
+ * callers lie within their calls, not behind them, so that each names the function and the line of
+ * the call. At most `max` are written.
+ */
+struct orma_unwind_result orma_unwind_walk(const struct orma_unwind_space *space,
+					   const struct orma_unwind_registers *registers,
+					   const struct orma_unwind_stack *stack,
+					   uint64_t *ret_addresses, size_t max);
+
+#endif
