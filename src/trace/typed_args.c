@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "trace/base64.h"
+
 int orma_typed_append_name(struct orma_arg_walk *walk, const struct orma_typed_field *field,
 			   uint32_t id)
 {
@@ -89,31 +91,11 @@ static void add_number(struct orma_arg_walk *walk, const struct orma_typed_field
 	orma_arg_walk_add(walk, type, value, none);
 }
 
-static int append_base64(struct orma_buf *buf, struct orma_str bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	int r = orma_base_buf_reserve(buf, bytes.size / 3 * 4 + 4);
-	for (size_t at = 0; at < bytes.size && r == 0; at += 3) {
-		size_t left = bytes.size - at;
-		uint32_t bits = (uint32_t)(uint8_t)bytes.data[at] << 16;
-		if (left > 1)
-			bits |= (uint32_t)(uint8_t)bytes.data[at + 1] << 8;
-		if (left > 2)
-			bits |= (uint8_t)bytes.data[at + 2];
-		const char group[] = {digits[bits >> 18], digits[bits >> 12 & 63],
-				      (char)(left > 1 ? digits[bits >> 6 & 63] : '='),
-				      (char)(left > 2 ? digits[bits & 63] : '=')};
-		r = orma_base_buf_append(buf, group, sizeof(group));
-	}
-	return r;
-}
-
 /* Bytes are shown in base64. */
 static int add_bytes(struct orma_arg_walk *walk, struct orma_str bytes)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	int r = append_base64(&text, bytes);
+	int r = orma_base64_append(&text, bytes);
 	if (r == 0)
 		orma_arg_walk_add(walk, ORMA_ARG_STRING, 0,
 				  (struct orma_str){(char *)text.data, text.size});

@@ -72,6 +72,37 @@ static bool fits(struct orma_tile_request *request, unsigned level)
 	return true;
 }
 
+static struct orma_point make_point(const struct walk *walk, uint32_t first)
+{
+	struct orma_lane_extremes extremes =
+		orma_lanes_extremes(walk->lanes, walk->line, first, walk->next);
+	return (struct orma_point){.time = (double)orma_lanes_start(walk->lanes, first),
+				   .min = extremes.min,
+				   .max = extremes.max,
+				   .last = orma_lanes_value(walk->lanes, walk->next - 1)};
+}
+
+int orma_view_lane_points(const struct orma_view *view, uint32_t lane, unsigned level,
+			  orma_view_point_fn *fn, void *ctx)
+{
+	const struct orma_tile tile = {
+		.lanes = &view->lanes[ORMA_VIEW_COUNTERS], .lane = lane, .end = UINT64_MAX};
+	struct walk walk;
+	uint32_t first;
+	int r = 0;
+	if (!begin_walk(&walk, &tile, level))
+		return 0;
+	do {
+		/* So the next value is a point of its own. */
+		walk.has_value_before = level == 0;
+		if (!next_point(&walk, &first))
+			break;
+		struct orma_point point = make_point(&walk, first);
+		r = fn(ctx, &point, walk.next - first);
+	} while (r == 0);
+	return r;
+}
+
 static int write_points(const struct orma_tile *tile, unsigned level, struct orma_buf *ret)
 {
 	struct walk walk;
@@ -80,12 +111,7 @@ static int write_points(const struct orma_tile *tile, unsigned level, struct orm
 	if (!begin_walk(&walk, tile, level))
 		return 0;
 	while (r == 0 && next_point(&walk, &first)) {
-		struct orma_lane_extremes extremes =
-			orma_lanes_extremes(walk.lanes, walk.line, first, walk.next);
-		struct orma_point point = {.time = (double)orma_lanes_start(walk.lanes, first),
-					   .min = extremes.min,
-					   .max = extremes.max,
-					   .last = orma_lanes_value(walk.lanes, walk.next - 1)};
+		struct orma_point point = make_point(&walk, first);
 		r = orma_base_buf_append(ret, &point, sizeof(point));
 	}
 	return r;

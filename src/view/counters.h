@@ -12,6 +12,15 @@ struct orma_point {
 	double min, max, last;
 };
 
+/* Takes a point and the number of values that it stands for; what is not 0 ends the walk. */
+typedef int orma_view_point_fn(void *ctx, const struct orma_point *point, uint32_t count);
+/*
+ * Goes through all points of a lane of the table of counters. At level 0 each value is a point; above, those of a bucket of 2^level
+ * nanoseconds are one. 0, or what `fn` returned.
+ */
+int orma_view_lane_points(const struct orma_view *view, uint32_t lane, unsigned level,
+			  orma_view_point_fn *fn, void *ctx);
+
 /* Answers /api/counters. Errors as of orma_view_fn. */
 int orma_view_counters(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
 		       struct orma_error *reterr);

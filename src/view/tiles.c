@@ -189,6 +189,28 @@ static struct orma_box make_box(const struct orma_view *view, const struct orma_
 	return box;
 }
 
+int orma_view_lane_boxes(const struct orma_view *view, enum orma_view_table table, uint32_t lane,
+			 unsigned level, orma_view_box_fn *fn, void *ctx)
+{
+	const struct orma_tile tile = {
+		.lanes = &view->lanes[table], .table = table, .lane = lane, .end = UINT64_MAX};
+	/* All classes are long at level 0. */
+	const struct detail detail = {.join_level = level,
+				      .long_class = level > 0 ? ORMA_LANE_CLASS(level) : 0};
+	uint32_t first, begin, end = orma_lanes_lines(tile.lanes, lane, &begin);
+	int r = 0;
+	for (uint32_t line = begin; line < end && r == 0; line++) {
+		struct walk walk = {
+			.lanes = tile.lanes, .line = &tile.lanes->lines[line], .detail = detail};
+		begin_walk(&walk, &tile);
+		while (r == 0 && next_box(&walk, &first)) {
+			struct orma_box box = make_box(view, &tile, &walk, first, line - begin);
+			r = fn(ctx, &box);
+		}
+	}
+	return r;
+}
+
 static int write_boxes(const struct orma_view *view, const struct orma_tile *tile,
 		       struct detail detail, struct orma_buf *ret)
 {

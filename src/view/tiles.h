@@ -26,6 +26,15 @@ struct orma_box {
 	uint16_t depth;
 };
 
+/* Takes a box; what is not 0 ends the walk. */
+typedef int orma_view_box_fn(void *ctx, const struct orma_box *box);
+/*
+ * Goes through all boxes of a lane of a table with durations, ordered by depth and begin. At level 0 each row is a box; above, a row
+ * shorter than 2^level nanoseconds is joined with those around it that begin in the same bucket, as in tiles. 0, or what `fn` returned.
+ */
+int orma_view_lane_boxes(const struct orma_view *view, enum orma_view_table table, uint32_t lane,
+			 unsigned level, orma_view_box_fn *fn, void *ctx);
+
 /* Answers /api/tiles. Errors as of orma_view_fn. */
 int orma_view_tiles(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
 		    struct orma_error *reterr);

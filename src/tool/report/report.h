@@ -25,7 +25,8 @@ struct orma_report_run_options {
 	size_t query_count;
 	const char *notes[ORMA_REPORT_PARTS_MAX];
 	size_t note_count;
-	uint64_t top; /* rows of a table of the summary */
+	uint64_t top;    /* rows of a table of the summary */
+	uint64_t max_kb; /* how large the file may become with the timeline; 0 = no timeline */
 };
 
 /* Writes the report of a trace; several share the tables. Returns the exit status. */

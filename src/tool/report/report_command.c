@@ -8,8 +8,8 @@
 #include "tool/report/report.h"
 #include "tool/tool.h"
 
-enum { OPTION_NOTE = ORMA_OPTION_FIRST_OWN, OPTION_TITLE, OPTION_TOGETHER };
-enum { ROWS_DEFAULT = 20 };
+enum { OPTION_NOTE = ORMA_OPTION_FIRST_OWN, OPTION_TITLE, OPTION_TOGETHER, OPTION_MAX_SIZE };
+enum { ROWS_DEFAULT = 20, KB_DEFAULT = 10 << 10 };
 
 static const struct orma_tool_option option_table[] = {
 	{'o', "output", "FILE",
@@ -24,6 +24,10 @@ static const struct orma_tool_option option_table[] = {
 	{'q', "query", "TITLE=SQL",
 	 "Run a query, and show its rows under this title. May be repeated.", NULL},
 	{'n', "top", "N", "Show at most N rows of each kind, up to 100. Default: 20.", NULL},
+	{OPTION_MAX_SIZE, "max-size", "SIZE",
+	 "Join short events of the timeline that are close together, so that the file has at most "
+	 "this size; 0 leaves the timeline out. Default: 10m.",
+	 NULL},
 	{OPTION_TOGETHER, "together", NULL,
 	 "The traces are parts of one recording: make one report of them all.", NULL},
 	{'m', "memory", "SIZE",
@@ -78,6 +82,10 @@ static int take_option(void *ctx, int id, char *value)
 		return orma_ask_take_top(value, &options->top);
 	case OPTION_NOTE:
 		return take_note(options, value);
+	case OPTION_MAX_SIZE:
+		return orma_tool_parse_size_kb(value, &options->max_kb)
+			       ? orma_tool_usage_error("\"%s\" is not a size; try 10m", value)
+			       : -1;
 	case OPTION_TOGETHER:
 		request->is_together = true;
 		return -1;
@@ -89,7 +97,7 @@ static int take_option(void *ctx, int id, char *value)
 
 static int run(int argc, char **argv)
 {
-	struct request request = {.options = {.top = ROWS_DEFAULT}};
+	struct request request = {.options = {.top = ROWS_DEFAULT, .max_kb = KB_DEFAULT}};
 	int second = orma_tool_count_behind_dashes(argc, argv);
 	int status =
 		orma_tool_read_options(&orma_report_command, argc, argv, take_option, &request);

@@ -16,6 +16,7 @@
 #include "tool/export/export_file.h"
 #include "tool/print.h"
 #include "tool/report/html.h"
+#include "tool/report/report_timeline.h"
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"
 
@@ -96,6 +97,38 @@ int orma_report_append_end(struct orma_buf *html)
 					      ".</footer>\n</body>\n</html>\n");
 }
 
+/* Tells what the timeline lacks, in the file and to the user. */
+static int tell_missing(const struct orma_report_timeline *timeline, struct orma_buf *html)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	int r = orma_report_timeline_append_missing(timeline, &text);
+	if (r < 0 || text.size == 0)
+		return r;
+	orma_tool_warn("%.*s", (int)text.size, (const char *)text.data);
+	r = orma_base_buf_append_str(html, "<p class=\"missing\">");
+	if (r == 0)
+		r = orma_html_append_text(html, orma_base_buf_str(&text));
+	return r ? r : orma_base_buf_append_str(html, "</p>\n");
+}
+
+/* Appends the timeline, for which there is the room that the tables have left. */
+static int append_timeline(struct orma_trace_database *database, const char *name,
+			   const struct orma_report_run_options *options, struct orma_buf *html)
+{
+	struct orma_report_timeline timeline;
+	uint64_t most = options->max_kb < UINT64_MAX >> 10 ? options->max_kb << 10 : UINT64_MAX;
+	if (options->max_kb == 0)
+		return 0;
+	int r = orma_report_timeline_make(database, name, most - ORMA_MIN(most, html->size),
+					  &timeline);
+	if (r == 0)
+		r = tell_missing(&timeline, html);
+	if (r == 0)
+		r = orma_report_timeline_append_data(&timeline, html);
+	orma_report_timeline_done(&timeline);
+	return r;
+}
+
 const char *orma_report_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -141,6 +174,8 @@ int orma_report_run(const struct orma_report_run_options *options, const char *c
 	if (r == 0)
 		r = orma_report_append_trace(orma_ask_database(ask), name, options, &html,
 					     &has_failed);
+	if (r == 0)
+		r = append_timeline(orma_ask_database(ask), name, options, &html);
 	if (r == 0)
 		r = orma_report_append_end(&html);
 	orma_ask_free(ask);
