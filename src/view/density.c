@@ -114,7 +114,8 @@ static int add_rows(struct density *density)
 				       is_sched ? ORMA_ARRAY_SIZE(sched) : ORMA_ARRAY_SIZE(slice),
 				       row);
 	bool is_done = false;
-	while (r == 0 && !is_done && orma_column_scan_next(&scan))
+	while (r == 0 && !is_done && orma_column_scan_next(&scan)) {
+		r = orma_view_check_stop(density->view);
 		for (size_t i = 0; i < scan.row_count && !is_done; i++) {
 			uint64_t start = (uint64_t)scan.cells[0][i] - (uint64_t)origin;
 			is_done = (double)start >= density->head.end;
@@ -122,6 +123,7 @@ static int add_rows(struct density *density)
 				add_row(density, (uint64_t)scan.cells[2][i], start,
 					orma_lanes_end_of(lanes, start, scan.cells[1][i]));
 		}
+	}
 	orma_column_scan_done(&scan);
 	return r;
 }
@@ -153,6 +155,8 @@ static int find_owners(struct density *density, const uint32_t *ids)
 		return -ENOMEM;
 	for (uint64_t owner = 0; owner < density->owner_count; owner++) {
 		int64_t upid = process_of(density, owner);
+		if (orma_view_check_stop(density->view) < 0)
+			return -ECANCELED;
 		density->by_owner[owner] = -1;
 		for (uint32_t i = 0; i < density->head.count && upid >= 0; i++)
 			if (ids[i] == (uint64_t)upid)

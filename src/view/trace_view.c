@@ -47,6 +47,11 @@ void orma_view_set_generation(struct orma_view *view, uint32_t generation)
 	view->generation = generation;
 }
 
+void orma_view_set_stop(struct orma_view *view, const atomic_bool *is_stopped)
+{
+	view->is_stopped = is_stopped;
+}
+
 const struct orma_view_route orma_view_routes[] = {
 	{"meta", orma_view_meta, .is_json = true},
 	{"tracks", orma_view_tracks, .is_json = true},

@@ -8,6 +8,7 @@
 #define ORMA_VIEW_TRACE_VIEW_H
 
 #include <orma/error.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,6 +26,11 @@ int orma_view_new(struct orma_trace_database *database, const char *title, struc
 void orma_view_free(struct orma_view *view);
 /* Answers say which state of a trace that grows they are of; 0 at first. */
 void orma_view_set_generation(struct orma_view *view, uint32_t generation);
+/*
+ * Questions that are not quick end with -ECANCELED within milliseconds of the time when *is_stopped becomes true. NULL, as at
+ * first = nothing stops them. It is borrowed, and set on the worker's thread.
+ */
+void orma_view_set_stop(struct orma_view *view, const atomic_bool *is_stopped);
 
 /*
  * Answers a request. `ret` is empty at first and is the answer's body at 0. The errors are -EINVAL (the request is wrong),

@@ -246,9 +246,9 @@ static int append_table(const struct orma_area *area, const struct table *table,
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Adds up the values that a counter has in the range; the first may be older. Returns how many there are. */
-static uint32_t measure(const struct orma_area *area, const struct orma_lane_line *line,
-			double *numbers)
+/* Adds up the values that a counter has in the range; the first may be older. Returns how many there are, or -ECANCELED. */
+static int64_t measure(const struct orma_area *area, const struct orma_lane_line *line,
+		       double *numbers)
 {
 	enum { MIN, MAX, AVG, FIRST, LAST };
 	const struct orma_lanes *lanes = &area->view->lanes[ORMA_VIEW_COUNTERS];
@@ -260,6 +260,8 @@ static uint32_t measure(const struct orma_area *area, const struct orma_lane_lin
 		return 0;
 	struct orma_lane_extremes extremes = orma_lanes_extremes(lanes, line, place, end);
 	for (uint32_t i = place; i < end; i++) {
+		if (orma_view_check_stop(area->view) < 0)
+			return -ECANCELED;
 		uint64_t start = orma_lanes_start(lanes, i),
 			 behind = orma_lanes_end(lanes, line, i);
 		uint64_t from = ORMA_MAX(start, area->start), to = ORMA_MIN(behind, area->end);
@@ -281,9 +283,11 @@ static int append_counter(const struct orma_area *area, const struct orma_view_n
 	const struct orma_lanes *lanes = &area->view->lanes[ORMA_VIEW_COUNTERS];
 	double numbers[7];
 	uint32_t line;
-	if (orma_lanes_lines(lanes, lane, &line) == line ||
-	    measure(area, &lanes->lines[line], numbers) == 0)
+	if (orma_lanes_lines(lanes, lane, &line) == line)
 		return 0;
+	int64_t count = measure(area, &lanes->lines[line], numbers);
+	if (count <= 0)
+		return (int)count;
 	numbers[5] = numbers[4] - numbers[3];
 	numbers[6] = numbers[5] / ((double)(area->end - area->start) / 1e9);
 	int r = orma_view_json_comma(json);

@@ -114,8 +114,10 @@ static int add_line(const struct line_walk *walk, const struct orma_lane_line *l
 		uint64_t end = orma_lanes_end_of(lanes, start, dur);
 		next = place + 1 < line->first + line->count ? orma_lanes_start(lanes, place + 1)
 							     : UINT64_MAX;
-		r = add_row(walk, lanes->rows[place], start, orma_lanes_cut_end(start, end, next),
-			    dur);
+		r = orma_view_check_stop(walk->area->view);
+		if (r == 0)
+			r = add_row(walk, lanes->rows[place], start,
+				    orma_lanes_cut_end(start, end, next), dur);
 	}
 	return r;
 }

@@ -169,7 +169,8 @@ static int find_children(const struct orma_view *view, const struct orma_view_ro
 		/* One that begins when this ends is another's, and so is what is at the begin of this but came before. */
 		struct orma_view_row child =
 			orma_view_row_read(view, ORMA_VIEW_SLICES, lanes->rows[place]);
-		if (cell(view, &child, ORMA_SLICE_PARENT_ID) == row->row)
+		r = orma_view_check_stop(view);
+		if (r == 0 && cell(view, &child, ORMA_SLICE_PARENT_ID) == row->row)
 			r = add_child(children, child.name,
 				      orma_lanes_end(lanes, below, place) - start);
 	}
@@ -227,7 +228,8 @@ static int append_flows(const struct orma_view *view, const struct orma_view_row
 				       ORMA_ARRAY_SIZE(columns), 0);
 	if (r == 0)
 		r = orma_view_json_raw(json, is_in ? "\"in\":[" : ",\"out\":[");
-	while (r == 0 && orma_column_scan_next(&scan))
+	while (r == 0 && orma_column_scan_next(&scan)) {
+		r = orma_view_check_stop(view);
 		for (size_t i = 0; i < scan.row_count && r == 0 && count < CHILD_NAMES_MAX; i++) {
 			uint64_t other = (uint64_t)scan.cells[is_in ? 0 : 1][i];
 			if (scan.cells[is_in ? 1 : 0][i] != row->row || other >= rows)
@@ -249,6 +251,7 @@ static int append_flows(const struct orma_view *view, const struct orma_view_row
 				r = orma_view_json_raw(json, "}");
 			count++;
 		}
+	}
 	orma_column_scan_done(&scan);
 	return r < 0 ? r : orma_view_json_raw(json, "]");
 }

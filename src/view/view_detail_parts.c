@@ -162,7 +162,7 @@ static void add_states(const struct orma_view *view, const struct orma_lane_line
 	uint32_t place = orma_lanes_find_start(lanes, line, line->first, row->start);
 	uint32_t last = line->first + line->count - 1;
 	place -= place > line->first;
-	for (; place <= last; place++) {
+	for (; place <= last && orma_view_check_stop(view) == 0; place++) {
 		uint64_t start = orma_lanes_start(lanes, place);
 		if (start >= row->end)
 			break;
@@ -223,9 +223,12 @@ int orma_view_detail_append_time(const struct orma_view *view, const struct orma
 	    orma_lanes_lines(lanes, (uint32_t)utid, &line) == line)
 		return orma_view_json_null(json, "time");
 	add_states(view, &lanes->lines[line], row, &times);
-	int r = orma_base_buf_printf(
-		json, ",\"time\":{\"running\":%" PRIu64 ",\"runnable\":%" PRIu64 ",\"blocked\":[",
-		times.running, times.runnable);
+	int r = orma_view_check_stop(view);
+	if (r == 0)
+		r = orma_base_buf_printf(json,
+					 ",\"time\":{\"running\":%" PRIu64 ",\"runnable\":%" PRIu64
+					 ",\"blocked\":[",
+					 times.running, times.runnable);
 	for (size_t i = 0; i < times.count && r == 0; i++)
 		r = append_state(view, &times.states[i], json);
 	return r < 0 ? r : orma_view_json_raw(json, "]}");

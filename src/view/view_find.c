@@ -67,8 +67,11 @@ int orma_named_slices_find(const struct orma_view *view, struct orma_named_slice
 {
 	const struct orma_column *columns = view->lanes[ORMA_VIEW_SLICES].table->columns;
 	int r = 0;
-	for (size_t i = 0; i < orma_store_column_blocks(&columns[ORMA_SLICE_NAME]) && r == 0; i++)
-		r = add_block(columns, i, slices);
+	for (size_t i = 0; i < orma_store_column_blocks(&columns[ORMA_SLICE_NAME]) && r == 0; i++) {
+		r = orma_view_check_stop(view);
+		if (r == 0)
+			r = add_block(columns, i, slices);
+	}
 	return r;
 }
 

@@ -103,11 +103,13 @@ static int add_line(struct flame *flame, const struct orma_lane_line *line,
 	int r = strip->nodes ? 0 : -ENOMEM;
 	for (uint32_t place = strip->first; place < strip->end && r == 0; place++) {
 		int64_t parent = orma_store_column_get(parents, lanes->rows[place]);
+		r = orma_view_check_stop(area->view);
 		while (at < above->end && (int64_t)lanes->rows[at] < parent)
 			at++;
 		bool is_there = at < above->end && (int64_t)lanes->rows[at] == parent;
-		r = add_row(flame, line, strip, place,
-			    is_there ? above->nodes[at - above->first] : 0);
+		if (r == 0)
+			r = add_row(flame, line, strip, place,
+				    is_there ? above->nodes[at - above->first] : 0);
 	}
 	return r;
 }

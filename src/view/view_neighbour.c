@@ -117,7 +117,8 @@ int orma_view_flows(struct orma_view *view, struct orma_str body, struct orma_bu
 	if (r == 0 && row.table == ORMA_VIEW_SLICES)
 		r = orma_column_scan_begin(&scan, &view->database->tables.all[ORMA_TABLE_FLOW],
 					   columns, ORMA_ARRAY_SIZE(columns), 0);
-	while (r == 0 && scan.table && orma_column_scan_next(&scan))
+	while (r == 0 && scan.table && orma_column_scan_next(&scan)) {
+		r = orma_view_check_stop(view);
 		for (size_t i = 0; i < scan.row_count && r == 0 && found < FLOWS_MAX; i++) {
 			if (scan.cells[0][i] != row.row && scan.cells[1][i] != row.row)
 				continue;
@@ -125,6 +126,7 @@ int orma_view_flows(struct orma_view *view, struct orma_str body, struct orma_bu
 					(uint64_t)scan.cells[1][i], ret);
 			found++;
 		}
+	}
 	orma_column_scan_done(&scan);
 	return r < 0 ? r : orma_view_json_raw(ret, "]}");
 }

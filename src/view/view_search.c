@@ -49,8 +49,11 @@ static int matches(struct search *search, int64_t name)
 	uint8_t *verdict = &search->verdicts[name];
 	if (*verdict == NOT_KNOWN) {
 		struct orma_str text = orma_view_text(search->view, name);
-		int r = search->regex ? orma_sql_regex_search(search->regex, text, 0, NULL, 0)
-				      : has_text(text, search->text);
+		int r = orma_view_check_stop(search->view);
+		if (r < 0)
+			return r;
+		r = search->regex ? orma_sql_regex_search(search->regex, text, 0, NULL, 0)
+				  : has_text(text, search->text);
 		if (r < 0)
 			return r;
 		*verdict = r > 0 ? YES : NO;
@@ -83,12 +86,14 @@ static int scan(struct search *search)
 		return -ENOMEM;
 	int r = orma_column_scan_begin(&scan, view->lanes[ORMA_VIEW_SLICES].table, columns,
 				       ORMA_ARRAY_SIZE(columns), 0);
-	while (r == 0 && orma_column_scan_next(&scan))
+	while (r == 0 && orma_column_scan_next(&scan)) {
+		r = orma_view_check_stop(view);
 		for (size_t i = 0; i < scan.row_count && r >= 0; i++) {
 			r = matches(search, scan.cells[0][i]);
 			if (r > 0)
 				r = take_hit(search, scan.first_row + i, scan.cells[1][i]);
 		}
+	}
 	orma_column_scan_done(&scan);
 	orma_base_free(search->verdicts);
 	return r;

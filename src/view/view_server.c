@@ -338,10 +338,14 @@ static void run_answer(struct orma_view_job *job)
 	struct answer *answer = ORMA_CONTAINER_OF(job, struct answer, job);
 	struct shown *shown = answer->shown;
 	struct orma_str request = {(const char *)answer->request.data, answer->request.size};
-	answer->result =
-		answer->route
-			? answer->route->fn(shown->view, request, &answer->body, &answer->error)
-			: orma_view_sql(shown->trace.database->sql, request, &answer->body);
+	if (!answer->route) {
+		answer->result = orma_view_sql(shown->trace.database->sql, request, &answer->body);
+		return;
+	}
+	orma_view_set_stop(shown->view, &job->is_cancelled);
+	answer->result = answer->route->fn(shown->view, request, &answer->body, &answer->error);
+	/* The job may be freed before the next question. */
+	orma_view_set_stop(shown->view, NULL);
 }
 
 /* The answer to SQL that is wrong has its place in it. */

@@ -6,6 +6,8 @@
 #ifndef ORMA_VIEW_VIEW_STATE_H
 #define ORMA_VIEW_VIEW_STATE_H
 
+#include <errno.h>
+
 #include "answers/trace_database.h"
 #include "base/arena.h"
 #include "view/lanes.h"
@@ -32,6 +34,7 @@ struct orma_view {
 	struct orma_trace_database *database; /* borrowed */
 	char *title;
 	uint32_t generation;
+	const atomic_bool *is_stopped; /* the worker's thread's; see orma_view_set_stop() */
 	struct orma_lanes lanes[ORMA_VIEW_TABLES];
 	uint32_t first_lanes[ORMA_VIEW_TABLES + 1]; /* on the wire */
 	/* The strings that there were when the trace was loaded, which every thread may read. It borrows their texts. */
@@ -60,6 +63,17 @@ static inline struct orma_str orma_view_text(const struct orma_view *view, int64
 	return cell > 0 && cell <= view->strings.count
 		       ? orma_store_pool_get(&view->strings, (uint32_t)cell)
 		       : (struct orma_str){NULL, 0};
+}
+
+/*
+ * Returns 0, or -ECANCELED when nobody needs the answer any more. Loops over the rows of a trace call it, except for those of
+ * quick questions, which are answered on another thread.
+ */
+static inline int orma_view_check_stop(const struct orma_view *view)
+{
+	bool is_stopped =
+		view->is_stopped && atomic_load_explicit(view->is_stopped, memory_order_relaxed);
+	return is_stopped ? -ECANCELED : 0;
 }
 
 /* Makes the lanes of all tables of `view->database`, and what else its answers share. 0 or a negative errno value. */

@@ -20,6 +20,7 @@ struct fixture {
 	uint16_t port;
 	int gate[2]; /* the loading waits for a byte, and fails if it is 'e' */
 	struct orma_trace_database *database;
+	const char *trace; /* NULL = one event */
 	int loaded_result, loaded_count, warnings;
 	int load_count, unload_count;
 	char token[ORMA_VIEW_SECRET_CHARS + 1];
@@ -51,8 +52,10 @@ static int load(void *ctx, int (*progress)(void *ctx, uint64_t read_bytes, uint6
 		return -EBADMSG;
 	if (!f->database)
 		f->database = fixture_open(
-			"packet { timestamp: 5 trusted_packet_sequence_id: 1 "
-			"track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
+			f->trace
+				? f->trace
+				: "packet { timestamp: 5 trusted_packet_sequence_id: 1 "
+				  "track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
 	*ret = (struct orma_view_trace){f->database, f};
 	return 0;
 }
@@ -417,6 +420,47 @@ ORMA_TEST(a_query_ends_with_its_connection)
 		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
 	tear_down(&f);
 	close(fd);
+}
+
+/* Events of different names, each of which takes milliseconds to match the expression below. */
+static struct orma_buf make_slow_trace(void)
+{
+	struct orma_buf text = {0};
+	for (int i = 0; i < 2000; i++)
+		CHECK_INT(
+			orma_base_buf_printf(
+				&text,
+				"packet { timestamp: 5 trusted_packet_sequence_id: 1 track_event { "
+				"type: TYPE_INSTANT name: \"aaaaaaaaaaaaaaaaa %d\" track_uuid: 1 } "
+				"}",
+				i),
+			0);
+	return text;
+}
+
+ORMA_TEST(a_question_without_sql_ends_with_its_connection_too)
+{
+	static const char slow[] = "{\"text\":\"/(a+)+[bc]/\"}";
+	struct fixture f;
+	struct orma_buf text = make_slow_trace();
+	set_up(&f, 300 * ORMA_NS_PER_MS);
+	f.trace = orma_base_buf_cstr(&text);
+	log_in(&f);
+	finish_loading(&f);
+	/* It would take longer than it may. */
+	CHECK_INT(api(&f, "search", slow), 503);
+	uint64_t start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	for (int i = 0; i < 10; i++) {
+		int fd = ask_api(&f, "search", slow);
+		for (int turns = 0; turns < 5; turns++)
+			CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+		close(fd);
+		CHECK_INT(api(&f, "find", "{\"name\":\"x\"}"), 200);
+	}
+	/* Ten times the time that it may take would be longer. */
+	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - start_ns < 3000 * ORMA_NS_PER_MS);
+	tear_down(&f);
+	orma_base_buf_done(&text);
 }
 
 ORMA_TEST(a_query_that_takes_too_long_is_stopped)
