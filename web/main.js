@@ -127,6 +127,7 @@ async function start() {
 	document.body.classList.toggle("is-embedded", new URLSearchParams(location.search).get("embed") === "1");
 	const source = new HttpSource();
 	await source.open();
+	source.stay();
 	const { live } = await waitForTrace(source);
 	const [meta, tree] = await Promise.all([source.meta(), source.tracks()]);
 	const app = new App(source, meta, tree);

@@ -7,6 +7,8 @@ const TOKEN_KEY = "orma-token";
 const MOST_BOXES = 8000;
 /** While the server reads the trace it refuses questions; they are asked again after this time. */
 const RETRY_MS = 150;
+/** How often an open page tells the server that it is there, so that `--exit-idle` does not end it. */
+const STAY_MS = 30_000;
 
 /** What the server answered instead of data. */
 export class ServerError extends Error {
@@ -46,6 +48,11 @@ export class HttpSource {
 		const answer = await this.json("hello", { ticket });
 		this.token = answer.token;
 		sessionStorage.setItem(TOKEN_KEY, this.token);
+	}
+
+	/** Keeps the server, also while nobody looks at the page. */
+	stay() {
+		setInterval(() => this.post("progress", null).catch(() => {}), STAY_MS);
 	}
 
 	/** @param {string} path @param {BodyInit | null} body @param {AbortSignal} [signal] */

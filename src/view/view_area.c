@@ -74,15 +74,39 @@ int orma_area_read(struct orma_area *area, struct orma_str body, struct orma_err
 
 /* --- statements ------------------------------------------------------------------------------- */
 
-/* Appends the text of a statement: what is selected, the range, and the chosen lanes by the column that has them. */
-static int append_sql(const struct orma_area *area, enum orma_view_table table, const char *select,
-		      const char *column, const char *group, struct orma_buf *json)
+/* Parts of a statement, in which "area" has the rows of the range, and t0 and t1, the begin and end of their parts in it. */
+struct statement {
+	const char *select, *from, *group;
+	const char *lane; /* the column that has the lane */
+};
+
+/* Appends the lanes of a table that are chosen, as a list for SQL. */
+static int append_lanes(const struct orma_area *area, enum orma_view_table table,
+			struct orma_buf *sql)
+{
+	const struct orma_view *view = area->view;
+	bool is_first = true;
+	int r = 0;
+	for (uint32_t i = 0; i < view->node_count && r == 0; i++) {
+		enum orma_view_table found;
+		uint32_t lane;
+		if (!area->is_chosen[i] || !view->nodes[i].table ||
+		    !orma_view_find_lane(view, view->nodes[i].lane, &found, &lane) ||
+		    found != table)
+			continue;
+		r = orma_base_buf_printf(sql, "%s%" PRIu32, is_first ? "" : ", ", lane);
+		is_first = false;
+	}
+	return r;
+}
+
+static int append_sql(const struct orma_area *area, enum orma_view_table table,
+		      const struct statement *statement, struct orma_buf *json)
 {
 	const struct orma_view *view = area->view;
 	int64_t origin = view->database->start_ns;
 	int64_t start = origin + (int64_t)area->start, end = origin + (int64_t)area->end;
 	struct orma_buf sql = {0};
-	bool is_first = true;
 	int r = orma_base_buf_printf(&sql,
 				     "with area as (select *, max(ts, %" PRId64
 				     ") as t0, min(iif(dur < 0, trace_end(), ts + "
@@ -91,23 +115,14 @@ static int append_sql(const struct orma_area *area, enum orma_view_table table, 
 				     " or iif(dur < 0, trace_end(), ts + dur) > %" PRId64 ")",
 				     start, end, orma_view_table_name(table), end, start, start);
 	if (r == 0 && !area->is_whole)
-		r = orma_base_buf_printf(&sql, " and %s in (", column);
-	for (uint32_t i = 0; i < view->node_count && r == 0 && !area->is_whole; i++) {
-		enum orma_view_table found;
-		uint32_t lane;
-		if (!area->is_chosen[i] || !view->nodes[i].table ||
-		    !orma_view_find_lane(view, view->nodes[i].lane, &found, &lane) ||
-		    found != table)
-			continue;
-		r = orma_base_buf_printf(&sql, "%s%" PRIu32, is_first ? "" : ", ", lane);
-		is_first = false;
-	}
+		r = orma_base_buf_printf(&sql, " and %s in (", statement->lane);
+	if (r == 0 && !area->is_whole)
+		r = append_lanes(area, table, &sql);
 	if (r == 0)
-		r = orma_base_buf_printf(&sql, "%s) %s from area %s", area->is_whole ? "" : ")",
-					 select, group);
+		r = orma_base_buf_printf(&sql, "%s) %s from %s %s", area->is_whole ? "" : ")",
+					 statement->select, statement->from, statement->group);
 	if (r == 0)
-		r = orma_json_append_text(json, "sql",
-					  (struct orma_str){(const char *)sql.data, sql.size});
+		r = orma_json_append_text(json, "sql", orma_base_buf_str(&sql));
 	orma_base_buf_done(&sql);
 	return r;
 }
@@ -207,7 +222,7 @@ static int append_state_group(const struct orma_area *area, struct orma_area_gro
 struct table {
 	const char *key, *columns; /* the columns are JSON */
 	enum orma_view_table table;
-	const char *select, *lane, *group; /* parts of the statement */
+	struct statement statement;
 	int (*append)(const struct orma_area *area, struct orma_area_group *group,
 		      struct orma_buf *json);
 };
@@ -224,7 +239,7 @@ static int append_table(const struct orma_area *area, const struct table *table,
 	if (r == 0)
 		r = orma_view_json_raw(json, "{");
 	if (r == 0)
-		r = append_sql(area, table->table, table->select, table->lane, table->group, json);
+		r = append_sql(area, table->table, &table->statement, json);
 	if (r == 0)
 		r = orma_base_buf_printf(json, ",\"columns\":%s,\"rows\":[", table->columns);
 	for (uint32_t i = 0; i < ORMA_MIN(groups.count, (uint32_t)ROWS_MAX) && r == 0; i++) {
@@ -301,19 +316,50 @@ static int append_counter(const struct orma_area *area, const struct orma_view_n
 	return r < 0 ? r : orma_view_json_raw(json, "]");
 }
 
+/* A value counts until the next one, and the first in the range may have begun before. */
+static int append_counters_sql(const struct orma_area *area, struct orma_buf *json)
+{
+	int64_t start = area->view->database->start_ns + (int64_t)area->start;
+	int64_t end = area->view->database->start_ns + (int64_t)area->end;
+	struct orma_buf sql = {0};
+	int r = orma_base_buf_printf(&sql,
+				     "with area as (select *, lead(ts, 1, trace_end()) over "
+				     "(partition by track_id order by "
+				     "ts, id) as until from counter where ts < %" PRId64,
+				     end);
+	if (r == 0 && !area->is_whole)
+		r = orma_base_buf_append_str(&sql, " and track_id in (");
+	if (r == 0 && !area->is_whole)
+		r = append_lanes(area, ORMA_VIEW_COUNTERS, &sql);
+	if (r == 0)
+		r = orma_base_buf_printf(
+			&sql,
+			"%s), part as (select track_id, value, min(until, %" PRId64
+			") - max(ts, %" PRId64
+			") as held, first_value(value) over track as first, last_value(value) over "
+			"track as last from area where until >= %" PRId64
+			" window track as (partition by track_id order by ts, id rows between "
+			"unbounded preceding and unbounded following)) select name as counter, "
+			"min(value) as min, max(value) as max, ifnull(sum(value * held) / "
+			"nullif(sum(held), 0), last) as avg, first, last, last - first as delta, "
+			"(last - first) * 1e9 / %" PRId64 " as rate from part join counter_track t "
+			"on track_id = t.id group by track_id",
+			area->is_whole ? "" : ")", end, start, start, end - start);
+	if (r == 0)
+		r = orma_json_append_text(json, "sql", orma_base_buf_str(&sql));
+	orma_base_buf_done(&sql);
+	return r;
+}
+
 static int append_counters(const struct orma_area *area, struct orma_buf *json)
 {
 	const struct orma_view *view = area->view;
-	int r = orma_base_buf_printf(
-		json,
-		",\"counters\":{\"sql\":\"select name, min(value), max(value), avg(value) from "
-		"counter "
-		"join counter_track t on track_id = t.id where ts >= %" PRId64 " and ts < %" PRId64
-		" group by "
-		"track_id\",\"columns\":[\"counter\",\"min\",\"max\",\"avg\",\"first\",\"last\","
-		"\"delta\",\"rate\"],\"rows\":[",
-		view->database->start_ns + (int64_t)area->start,
-		view->database->start_ns + (int64_t)area->end);
+	int r = orma_view_json_raw(json, ",\"counters\":{");
+	if (r == 0)
+		r = append_counters_sql(area, json);
+	if (r == 0)
+		r = orma_view_json_raw(json, ",\"columns\":[\"counter\",\"min\",\"max\",\"avg\","
+					     "\"first\",\"last\",\"delta\",\"rate\"],\"rows\":[");
 	for (uint32_t i = 0; i < view->node_count && r == 0; i++) {
 		enum orma_view_table found;
 		uint32_t lane;
@@ -324,6 +370,24 @@ static int append_counters(const struct orma_area *area, struct orma_buf *json)
 	}
 	return r < 0 ? r : orma_view_json_raw(json, "]}");
 }
+
+/*
+ * The percentiles are the smallest durations that so many of a name's do not exceed. An unfinished slice has no duration, but
+ * a part in the range.
+ */
+static const char slices_select[] =
+	"select name, count(*) as count, sum(t1 - t0) as total, sum(t1 - t0 - below) as self, "
+	"min(known) as min, avg(known) as avg, "
+	"min(iif(2 * rank >= n, known, null)) as p50, "
+	"min(iif(10 * rank >= 9 * n, known, null)) as p90, "
+	"min(iif(100 * rank >= 99 * n, known, null)) as p99, max(known) as max";
+static const char slices_from[] =
+	"(select *, ifnull(ns, 0) as below, row_number() over (partition by name order by known "
+	"nulls last) as rank, count(known) over (partition by name) as n from (select *, "
+	"nullif(dur, "
+	"-1) as known from area) left join (select parent_id as above, sum(t1 - t0) as ns from "
+	"area "
+	"group by parent_id) on above = id)";
 
 int orma_view_area(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
 		   struct orma_error *reterr)
@@ -339,17 +403,20 @@ int orma_view_area(struct orma_view *view, struct orma_str request, struct orma_
 				     "\"p50\",\"p90\",\"p99\","
 				     "\"max\",\"share\"]",
 		 ORMA_VIEW_SLICES,
-		 "select name, count(*) as count, sum(t1 - t0) as total, min(dur) as min, avg(dur) "
-		 "as "
-		 "avg, max(dur) as max",
-		 "track_id", "group by name order by total desc", append_slice_group},
-		{"cpu", "[\"thread\",\"process\",\"total\",\"share\",\"runs\"]", ORMA_VIEW_SCHED,
-		 "select utid, sum(t1 - t0) as total, count(*) as runs", "ucpu",
-		 "group by utid order by total desc", append_cpu_group},
-		{"states", "[\"thread\",\"process\",\"state\",\"total\",\"count\"]",
+		 {slices_select, slices_from, "group by name order by total desc", "track_id"},
+		 append_slice_group},
+		{"cpu",
+		 "[\"thread\",\"process\",\"total\",\"share\",\"runs\"]",
+		 ORMA_VIEW_SCHED,
+		 {"select utid, sum(t1 - t0) as total, count(*) as runs", "area",
+		  "group by utid order by total desc", "ucpu"},
+		 append_cpu_group},
+		{"states",
+		 "[\"thread\",\"process\",\"state\",\"total\",\"count\"]",
 		 ORMA_VIEW_THREAD_STATES,
-		 "select utid, state, io_wait, sum(t1 - t0) as total, count(*) as count", "utid",
-		 "group by utid, state, io_wait order by total desc", append_state_group}};
+		 {"select utid, state, io_wait, sum(t1 - t0) as total, count(*) as count", "area",
+		  "group by utid, state, io_wait order by total desc", "utid"},
+		 append_state_group}};
 	if (r == 0)
 		r = orma_view_json_raw(ret, "{");
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(tables) && r == 0; i++)

@@ -41,7 +41,7 @@ static void check_has(const char *text, const char *part)
 static void check_sql(struct orma_view *view, const char *text, const char *key,
 		      const char *expected)
 {
-	char begin[64], query[2048] = {0};
+	char begin[64], query[4096] = {0};
 	snprintf(begin, sizeof(begin), "\"%s\":{\"sql\":\"", key);
 	const char *sql = strstr(text, begin);
 	CHECK(sql);
@@ -49,6 +49,31 @@ static void check_sql(struct orma_view *view, const char *text, const char *key,
 	CHECK(strchr(sql, '"') - sql < (long)sizeof(query));
 	memcpy(query, sql, (size_t)(strchr(sql, '"') - sql));
 	fixture_check(view->database, query, expected);
+}
+
+/* Slices of 1 to 200 in another order, each with a child of half its length, and one that does not end. */
+ORMA_TEST(the_statement_of_slices_has_the_percentiles_of_the_table)
+{
+	struct orma_buf text = {0};
+	CHECK_INT(orma_base_buf_append_str(&text, THREAD), 0);
+	for (int i = 0; i < 200; i++) {
+		int dur = 1 + i * 77 % 200, at = 1000 * (i + 1);
+		CHECK_INT(orma_base_buf_printf(
+				  &text, BEGIN("%d", "a") BEGIN("%d", "b") END("%d") END("%d"), at,
+				  at, at + dur / 2, at + dur),
+			  0);
+	}
+	CHECK_INT(orma_base_buf_append_str(&text, BEGIN("300000", "a")), 0);
+	struct orma_view *view = view_fixture_open_trace(orma_base_buf_cstr(&text));
+	const char *answer = view_fixture_ask(view, "area", "{\"start\":0,\"end\":1000000}");
+	/* The sum of the numbers to 200, and what is left when each is halved, rounded up. */
+	check_has(answer, "[\"a\",201,20100,10100,1,100.5,100,180,198,200,");
+	check_has(answer, "[\"b\",200,10000,10000,0,50,50,90,99,100,");
+	check_sql(view, answer, "slices",
+		  "\"a\",201,20100,10100,1,100.500000,100,180,198,200\n"
+		  "\"b\",200,10000,10000,0,50.000000,50,90,99,100\n");
+	view_fixture_close_trace(view);
+	orma_base_buf_done(&text);
 }
 
 /* The trace begins at 50. */
@@ -61,7 +86,8 @@ ORMA_TEST(an_area_has_slices_by_name)
 	check_has(text, "\"rows\":[[\"outer\",1,25,10,100,100,100,100,100,100,100],"
 			"[\"inner\",2,15,15,10,20,10,30,30,30,60]],\"total\":2}");
 	check_sql(view, text, "slices",
-		  "\"outer\",1,25,100,100.000000,100\n\"inner\",2,15,10,20.000000,30\n");
+		  "\"outer\",1,25,10,100,100.000000,100,100,100,100\n"
+		  "\"inner\",2,15,15,10,20.000000,10,30,30,30\n");
 	view_fixture_close_trace(view);
 }
 
@@ -75,6 +101,9 @@ ORMA_TEST(an_area_has_cpus_states_and_counters)
 	check_has(text, "\"S\",20,1]");
 	/* 10 until 150, and 30 from there to 170. */
 	check_has(text, "[\"queue\",10,30,20,10,30,20,");
+	check_sql(view, text, "counters",
+		  "\"queue\",10.000000,30.000000,20.000000,10.000000,30.000000,20.000000,500000000."
+		  "000000\n");
 	view_fixture_close_trace(view);
 }
 
@@ -90,6 +119,7 @@ ORMA_TEST(an_area_of_some_nodes_has_what_is_below_them)
 		  "\"columns\":[\"name\",\"count\",\"total\",\"self\",\"min\",\"avg\",\"p50\","
 		  "\"p90\",\"p99\",\"max\",\"share\"],\"rows\":[],\"total\":0}");
 	check_sql(view, text, "slices", "");
+	check_sql(view, text, "counters", "");
 	check_has(text, "[\"main (11)\",\"(10)\",");
 	view_fixture_close_trace(view);
 }
