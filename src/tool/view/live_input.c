@@ -148,13 +148,19 @@ static int take_packets(struct orma_live_input *input)
 		return -EBADMSG;
 	if (arrived->size - whole > ORMA_TOOL_PACKET_MAX_BYTES)
 		return -EBADMSG;
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&input->mutex);
-	if (r == 0)
-		r = orma_base_buf_append(&input->trace, arrived->data, whole);
-	input->state.received_bytes += whole;
+	r = orma_base_buf_append(&input->trace, arrived->data, whole);
 	pthread_mutex_unlock(&input->mutex);
 	orma_base_buf_consume(arrived, whole);
-	return r < 0 ? r : cut_off(input);
+	if (r == 0)
+		r = cut_off(input);
+	/* It changes last: the trace is cut when others see the new number. */
+	pthread_mutex_lock(&input->mutex);
+	input->state.received_bytes += whole;
+	pthread_mutex_unlock(&input->mutex);
+	return r;
 }
 
 /* Reads once. 1, 0 (the end) or a negative errno value. */
