@@ -64,6 +64,7 @@ export class App {
 		const { mode } = this.clock;
 		for (const request of this.tiles.requests) request.abort.abort();
 		for (const part of /** @type {const} */ ([
+			"source",
 			"meta",
 			"gaps",
 			"tree",

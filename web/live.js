@@ -72,11 +72,10 @@ async function watch(app, line, state, show) {
 
 /** @param {App} app @param {Timeline} line @param {{ mapAt: number }} state */
 async function renew(app, line, state) {
-	const { source } = app;
-	const [meta, tree] = await Promise.all([source.meta(), source.tracks()]);
-	// The trace was loaded once more between the two answers.
-	if (meta.generation !== tree.generation) return;
-	const next = new App(source, meta, tree);
+	const meta = await app.source.at().meta();
+	// Rows and lanes have other numbers in each state of the trace, so that all questions are about one.
+	const source = app.source.at(meta.generation);
+	const next = new App(source, meta, await source.tracks());
 	const lanes = inherit(app, next);
 	const shift = Number(BigInt(meta.start_ns) - BigInt(app.meta.start_ns));
 	const range = rangeAfter(app, meta.end, shift);

@@ -129,8 +129,9 @@ async function start() {
 	await source.open();
 	source.stay();
 	const { live } = await waitForTrace(source);
-	const [meta, tree] = await Promise.all([source.meta(), source.tracks()]);
-	const app = new App(source, meta, tree);
+	const meta = await source.meta();
+	const one = live ? source.at(meta.generation) : source;
+	const app = new App(one, meta, await one.tracks());
 	const line = new Timeline(app);
 	const drawer = new Drawer();
 	attachTheme(app);

@@ -29,8 +29,13 @@ export class HttpSource {
 	constructor() {
 		this.token = "";
 		this.traffic = { requests: 0, bytes: 0 };
-		/** Told when the trace has changed since the page asked for its tracks. @type {(generation: number) => void} */
-		this.onGeneration = () => {};
+		/** The state of a live trace that questions are about. @type {number | undefined} */
+		this.generation = undefined;
+	}
+
+	/** The same source for questions about one state of a live trace, or about the newest. @param {number} [generation] @returns {Source} */
+	at(generation) {
+		return Object.assign(new HttpSource(), this, { generation });
 	}
 
 	/** Trades the ticket of the address for a token; without a ticket, the token of before a reload is used. */
@@ -60,6 +65,7 @@ export class HttpSource {
 		/** @type {Record<string, string>} */
 		const headers = { "Content-Type": body instanceof ArrayBuffer ? "application/octet-stream" : "application/json" };
 		if (this.token) headers["X-Orma-Token"] = this.token;
+		if (this.generation !== undefined) headers["X-Orma-Generation"] = `${this.generation}`;
 		this.traffic.requests++;
 		const response = await fetch(`api/${path}`, { method: "POST", headers, body, signal, cache: "no-store" });
 		if (!response.ok) throw new ServerError(response.status, await response.json().catch(() => null));
@@ -99,9 +105,7 @@ export class HttpSource {
 	/** @param {TileKind} kind @param {number} level @param {TilePair[]} pairs @param {AbortSignal} signal */
 	async boxes(kind, level, pairs, signal) {
 		const buffer = await this.post(kind, tilesRequest(level, MOST_BOXES, pairs), signal);
-		const { generation, tiles } = tilesOf(buffer, pairs);
-		this.onGeneration(generation);
-		return tiles;
+		return tilesOf(buffer, pairs).tiles;
 	}
 
 	/** @param {number} start @param {number} end @param {number} buckets @param {number[]} ids */

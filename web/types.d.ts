@@ -234,6 +234,8 @@ interface SearchAnswer {
 /** Where the page gets its data: from `orma view` over HTTP, or from the report that contains it. */
 interface Source {
 	open(): Promise<void>;
+	/** The same for questions about one state of a live trace, or about the newest. */
+	at(generation?: number): Source;
 	progress(): Promise<Progress>;
 	meta(): Promise<Meta>;
 	tracks(): Promise<TrackTree>;

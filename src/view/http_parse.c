@@ -25,10 +25,15 @@ enum {
 };
 
 static const char *const field_names[ORMA_HTTP_FIELD_COUNT] = {
-	[ORMA_HTTP_CONNECTION] = "Connection", [ORMA_HTTP_CONTENT_LENGTH] = "Content-Length",
-	[ORMA_HTTP_EXPECT] = "Expect",         [ORMA_HTTP_HOST] = "Host",
-	[ORMA_HTTP_ORIGIN] = "Origin",         [ORMA_HTTP_SEC_FETCH_SITE] = "Sec-Fetch-Site",
-	[ORMA_HTTP_TOKEN] = "X-Orma-Token",    [ORMA_HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
+	[ORMA_HTTP_CONNECTION] = "Connection",
+	[ORMA_HTTP_CONTENT_LENGTH] = "Content-Length",
+	[ORMA_HTTP_EXPECT] = "Expect",
+	[ORMA_HTTP_GENERATION] = "X-Orma-Generation",
+	[ORMA_HTTP_HOST] = "Host",
+	[ORMA_HTTP_ORIGIN] = "Origin",
+	[ORMA_HTTP_SEC_FETCH_SITE] = "Sec-Fetch-Site",
+	[ORMA_HTTP_TOKEN] = "X-Orma-Token",
+	[ORMA_HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
 };
 
 static bool is_equal_ignoring_case(struct orma_str text, const char *name)

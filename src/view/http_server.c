@@ -208,6 +208,7 @@ static const char *reason(int status)
 		       {403, "Forbidden"},
 		       {404, "Not Found"},
 		       {405, "Method Not Allowed"},
+		       {410, "Gone"},
 		       {411, "Length Required"},
 		       {413, "Content Too Large"},
 		       {417, "Expectation Failed"},

@@ -5,18 +5,23 @@
  * Its connection may end before: then `connection` is NULL, the job is cancelled, and the answer goes nowhere.
  *
  * While the trace is being loaded there is no view, and all of /api but hello and progress answers 503 with the progress.
+ * A live trace is loaded again and again, and a page shows the one before for a moment. So a question says of which
+ * generation it is, and the last ones are kept: rows and lanes of another one would be other rows and lanes.
+ *
  * The two counters of the progress are the only data that both threads touch without the worker's mutex.
  */
 #include "view/view_server.h"
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "answers/trace_database.h"
 #include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/error_message.h"
 #include "base/json_writer.h"
+#include "base/str.h"
 #include "view/http_server.h"
 #include "view/json_request.h"
 #include "view/peer_user.h"
@@ -39,13 +44,17 @@ static const char common_fields[] = "X-Content-Type-Options: nosniff\r\n"
 				    "Cross-Origin-Opener-Policy: same-origin\r\n"
 				    "Cache-Control: no-store\r\n";
 
+/* How many generations are kept beside the one that is shown: a page has to get the next one while the trace is loaded again. */
+enum { KEPT_BEFORE = 2, GENERATION_MAX_DIGITS = 10 };
+
 struct orma_view_server {
 	struct orma_view_server_options options;
 	struct orma_loop *loop;
 	struct orma_http_server *http;
 	struct orma_view_worker *worker;
 	struct orma_view_access access;
-	struct shown *shown; /* NULL until the trace is loaded */
+	struct shown *shown;               /* NULL until the trace is loaded */
+	struct shown *before[KEPT_BEFORE]; /* the ones before it, the latest first; NULL = none */
 	struct orma_list all;
 	uint32_t generation; /* counts the traces that were loaded; the first is 0 */
 	bool has_ended, is_cut;
@@ -61,6 +70,7 @@ struct orma_view_server {
 struct shown {
 	struct orma_view_trace trace;
 	struct orma_view *view;
+	uint32_t generation;
 	unsigned use_count;
 	bool is_listed; /* in the list of all: it is loaded */
 	struct orma_list link;
@@ -197,6 +207,40 @@ static void run_loading(struct orma_view_job *job)
 			orma_view_new(shown->trace.database, options->title, &shown->view);
 }
 
+/* Shows a trace instead of the one before. Returns the one that is kept no longer, or NULL. */
+static struct shown *show(struct orma_view_server *server, struct shown *shown)
+{
+	struct shown *before = server->shown;
+	server->shown = shown;
+	for (size_t i = 0; i < KEPT_BEFORE; i++) {
+		struct shown *older = server->before[i];
+		server->before[i] = before;
+		before = older;
+	}
+	return before;
+}
+
+/* Finds what a question is about: the trace that is shown, unless it names a generation. NULL = it is gone. */
+static struct shown *find_shown(const struct orma_view_server *server, struct orma_str generation)
+{
+	char text[GENERATION_MAX_DIGITS + 1];
+	uint64_t number;
+	if (!generation.data)
+		return server->shown;
+	if (generation.size >= sizeof(text))
+		return NULL;
+	memcpy(text, generation.data, generation.size);
+	text[generation.size] = 0;
+	if (orma_base_parse_u64(text, 10, &number) < 0)
+		return NULL;
+	if (server->shown->generation == number)
+		return server->shown;
+	for (size_t i = 0; i < KEPT_BEFORE; i++)
+		if (server->before[i] && server->before[i]->generation == number)
+			return server->before[i];
+	return NULL;
+}
+
 static void end_loading(struct orma_view_job *job)
 {
 	struct loading *loading = ORMA_CONTAINER_OF(job, struct loading, job);
@@ -206,10 +250,10 @@ static void end_loading(struct orma_view_job *job)
 	if (r == 0) {
 		server->generation += server->shown != NULL;
 		orma_view_set_generation(shown->view, server->generation);
+		shown->generation = server->generation;
 		orma_base_list_append(&server->all, &shown->link);
 		shown->is_listed = true;
-		shown = server->shown;
-		server->shown = loading->shown;
+		shown = show(server, shown);
 		answer_news(server);
 	}
 	release(server, shown);
@@ -375,7 +419,8 @@ static void end_answer(struct orma_view_job *job)
 
 /* Passes a request on to the worker. */
 static void ask_worker(struct orma_view_server *server, struct orma_http_connection *connection,
-		       const struct orma_view_route *route, struct orma_str body)
+		       const struct orma_view_route *route, struct shown *shown,
+		       struct orma_str body)
 {
 	struct answer *answer = orma_base_zalloc(sizeof(*answer));
 	if (!answer || orma_base_buf_append(&answer->request, body.data, body.size) < 0) {
@@ -386,8 +431,8 @@ static void ask_worker(struct orma_view_server *server, struct orma_http_connect
 	answer->server = server;
 	answer->connection = connection;
 	answer->route = route;
-	answer->shown = server->shown;
-	answer->shown->use_count++;
+	answer->shown = shown;
+	shown->use_count++;
 	answer->job.run = run_answer;
 	answer->job.done = end_answer;
 	answer->job.limit_ns = server->options.query_ns;
@@ -454,9 +499,10 @@ static const struct orma_view_route *find_route(struct orma_str name)
 /* Answers what the page asks about the trace. */
 static void answer_question(struct orma_view_server *server,
 			    struct orma_http_connection *connection, struct orma_str name,
-			    struct orma_str body)
+			    struct orma_str generation, struct orma_str body)
 {
 	const struct orma_view_route *route = find_route(name);
+	struct shown *shown = server->shown ? find_shown(server, generation) : NULL;
 	struct orma_buf answer = {0};
 	struct orma_error error = {0};
 	if (orma_base_str_is(name, "progress"))
@@ -469,11 +515,13 @@ static void answer_question(struct orma_view_server *server,
 		respond_error(connection, 404, "There is no such question.");
 	else if (!server->shown)
 		respond_progress(server, connection, 503);
+	else if (!shown)
+		respond_error(connection, 410, "The trace has grown since; ask again.");
 	else if (route && route->is_quick) {
-		int r = route->fn(server->shown->view, body, &answer, &error);
+		int r = route->fn(shown->view, body, &answer, &error);
 		respond_result(connection, route->is_json, r, &answer, &error);
 	} else
-		ask_worker(server, connection, route, body);
+		ask_worker(server, connection, route, shown, body);
 }
 
 static void answer_api(struct orma_view_server *server, struct orma_http_connection *connection,
@@ -489,7 +537,8 @@ static void answer_api(struct orma_view_server *server, struct orma_http_connect
 		respond_error(connection, 403, "The token is missing or wrong.");
 	} else {
 		server->last_use_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		answer_question(server, connection, name, body);
+		answer_question(server, connection, name, request->fields[ORMA_HTTP_GENERATION],
+				body);
 	}
 }
 
@@ -577,6 +626,8 @@ void orma_view_server_free(struct orma_view_server *server)
 	orma_view_worker_free(server->worker);
 	orma_base_timer_disarm(&server->news_end);
 	release(server, server->shown);
+	for (size_t i = 0; i < KEPT_BEFORE; i++)
+		release(server, server->before[i]);
 	orma_base_free(server);
 }
 

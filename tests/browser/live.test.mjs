@@ -116,6 +116,23 @@ test("a selection is found again in the longer trace", { skip }, async () => {
 	await page.press("Escape", "Escape");
 });
 
+test("what is asked for is of the state of the trace that the page shows", { skip }, async () => {
+	await page.press("End", "End");
+	await page.run(`(window.asked = [], window.fetchNow = fetch, window.fetch = (url, options) => {
+		asked.push([url, options.headers["X-Orma-Generation"] ?? null]);
+		return fetchNow(url, options);
+	}, null)`);
+	write(10, 5, "step");
+	await until(({ end }) => end >= 590e6, "the next slices");
+	await page.idle();
+	const asked = await page.run("((window.fetch = fetchNow), asked)");
+	const of = (name) => asked.filter(([url]) => url === `api/${name}`).map(([, generation]) => generation);
+	assert.ok(of("meta").length > 0 && of("meta").every((generation) => generation === null));
+	assert.ok(of("tiles").length > 0 && of("tiles").every((generation) => Number(generation) > 0));
+	assert.ok(of("tracks").length > 0);
+	assert.equal(of("tracks").at(-1), of("tiles").at(-1));
+});
+
 test("when the recording ends, the page says so, and can still ask", { skip }, async () => {
 	server.child.stdin.end();
 	for (let i = 0; i < 200 && (await page.text("#live-button")) !== "Ended"; i++) await new Promise((r) => setTimeout(r, 25));
@@ -123,7 +140,7 @@ test("when the recording ends, the page says so, and can still ask", { skip }, a
 	const rows = await page.run(
 		`fetch("api/sql", { method: "POST", headers: { "X-Orma-Token": sessionStorage.getItem("orma-token") }, body: '{"sql":"select count(*) from slice"}' }).then((answer) => answer.json()).then(({ rows }) => rows)`,
 	);
-	assert.deepEqual(rows, [[50]]);
+	assert.deepEqual(rows, [[60]]);
 	assert.deepEqual(page.errors, []);
 	assert.equal(await server.stop(), 0, server.messages.join(""));
 });

@@ -23,6 +23,7 @@ struct fixture {
 	const char *trace; /* NULL = one event */
 	int loaded_result, loaded_count, warnings;
 	int load_count, unload_count;
+	const char *generation; /* the field of requests; NULL = none */
 	char token[ORMA_VIEW_SECRET_CHARS + 1];
 	struct orma_buf head, body;
 };
@@ -151,9 +152,14 @@ static int request(struct fixture *f, const char *line, const char *fields, cons
 
 static int ask_api(struct fixture *f, const char *name, const char *body)
 {
-	char line[64], fields[128];
+	char line[64], fields[192];
+	int size;
 	snprintf(line, sizeof(line), "POST /api/%s", name);
-	snprintf(fields, sizeof(fields), "Host: localhost\r\nX-Orma-Token: %s\r\n", f->token);
+	size = snprintf(fields, sizeof(fields), "Host: localhost\r\nX-Orma-Token: %s\r\n",
+			f->token);
+	if (f->generation)
+		snprintf(fields + size, sizeof(fields) - (size_t)size, "X-Orma-Generation: %s\r\n",
+			 f->generation);
 	return ask(f, line, fields, body);
 }
 
@@ -318,7 +324,7 @@ ORMA_TEST(pages_of_a_live_trace_are_told_when_it_has_grown)
 	load_again(&f);
 	CHECK_INT(receive(&f, fd), 200);
 	CHECK_STR((char *)f.body.data, "{\"generation\":1,\"ended\":false,\"cut\":false}");
-	CHECK_INT(f.unload_count, 1);
+	CHECK_INT(f.unload_count, 0);
 	CHECK_INT(api(&f, "meta", "{}"), 200);
 	CHECK(strstr((char *)f.body.data, "\"generation\":1,"));
 	/* A page that is behind is told at once. */
@@ -332,6 +338,42 @@ ORMA_TEST(pages_of_a_live_trace_are_told_when_it_has_grown)
 	CHECK_INT(api(&f, "news", "{\"generation\":1}"), 200);
 	tear_down(&f);
 	CHECK_INT(f.unload_count, 2);
+}
+
+ORMA_TEST(a_question_is_answered_by_the_generation_that_it_names)
+{
+	static const char *const wrong[] = {"0", "5", "", "x", "-1", "99999999999999999999"};
+	struct fixture f;
+	set_up_trace(&f, 0, true);
+	log_in(&f);
+	finish_loading(&f);
+	load_again(&f);
+	load_again(&f);
+	f.generation = "0";
+	CHECK_INT(api(&f, "meta", "{}"), 200);
+	CHECK(strstr((char *)f.body.data, "\"generation\":0,"));
+	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 200);
+	f.generation = "1";
+	CHECK_INT(api(&f, "tracks", "{}"), 200);
+	CHECK(strstr((char *)f.body.data, "\"generation\":1,"));
+	CHECK_INT(f.unload_count, 0);
+	/* The next one puts the first one out. A question to it that is under way is still answered. */
+	f.generation = "0";
+	int fd = ask_api(&f, "sql", "{\"sql\":\"select 1\"}");
+	f.generation = NULL;
+	load_again(&f);
+	CHECK_INT(receive(&f, fd), 200);
+	CHECK_INT(f.unload_count, 1);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(wrong); i++) {
+		f.generation = wrong[i];
+		CHECK_INT(api(&f, "meta", "{}"), 410);
+		CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 410);
+	}
+	f.generation = NULL;
+	CHECK_INT(api(&f, "meta", "{}"), 200);
+	CHECK(strstr((char *)f.body.data, "\"generation\":3,"));
+	tear_down(&f);
+	CHECK_INT(f.unload_count, 4);
 }
 
 ORMA_TEST(a_page_that_waits_for_news_ends_with_the_server)
