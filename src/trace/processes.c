@@ -4,7 +4,8 @@
  * The cells that lookups need are repeated in arrays by utid and upid, so that the tables are only written. The threads of
  * a tid that have not ended are a list, newest first: `newest` has its head, `older` its links. Usually it has one entry;
  * more when a tid was used again and nobody said that its thread had ended. Invariants: `live` has the first thread of that list whose
- * process is the one that its pid means now; a pid is in `pids` until its process ends or the pid is used again.
+ * process is the one that its pid means now; a pid is in `pids` until its process ends or the pid is used again; an entry of `recent`
+ * says what `live` says. Each switch asks for a thread, and few threads are asked for most.
  */
 #include "trace/processes.h"
 
@@ -43,6 +44,15 @@ static int set_row(struct orma_map *map, int64_t number, int64_t row)
 		return orma_base_map_put(map, (uint64_t)number, (void *)((uintptr_t)row + 1));
 	orma_base_map_remove(map, (uint64_t)number);
 	return 0;
+}
+
+/* Sets which thread a tid means. */
+static int set_live(struct orma_processes *processes, uint32_t machine_idx, int64_t tid,
+		    int64_t utid)
+{
+	/* Entries of other numbers go too, which does no harm. */
+	processes->recent[(uint64_t)tid % ORMA_RECENT_THREADS].utid_plus_1 = 0;
+	return set_row(&processes->machines[machine_idx].live, tid, utid);
 }
 
 static int set_thread_cell(struct orma_processes *processes, int64_t utid, size_t column,
@@ -131,7 +141,7 @@ static int refresh_live(struct orma_processes *processes, uint32_t machine_idx, 
 	int64_t utid = row_in(&machine->newest, tid);
 	while (utid >= 0 && !is_alive(processes, utid))
 		utid = processes->threads[utid].older;
-	return set_row(&machine->live, tid, utid);
+	return set_live(processes, machine_idx, tid, utid);
 }
 
 static int refresh_process(struct orma_processes *processes, int64_t upid)
@@ -163,7 +173,7 @@ static int put_first(struct orma_processes *processes, int64_t utid)
 	struct orma_machine_processes *machine = &processes->machines[thread->machine_idx];
 	thread->older = row_in(&machine->newest, thread->tid);
 	int r = set_row(&machine->newest, thread->tid, utid);
-	return r < 0 ? r : set_row(&machine->live, thread->tid, utid);
+	return r < 0 ? r : set_live(processes, thread->machine_idx, thread->tid, utid);
 }
 
 int64_t orma_processes_start_thread(struct orma_processes *processes, uint32_t machine_idx,
@@ -180,12 +190,16 @@ int64_t orma_processes_find_thread(const struct orma_processes *processes, uint3
 	return row_in(&processes->machines[machine_idx].live, tid);
 }
 
-int64_t orma_processes_thread(struct orma_processes *processes, uint32_t machine_idx, int64_t tid)
+int64_t orma_processes_thread_search(struct orma_processes *processes, uint32_t machine_idx,
+				     int64_t tid)
 {
 	int64_t utid = orma_processes_find_thread(processes, machine_idx, tid);
-	return utid >= 0 ? utid
-			 : orma_processes_start_thread(processes, machine_idx, ORMA_TIME_UNKNOWN,
-						       tid);
+	if (utid < 0)
+		utid = orma_processes_start_thread(processes, machine_idx, ORMA_TIME_UNKNOWN, tid);
+	if (utid >= 0)
+		processes->recent[(uint64_t)tid % ORMA_RECENT_THREADS] =
+			(struct orma_recent_thread){tid, machine_idx, (uint32_t)utid + 1};
+	return utid;
 }
 
 /* Returns the newest live thread with the tid that is of the process, or may be. */
@@ -325,7 +339,7 @@ int64_t orma_processes_start_process(struct orma_processes *processes, uint32_t 
 	int64_t previous = row_in(&machine->pids, pid);
 	set_row(&machine->pids, pid, -1);
 	set_row(&machine->newest, pid, -1);
-	set_row(&machine->live, pid, -1);
+	set_live(processes, machine_idx, pid, -1);
 	int64_t utid = orma_processes_start_thread(processes, machine_idx, ts, pid);
 	int r = utid < 0 ? (int)utid : orma_processes_name_thread(processes, utid, name, rank);
 	int64_t upid = r < 0 ? r : orma_processes_process(processes, machine_idx, pid);

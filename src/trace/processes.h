@@ -65,6 +65,14 @@ struct orma_machine_processes {
 	int64_t idle_utid, idle_upid;
 };
 
+enum { ORMA_RECENT_THREADS = 256 };
+/* A tid that was asked for, and the thread that events mean by it. */
+struct orma_recent_thread {
+	int64_t tid;
+	uint32_t machine_idx;
+	uint32_t utid_plus_1; /* 0 = none */
+};
+
 /* {.tables = ..., .process_args = ..., .thread_args = ...} is empty. */
 struct orma_processes {
 	struct orma_tables *tables;
@@ -76,7 +84,8 @@ struct orma_processes {
 	uint32_t thread_count, thread_capacity, process_count, process_capacity;
 	uint32_t machine_count, machine_capacity, link_count, link_capacity;
 	uint64_t errors, changed_parents;
-	uint64_t seed; /* makes the maps hard to attack */
+	uint64_t seed;                                         /* makes the maps hard to attack */
+	struct orma_recent_thread recent[ORMA_RECENT_THREADS]; /* by tid; see processes.c */
 };
 
 #define ORMA_TIME_UNKNOWN ORMA_CELL_NULL
@@ -87,8 +96,19 @@ int orma_processes_add_machine(struct orma_processes *processes, uint32_t machin
 /* Says that tid 0 of the machine is its idle task, as in traces of kernels. 0 or a negative errno value. */
 int orma_processes_set_idle(struct orma_processes *processes, uint32_t machine_idx);
 
+int64_t orma_processes_thread_search(struct orma_processes *processes, uint32_t machine_idx,
+				     int64_t tid);
 /* The thread that has this tid now; a new one if there is none. */
-int64_t orma_processes_thread(struct orma_processes *processes, uint32_t machine_idx, int64_t tid);
+static inline int64_t orma_processes_thread(struct orma_processes *processes, uint32_t machine_idx,
+					    int64_t tid)
+{
+	const struct orma_recent_thread *recent =
+		&processes->recent[(uint64_t)tid % ORMA_RECENT_THREADS];
+	bool is_known =
+		recent->tid == tid && recent->machine_idx == machine_idx && recent->utid_plus_1 > 0;
+	return is_known ? (int64_t)recent->utid_plus_1 - 1
+			: orma_processes_thread_search(processes, machine_idx, tid);
+}
 /* The same, or -1 if there is none. */
 int64_t orma_processes_find_thread(const struct orma_processes *processes, uint32_t machine_idx,
 				   int64_t tid);

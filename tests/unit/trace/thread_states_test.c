@@ -163,3 +163,36 @@ ORMA_TEST(each_allocation_of_the_states_may_fail)
 	}
 	free(world);
 }
+
+/* A tid is asked for with each switch, so the answer is remembered; it must not outlive the thread. */
+ORMA_TEST(a_tid_means_its_newest_live_thread)
+{
+	enum { OTHER_TID = 7 + ORMA_RECENT_THREADS };
+	struct world world;
+	CHECK_INT(begin(&world), 0);
+	struct orma_processes *processes = &world.processes;
+	CHECK_INT(orma_processes_add_machine(processes, 1), 0);
+	int64_t first = orma_processes_thread(processes, 0, 7);
+	int64_t other = orma_processes_thread(processes, 0, OTHER_TID);
+	int64_t foreign = orma_processes_thread(processes, 1, 7);
+	CHECK(first >= 0 && other >= 0 && foreign >= 0);
+	CHECK(first != other && first != foreign && other != foreign);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(orma_processes_thread(processes, 0, 7), first);
+		CHECK_INT(orma_processes_thread(processes, 0, OTHER_TID), other);
+		CHECK_INT(orma_processes_thread(processes, 1, 7), foreign);
+	}
+	CHECK_INT(orma_processes_thread(processes, 0, 7), first);
+	CHECK_INT(orma_processes_end_thread(processes, 0, 10, 7), 0);
+	int64_t second = orma_processes_thread(processes, 0, 7);
+	CHECK(second > foreign);
+	int64_t third = orma_processes_start_thread(processes, 0, 20, 7);
+	CHECK(third > second);
+	CHECK_INT(orma_processes_thread(processes, 0, 7), third);
+	CHECK(orma_processes_start_process(processes, 0, 30, -1, 7, ORMA_CELL_NULL,
+					   ORMA_THREAD_NAME_FTRACE) >= 0);
+	int64_t fourth = orma_processes_thread(processes, 0, 7);
+	CHECK(fourth > third);
+	CHECK_INT(orma_processes_thread(processes, 1, 7), foreign);
+	end(&world);
+}
