@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process_maps.h - the mappings of a process, from the text of /proc/PID/maps.
+ */
+#ifndef ORMA_UNWIND_PROCESS_MAPS_H
+#define ORMA_UNWIND_PROCESS_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "unwind/elf_file.h"
+
+struct orma_process_map {
+	uint64_t start, end;
+	uint64_t offset; /* in the file */
+	uint64_t inode;  /* 0 = no file */
+	uint32_t device_major, device_minor;
+	bool is_executable, is_deleted;
+	/* Points into the text. The kernel writes a line feed in it as \012. Empty, "[heap]" and so
+	 * on when there is no file. */
+	struct orma_str path;
+};
+
+struct orma_process_maps {
+	struct orma_str rest; /* the text that has not been read yet */
+	uint64_t last_end;
+	uint32_t bad_count; /* lines that make no sense, or are out of order */
+};
+
+/* True and the next mapping, or false at the end. Starts and ends of mappings rise. */
+bool orma_process_maps_next(struct orma_process_maps *maps, struct orma_process_map *ret);
+/* How far the file's addresses lie from those of the process: subtracting it from an address in the
+ * mapping gives the file's. 0, or -ENODATA when no segment of code lies at the mapping's offset. */
+int orma_process_map_bias(const struct orma_process_map *map, const struct orma_elf_file *file,
+			  uint64_t *ret);
+
+#endif
