@@ -56,25 +56,26 @@ ORMA_TEST(an_address_in_a_function_has_its_name)
 
 ORMA_TEST(names_of_a_stripped_library_are_the_loaders)
 {
+	/* A sanitizer's own functions would be found first without the handle. */
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	Dl_info info;
 	uint64_t offset;
 
-	CHECK(dladdr((const void *)(uintptr_t)qsort, &info) != 0);
-	if (!info.dli_fname || !strstr(info.dli_fname, "libc.so"))
-		orma_test_skip("libc as a library");
+	if (!libc)
+		orma_test_skip("glibc as a library");
+	CHECK(dladdr(dlsym(libc, "qsort"), &info) != 0);
 	struct orma_symbol_table *table = read_file(info.dli_fname);
 	static const char *const names[] = {"qsort", "regcomp", "getaddrinfo", "strtod_l",
 					    "glob64"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		Dl_info function;
-		const char *address = dlsym(RTLD_DEFAULT, names[i]);
+		const char *address = dlsym(libc, names[i]);
 
-		CHECK(address && dladdr(address, &function) != 0);
+		CHECK(address);
 		const char *name = orma_symbol_table_find(
-			table, (uint64_t)(address - (const char *)function.dli_fbase), &offset);
+			table, (uint64_t)(address - (const char *)info.dli_fbase), &offset);
 		CHECK(name && offset == 0);
 		/* An alias is as good: it has the same address. */
-		CHECK(dlsym(RTLD_DEFAULT, name) == address);
+		CHECK(dlsym(libc, name) == address);
 	}
 	orma_symbol_table_free(table);
 }

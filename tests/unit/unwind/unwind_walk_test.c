@@ -29,7 +29,7 @@
 struct sample {
 	Dwarf_Word registers[17];
 	struct orma_unwind_stack stack;
-	uint8_t bytes[STACK_BYTES];
+	uint8_t bytes[STACK_BYTES] __attribute__((aligned(8)));
 };
 
 static const char *stack_end;
@@ -46,8 +46,9 @@ static void find_stack_end(void)
 	stack_end = (const char *)start + size;
 }
 
-/* Async-signal-safe. */
-static void take_sample(const ucontext_t *context, struct sample *ret)
+/* Async-signal-safe. AddressSanitizer guards what lies between the variables of frames. */
+__attribute__((no_sanitize("address"))) static void take_sample(const ucontext_t *context,
+								struct sample *ret)
 {
 	static const int order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
 				    REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -59,7 +60,8 @@ static void take_sample(const ucontext_t *context, struct sample *ret)
 	size_t size = sp <= stack_end && (size_t)(stack_end - sp) < STACK_BYTES
 			      ? (size_t)(stack_end - sp)
 			      : STACK_BYTES;
-	memcpy(ret->bytes, sp, size);
+	for (size_t i = 0; i < size / 8; i++)
+		((volatile uint64_t *)ret->bytes)[i] = ((const volatile uint64_t *)sp)[i];
 	ret->stack = (struct orma_unwind_stack){(uintptr_t)sp, ret->bytes, size};
 }
 
@@ -292,13 +294,18 @@ static void work(void)
 	int (*exec)(void *, const char *, void *, void *, char **) = NULL;
 	void (*init)(int) = NULL;
 	int (*run)(const char *, void *) = NULL;
+	int (*close_db)(void *) = NULL;
 	void *db = NULL;
 
 	if (sqlite) {
 		*(void **)&open_db = dlsym(sqlite, "sqlite3_open");
 		*(void **)&exec = dlsym(sqlite, "sqlite3_exec");
+		*(void **)&close_db = dlsym(sqlite, "sqlite3_close");
 		CHECK_INT(open_db(":memory:", &db), 0);
 	}
+#ifdef __SANITIZE_ADDRESS__
+	python = NULL; /* It does not free what it allocates. */
+#endif
 	if (python) {
 		*(void **)&init = dlsym(python, "Py_InitializeEx");
 		*(void **)&run = dlsym(python, "PyRun_SimpleStringFlags");
@@ -326,6 +333,8 @@ static void work(void)
 			    "sorted(re.sub('[a-f]+', str, 'abcdefgh' * 99))\n",
 			    NULL);
 	}
+	if (db)
+		close_db(db);
 }
 
 ORMA_TEST(stacks_of_libraries_at_any_instruction_are_those_of_libdwfl)
