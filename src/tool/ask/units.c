@@ -69,10 +69,14 @@ const char *orma_units_count(uint64_t count, char buffer[ORMA_UNIT_BYTES])
 
 const char *orma_units_number(double number, char buffer[ORMA_UNIT_BYTES])
 {
-	if (number >= 0 && number < 1e15 && number == floor(number))
-		return orma_units_count((uint64_t)number, buffer);
-	snprintf(buffer, ORMA_UNIT_BYTES,
-		 fabs(number) < 1e9 && fabs(number) >= 1000 ? "%.0f" : "%.4g", number);
+	double size = fabs(number);
+	/* From 1,000 on, the fraction is beyond the digits that people read. */
+	if (size < 1e15 && (size >= 1000 || size == floor(size))) {
+		buffer[0] = '-';
+		orma_units_count((uint64_t)round(size), buffer + (number < 0));
+		return buffer;
+	}
+	snprintf(buffer, ORMA_UNIT_BYTES, "%.4g", number);
 	return buffer;
 }
 
