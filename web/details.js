@@ -100,7 +100,8 @@ function factsOf(app, detail, selection) {
 		["Process", detail.process],
 		["Track", node ? app.model.titleOf(node) : null],
 		["Source", detail.source],
-		["Row", `${detail.table} ${detail.id}`],
+		// A report does not have the numbers of rows.
+		["Row", detail.sql ? `${detail.table} ${detail.id}` : null],
 	]);
 }
 

@@ -8,7 +8,8 @@ export function attachHelp() {
 	const lists = KEYMAP.map(({ title, keys }) =>
 		helpList(
 			title,
-			keys.map(({ label, text }) => [label, text]),
+			// What has no button here cannot be done.
+			keys.filter(({ action }) => action !== "sql" || !byId("sql-button").hidden).map(({ label, text }) => [label, text]),
 		),
 	);
 	refill(

@@ -264,7 +264,8 @@ function listenToKeys(app, line) {
 	const held = new Map();
 	let before = 0;
 	document.addEventListener("keydown", (event) => {
-		if (document.querySelector("dialog[open]")) return;
+		// A report shows its tables in place of the tracks.
+		if (document.querySelector("dialog[open]") || line.element.clientHeight === 0) return;
 		if (isTyping(event.target)) {
 			if (event.code === "Escape") /** @type {HTMLElement} */ (event.target).blur();
 			return;

@@ -1,33 +1,23 @@
-// panels.js - the tabs of the panel: what is selected, an area, a name, SQL, the trace itself.
+// panels.js - the tabs of the panel: what is selected, an area, a name, the trace itself.
 import { openers } from "./actions.js";
 import { showDetails } from "./details.js";
 import { announce, h, refill } from "./dom.js";
 import { Flame } from "./flame.js";
 import { drawHistogram } from "./histogram.js";
-import { SqlBox } from "./sql.js";
 import { measureText, plainText, tableOf } from "./table.js";
 import { durationText, grouped, valueText } from "./time.js";
 
-/** @param {App} app @param {Drawer} drawer */
-export function attachPanels(app, drawer) {
-	const sql = new SqlBox(app);
+/** @param {App} app @param {Drawer} drawer @param {Tab[]} more tabs that are always there */
+export function attachPanels(app, drawer, more) {
 	const find = (/** @type {string} */ name) => showName(app, drawer, name);
 	const details = {
 		id: "details",
 		title: "Selection",
 		show: (/** @type {HTMLElement} */ body) => void showDetails(app, body, find),
 	};
-	drawer.fixed = [
-		{ id: "sql", title: "SQL", show: (body) => body.append(sql.element) },
-		{ id: "trace", title: "Trace", show: (body) => showTrace(app, body) },
-	];
+	drawer.fixed = [...more, { id: "trace", title: "Trace", show: (body) => showTrace(app, body) }];
 	drawer.setTabs([details], "details");
 	openers.drawer = () => drawer.toggle();
-	openers.sql = () => {
-		drawer.toggle(true);
-		drawer.open("sql");
-		sql.focus();
-	};
 	app.on("selection", () => {
 		drawer.setTabs([details], app.selection ? "details" : undefined);
 		if (app.selection) {

@@ -1,5 +1,6 @@
 // sql.js - questions in SQL, and their answers as tables. A result with the columns of slices leads back to the tracks.
-import { copyText, h, refill } from "./dom.js";
+import { openers } from "./actions.js";
+import { byId, copyText, h, refill } from "./dom.js";
 import { tableOf } from "./table.js";
 import { grouped } from "./time.js";
 
@@ -97,4 +98,16 @@ export class SqlBox {
 		this.input.focus();
 		this.input.setSelectionRange(at, at);
 	}
+}
+
+/** Makes the tab. @param {App} app @param {Drawer} drawer @returns {Tab} */
+export function attachSql(app, drawer) {
+	const sql = new SqlBox(app);
+	openers.sql = () => {
+		drawer.toggle(true);
+		drawer.open("sql");
+		sql.focus();
+	};
+	byId("sql-button").addEventListener("click", () => openers.sql());
+	return { id: "sql", title: "SQL", show: (body) => body.append(sql.element) };
 }

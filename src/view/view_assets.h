@@ -18,4 +18,8 @@ struct orma_view_asset {
 /* An asset without a path ends the table. */
 extern const struct orma_view_asset orma_view_assets[];
 
+/* The script of reports, which is no file of the page, and its SHA-256. */
+extern const struct orma_view_asset orma_view_report;
+extern const unsigned char orma_view_report_hash[32];
+
 #endif

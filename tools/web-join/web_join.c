@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * web_join.c - `web-join FOLDER OUTPUT`: makes the page of `orma view` a part of the binary.
+ * web_join.c - `web-join FOLDER OUTPUT`: makes the page of `orma view`, and the script of reports, a part of the binary.
  *
  * Reads main.js and the modules that it imports, joins them so that each comes behind those that it imports, and writes
- * them with index.html, style.css and icon.svg as arrays of C, without comments and packed. The output depends on nothing but
- * the files.
+ * them with index.html, style.css and icon.svg as arrays of C, without comments and packed. So it does with report.js, whose
+ * hash is written as well, because a report allows no script but this one. The output depends on nothing but the files.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/fd.h"
 #include "js_module.h"
+#include "sha256.h"
 #include "strip.h"
 
 enum { MODULES_MAX = 128, FILE_MAX_BYTES = 4 << 20, GZIP_LEVEL = 12, FILE_COUNT = 4 };
@@ -53,10 +54,10 @@ static bool add_module(struct page *page, struct orma_str file)
 	       js_module_read(module);
 }
 
-/* Reads main.js, and what it imports, and what that imports. */
-static bool read_modules(struct page *page)
+/* Reads a module, and what it imports, and what that imports. */
+static bool read_modules(struct page *page, struct orma_str root)
 {
-	if (!add_module(page, ORMA_STR("main.js")))
+	if (!add_module(page, root))
 		return false;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct js_module *module = page->modules[i];
@@ -133,9 +134,9 @@ static bool append_next(struct page *page)
 	return false;
 }
 
-static bool join(struct page *page)
+static bool join(struct page *page, struct orma_str root)
 {
-	if (!read_modules(page))
+	if (!read_modules(page, root))
 		return false;
 	bool is_right = true;
 	for (size_t i = 0; i < page->count; i++) {
@@ -233,10 +234,40 @@ static bool write_page(FILE *out, struct orma_buf texts[FILE_COUNT])
 	return fflush(out) == 0 && !ferror(out);
 }
 
-static bool make_page(struct page *page, const char *output)
+static void write_hash(FILE *out, const struct orma_buf *text)
+{
+	uint8_t hash[SHA256_BYTES];
+	sha256(text->data, text->size, hash);
+	fprintf(out, "const unsigned char orma_view_report_hash[] = {");
+	for (size_t i = 0; i < sizeof(hash); i++)
+		fprintf(out, "%u,", hash[i]);
+	fprintf(out, "};\n");
+}
+
+/* Writes the script of reports as C. */
+static bool write_report(FILE *out, struct page *report)
+{
+	if (!join(report, ORMA_STR("report.js")) || !strip_text(&report->app, strip_script))
+		return false;
+	/* The element's end must not be in it. */
+	if (memmem(report->app.data, report->app.size, "</", 2)) {
+		fprintf(stderr, "web: the script of reports has \"</\" in it\n");
+		return false;
+	}
+	write_hash(out, &report->app);
+	bool is_packed = pack(&report->app);
+	write_array(out, "report", &report->app);
+	fprintf(out,
+		"const struct orma_view_asset orma_view_report = {\"report.js\", "
+		"\"text/javascript\", report, sizeof(report), %s};\n",
+		is_packed ? "true" : "false");
+	return fflush(out) == 0 && !ferror(out);
+}
+
+static bool make_page(struct page *page, struct page *report, const char *output)
 {
 	struct orma_buf texts[FILE_COUNT] = {{0}};
-	bool is_made = join(page) && read_document(page, &texts[0]) &&
+	bool is_made = join(page, ORMA_STR("main.js")) && read_document(page, &texts[0]) &&
 		       read_source(page, "style.css", &texts[2]) &&
 		       read_source(page, "icon.svg", &texts[3]);
 	texts[1] = page->app;
@@ -246,7 +277,7 @@ static bool make_page(struct page *page, const char *output)
 	FILE *out = is_made ? fopen(output, "we") : NULL;
 	if (is_made && !out)
 		perror(output);
-	is_made = out && write_page(out, texts);
+	is_made = out && write_page(out, texts) && write_report(out, report);
 	if (out && fclose(out) != 0)
 		is_made = false;
 	for (size_t i = 0; i < FILE_COUNT; i++)
@@ -254,24 +285,30 @@ static bool make_page(struct page *page, const char *output)
 	return is_made;
 }
 
+static void done(struct page *page)
+{
+	for (size_t i = 0; i < page->count; i++) {
+		orma_base_buf_done(&page->modules[i]->source);
+		orma_base_buf_done(&page->modules[i]->joined);
+		orma_base_free((void *)(uintptr_t)page->modules[i]->file);
+		orma_base_free(page->modules[i]);
+	}
+	orma_base_buf_done(&page->app);
+}
+
 int main(int argc, char **argv)
 {
-	struct page page = {.folder = -1};
 	if (argc != 3) {
 		fprintf(stderr, "usage: web-join FOLDER OUTPUT\n");
 		return 2;
 	}
-	page.folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (page.folder < 0)
+	int folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
 		perror(argv[1]);
-	bool is_made = page.folder >= 0 && make_page(&page, argv[2]);
-	orma_base_fd_close(page.folder);
-	for (size_t i = 0; i < page.count; i++) {
-		orma_base_buf_done(&page.modules[i]->source);
-		orma_base_buf_done(&page.modules[i]->joined);
-		orma_base_free((void *)(uintptr_t)page.modules[i]->file);
-		orma_base_free(page.modules[i]);
-	}
-	orma_base_buf_done(&page.app);
+	struct page page = {.folder = folder}, report = {.folder = folder};
+	bool is_made = folder >= 0 && make_page(&page, &report, argv[2]);
+	orma_base_fd_close(folder);
+	done(&page);
+	done(&report);
 	return is_made ? 0 : 1;
 }

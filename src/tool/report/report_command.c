@@ -122,13 +122,13 @@ const struct orma_tool_command orma_report_command = {
 	.name = "report",
 	.summary = "write one file about a trace that any browser opens",
 	.usage = "[OPTIONS] TRACE\n[OPTIONS] A B\n[OPTIONS] A... -- B...",
-	.about =
-		"Writes the facts of orma-summary(1), and the rows of queries, as one file of "
-		"HTML. "
-		"It needs no script, no network and no other file, so that it can be attached to a "
-		"bug report, mailed and printed. The same trace gives the same bytes.\n\n"
-		"Of two traces, or two groups of them, it shows what differs, as orma-diff(1) "
-		"does.",
+	.about = "Writes the facts of orma-summary(1), and the rows of queries, as one file of "
+		 "HTML, with a timeline of the trace to zoom and search in. "
+		 "It needs no network and no other file, and the facts can be read without "
+		 "JavaScript, so that it can be attached to a "
+		 "bug report, mailed and printed. The same trace gives the same bytes.\n\n"
+		 "Of two traces, or two groups of them, it shows what differs, as orma-diff(1) "
+		 "does.",
 	.options = option_table,
 	.completes = ORMA_COMPLETE_FILE,
 	.run = run,

@@ -2,7 +2,8 @@
  * report_run.c - puts the file together.
  *
  * The file depends on nothing but the traces, the options and the version of orma, so that two of them can be compared. It
- * refers to nothing outside, and its policy forbids a browser to load or to send anything.
+ * refers to nothing outside, and its policy forbids a browser to load or to send anything. The tables come first, so that a
+ * browser shows them while it reads the data behind them.
  */
 #include "tool/report/report.h"
 
@@ -16,6 +17,7 @@
 #include "tool/export/export_file.h"
 #include "tool/print.h"
 #include "tool/report/html.h"
+#include "tool/report/report_page.h"
 #include "tool/report/report_timeline.h"
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"
@@ -23,22 +25,30 @@
 static int append_head(struct orma_buf *html, struct orma_str title)
 {
 	int r = orma_base_buf_append_str(
-		html, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		      "<title>");
+		html, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+	if (r == 0)
+		r = orma_report_page_append_policy(html);
+	if (r == 0)
+		r = orma_base_buf_append_str(
+			html,
+			"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+			"<title>");
 	if (r == 0)
 		r = orma_html_append_text(html, title);
 	if (r == 0)
-		r = orma_base_buf_append_str(html, "</title>\n<style>\n");
+		r = orma_base_buf_append_str(html, "</title>\n<style id=\"report-style\">\n");
 	if (r == 0)
 		r = orma_base_buf_append_str(html, report_style);
 	if (r == 0)
-		r = orma_base_buf_append_str(html, "</style>\n</head>\n<body>\n<h1>");
+		r = orma_base_buf_append_str(
+			html, "</style>\n</head>\n<body>\n<div id=\"report\">\n<h1>");
 	if (r == 0)
 		r = orma_html_append_text(html, title);
-	return r ? r : orma_base_buf_append_str(html, "</h1>\n");
+	/* The script shows the button when there is a timeline. */
+	return r ? r
+		 : orma_base_buf_append_str(html, "</h1>\n<p id=\"timeline-link\" hidden><button "
+						  "id=\"open-timeline\">Open the "
+						  "timeline</button></p>\n");
 }
 
 static int append_notes(const struct orma_report_run_options *options, struct orma_buf *html)
@@ -91,10 +101,21 @@ int orma_report_append_trace(struct orma_trace_database *database, const char *n
 	return r ? r : append_queries(database, options, html, ret_failed);
 }
 
-int orma_report_append_end(struct orma_buf *html)
+static int append_footer(struct orma_buf *html)
 {
 	return orma_base_buf_append_str(html, "<footer>Made by orma " ORMA_VERSION_STRING
-					      ".</footer>\n</body>\n</html>\n");
+					      ".</footer>\n</div>\n");
+}
+
+static int append_tail(struct orma_buf *html)
+{
+	return orma_base_buf_append_str(html, "</body>\n</html>\n");
+}
+
+int orma_report_append_end(struct orma_buf *html)
+{
+	int r = append_footer(html);
+	return r ? r : append_tail(html);
 }
 
 /* Tells what the timeline lacks, in the file and to the user. */
@@ -111,22 +132,31 @@ static int tell_missing(const struct orma_report_timeline *timeline, struct orma
 	return r ? r : orma_base_buf_append_str(html, "</p>\n");
 }
 
-/* Appends the timeline, for which there is the room that the tables have left. */
+/* Makes the timeline with the room that the tables have left, and ends the file with it. */
 static int append_timeline(struct orma_trace_database *database, const char *name,
 			   const struct orma_report_run_options *options, struct orma_buf *html)
 {
 	struct orma_report_timeline timeline;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf page = {0};
 	uint64_t most = options->max_kb < UINT64_MAX >> 10 ? options->max_kb << 10 : UINT64_MAX;
 	if (options->max_kb == 0)
-		return 0;
-	int r = orma_report_timeline_make(database, name, most - ORMA_MIN(most, html->size),
-					  &timeline);
+		return orma_report_append_end(html);
+	int r = orma_report_page_append(&page);
+	if (r < 0)
+		return r;
+	uint64_t used = html->size + page.size;
+	r = orma_report_timeline_make(database, name, most - ORMA_MIN(most, used), &timeline);
 	if (r == 0)
 		r = tell_missing(&timeline, html);
 	if (r == 0)
+		r = append_footer(html);
+	if (r == 0 && timeline.is_there) {
 		r = orma_report_timeline_append_data(&timeline, html);
+		if (r == 0)
+			r = orma_base_buf_append(html, page.data, page.size);
+	}
 	orma_report_timeline_done(&timeline);
-	return r;
+	return r ? r : append_tail(html);
 }
 
 const char *orma_report_base_name(const char *path)
@@ -176,8 +206,6 @@ int orma_report_run(const struct orma_report_run_options *options, const char *c
 					     &has_failed);
 	if (r == 0)
 		r = append_timeline(orma_ask_database(ask), name, options, &html);
-	if (r == 0)
-		r = orma_report_append_end(&html);
 	orma_ask_free(ask);
 	if (r < 0)
 		return orma_tool_fail("%s: %s", name, strerror(-r));

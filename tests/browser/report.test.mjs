@@ -1,0 +1,157 @@
+// A report, opened from disk: what it draws is what `orma sql` says of the trace, it asks nobody, and without JavaScript its
+// tables are there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Browser, findChromium } from "./cdp.mjs";
+
+const orma = process.env.ORMA_PROGRAM;
+const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA_PROGRAM does not name a binary with SQLite";
+const folder = mkdtempSync(join(tmpdir(), "orma-report-"));
+const file = join(folder, "orders.json");
+const report = join(folder, "report.html");
+/** @type {Browser} */
+let page;
+
+/** Requests with steps in them on one thread, queries on another, a counter, and markup where names are. */
+function makeTrace() {
+	const events = [];
+	const add = (tid, ph, ts, name, more) => events.push({ pid: 7, tid, ph, ts, name, cat: "shop", ...more });
+	add(1, "M", 0, "process_name", { args: { name: "shop </script><b>" } });
+	add(1, "M", 0, "thread_name", { args: { name: "front" } });
+	add(2, "M", 0, "thread_name", { args: { name: "back" } });
+	for (let i = 0; i < 3000; i++) {
+		const at = 200 * i;
+		add(1, "X", at, "request", { dur: 160, args: { order: i, path: `/orders/<${i}>` } });
+		add(1, "X", at + 10, "<script>alert(1)</script>", { dur: 10 + (i % 7) });
+		add(2, "X", at + 50, "query", { dur: 30 + (i % 11) * 10 });
+		add(1, "C", at, "open orders", { args: { value: i % 5 } });
+	}
+	return JSON.stringify({ traceEvents: events });
+}
+
+/** The rows of a query, as arrays of text. */
+function sql(query) {
+	const lines = execFileSync(orma, ["sql", "--csv", file, query], { encoding: "utf8" }).trimEnd().split("\n");
+	return lines.slice(1).map((line) => line.split(",").map((cell) => cell.replace(/^"(.*)"$/, "$1")));
+}
+const number = (query) => Number(sql(query)[0][0]);
+const write = (path, ...options) => execFileSync(orma, ["report", "-o", path, ...options, file], { stdio: "pipe" });
+
+async function open(path, fragment) {
+	await page.send("Page.navigate", { url: "about:blank" });
+	page.errors.length = page.urls.length = 0;
+	await page.open(`${pathToFileURL(path)}${fragment}`);
+}
+
+before(async () => {
+	if (skip) return;
+	writeFileSync(file, makeTrace());
+	write(report);
+	page = await Browser.start({ width: 1200, height: 900 });
+	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+});
+
+after(async () => {
+	await page?.stop();
+	rmSync(folder, { recursive: true, force: true });
+});
+
+test("the tables come first, and a button leads to the timeline and back", { skip }, async () => {
+	await page.send("Page.navigate", { url: pathToFileURL(report).href });
+	await page.event("Page.loadEventFired");
+	const seen = (selector) => page.run(`document.querySelector("${selector}")?.checkVisibility() ?? false`);
+	assert.equal(await seen("#report table"), true);
+	assert.equal(await seen("#timeline"), false);
+	await page.run("document.querySelector('#open-timeline').click()");
+	await page.run("new Promise((done) => { const wait = () => (window.orma ? done() : setTimeout(wait, 5)); wait(); })");
+	await page.idle();
+	assert.equal(await seen("#report table"), false);
+	assert.equal(await seen("#timeline"), true);
+	assert.equal(await seen("#sql-button"), false);
+	assert.ok((await page.boxes()).length > 0);
+	await page.run("[...document.querySelectorAll('#tools button')].find((b) => b.innerText === 'Tables').click()");
+	assert.equal(await seen("#report table"), true);
+	assert.equal(await seen("#timeline"), false);
+});
+
+test("each slice of the window is drawn at its time, depth and name, and nobody is asked", { skip }, async () => {
+	await open(report, "#t=100000000-102000000");
+	const { start, end } = await page.state();
+	const expected = sql(
+		`select ts - trace_start(), dur, depth, name from slice where ts - trace_start() < ${end} and ts - trace_start() + dur > ${start}`,
+	);
+	const drawn = (await page.boxes()).filter(({ table, count }) => table === "slice" && count === 1);
+	const keys = new Set(drawn.map((box) => [box.start, box.end - box.start, box.depth, box.name].join()));
+	assert.ok(expected.length > 25);
+	for (const row of expected) assert.ok(keys.has(row.join()), `${row} is not drawn`);
+	assert.deepEqual(page.errors, []);
+	assert.deepEqual(
+		page.urls.filter((url) => !url.startsWith(pathToFileURL(report).href)),
+		[],
+	);
+});
+
+test("merged boxes have as many slices as the engine, and areas the same counts and totals", { skip }, async () => {
+	await open(report, "#a=0-600000000");
+	const boxes = (await page.boxes()).filter(({ table }) => table === "slice");
+	assert.ok(boxes.some(({ count }) => count > 1));
+	assert.equal(
+		boxes.reduce((sum, { count }) => sum + count, 0),
+		number("select count(*) from slice"),
+	);
+	const counted = await page.run(
+		"[...document.querySelectorAll('.tr')].map((row) => [0, 1, 2].map((i) => row.children[i].title || row.children[i].innerText))",
+	);
+	const expected = sql("select name, count(*), sum(dur) from slice group by name");
+	for (const [name, count, total] of expected) {
+		const row = counted.find((cells) => cells[0] === name);
+		assert.ok(row && Number(row[1]) === Number(count) && Number(row[2]) === Number(total), `${name}: ${row}`);
+	}
+	assert.deepEqual(page.errors, []);
+});
+
+test("a slice's details have its arguments and what is around it", { skip }, async () => {
+	await open(report, "#t=20000000-21000000");
+	const request = (await page.boxes()).find(({ name, x }) => name === "request" && x > 500);
+	await page.click(request.x + 3, request.y + request.h - 4);
+	await page.idle();
+	const text = await page.text("#panel");
+	const order = Math.round(request.start / 200000);
+	assert.match(text, /160\s*µs/);
+	assert.ok(text.includes(`/orders/<${order}>`), text);
+	assert.match(text, /of 3\D000/);
+	assert.match(text, /<script>alert\(1\)<\/script>/);
+	assert.match(text, /front \(1\)/);
+	assert.deepEqual(page.errors, []);
+});
+
+test("what does not fit is joined, and the file says so", { skip }, async () => {
+	const small = join(folder, "small.html");
+	const data = /id="orma-data-0">([^<]*)/.exec(readFileSync(report, "utf8"))[1].length;
+	const most = Math.floor((statSync(report).size - data / 2) / 1024);
+	write(small, "--max-size", `${most}`);
+	assert.ok(statSync(small).size <= most * 1024);
+	assert.match(readFileSync(small, "utf8"), /<p class="missing">To keep the size that --max-size allows/);
+	await open(small, "#t=0-600000000");
+	const boxes = (await page.boxes()).filter(({ table }) => table === "slice");
+	assert.equal(
+		boxes.reduce((sum, { count }) => sum + count, 0),
+		number("select count(*) from slice"),
+	);
+	assert.deepEqual(page.errors, []);
+});
+
+test("without JavaScript the tables can be read", { skip }, async () => {
+	await page.send("Emulation.setScriptExecutionDisabled", { value: true });
+	await page.send("Page.navigate", { url: `${pathToFileURL(report)}?` });
+	await page.event("Page.loadEventFired");
+	const text = await page.text("body");
+	await page.send("Emulation.setScriptExecutionDisabled", { value: false });
+	assert.match(text, /Slices by total time/);
+	assert.doesNotMatch(text, /Open the timeline|orma-data|Search/);
+});

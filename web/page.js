@@ -1,0 +1,111 @@
+// page.js - puts the parts of the page together, for a trace that is served and for one in a report alike.
+import { attachList } from "./access.js";
+import { act } from "./actions.js";
+import { App } from "./app.js";
+import { themeOf } from "./colour.js";
+import { announce, byId, copyText, h, refill, trackPointer } from "./dom.js";
+import { Drawer } from "./drawer.js";
+import { attachHelp } from "./help.js";
+import { listenToInput } from "./input.js";
+import { attachLinks } from "./links.js";
+import { attachPanels } from "./panels.js";
+import { attachSearch } from "./search.js";
+import { attachTesting } from "./testing.js";
+import { Timeline } from "./timeline.js";
+import { durationText, grouped } from "./time.js";
+
+/** @param {App} app @param {Timeline} line */
+function showStatus(app, line) {
+	const range = byId("range");
+	const update = () => {
+		const { start, end } = app.camera.target;
+		range.textContent = `${durationText(end - start)} of ${durationText(app.meta.end)}`;
+	};
+	app.on("view", update);
+	update();
+	const fill = () => {
+		const { title, losses, counts } = app.meta;
+		const lost = losses.filter(({ severity }) => severity !== "info").length;
+		const slices = counts?.slices ?? counts?.slice;
+		refill(
+			byId("status"),
+			h("span", {}, title),
+			slices === undefined ? null : h("span", { class: "muted" }, `${grouped(slices)} slices`),
+			lost > 0
+				? h("span", { class: "lost" }, `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
+				: h("span", { class: "muted" }, "nothing lost"),
+		);
+	};
+	app.on("rows", fill);
+	fill();
+	const { meta } = app;
+	byId("title").textContent = meta.title;
+	document.title = `${meta.title} – orma`;
+	byId("clock").addEventListener("click", () => act(app, line, "clock"));
+	const clock = () => {
+		byId("clock").textContent = { start: "since start", ns: "ns", wall: "wall clock" }[app.clock.mode];
+	};
+	app.on("clock", clock);
+	clock();
+}
+
+/** @param {App} app */
+function attachTheme(app) {
+	const root = document.documentElement;
+	const media = matchMedia("(prefers-color-scheme: dark)");
+	const apply = () => {
+		app.theme = themeOf(root);
+		app.emit("theme");
+	};
+	byId("theme").addEventListener("click", () => {
+		const isDark = root.dataset.theme ? root.dataset.theme === "dark" : media.matches;
+		root.dataset.theme = isDark ? "light" : "dark";
+		apply();
+	});
+	media.addEventListener("change", apply);
+}
+
+/** The border between headers and boxes is dragged. @param {Timeline} line */
+function attachSplit(line) {
+	const split = byId("split");
+	split.addEventListener("pointerdown", (event) => {
+		const left = line.element.getBoundingClientRect().left;
+		trackPointer(event, (now) => {
+			const width = Math.max(96, Math.min(innerWidth / 2, now.clientX - left));
+			document.documentElement.style.setProperty("--head", `${Math.round(width / 4) * 4}px`);
+			line.layout();
+		});
+		event.preventDefault();
+	});
+}
+
+/**
+ * Starts the page. What `attach` makes of the app are tabs that are always there.
+ * @param {Source} source @param {Meta} meta @param {TrackTree} tree
+ * @param {(app: App, line: Timeline, drawer: Drawer) => Tab[]} attach
+ */
+export async function startPage(source, meta, tree, attach) {
+	const app = new App(source, meta, tree);
+	const line = new Timeline(app);
+	const drawer = new Drawer();
+	attachTheme(app);
+	attachPanels(app, drawer, attach(app, line, drawer));
+	attachSearch(app, line);
+	attachHelp();
+	attachList(app, line);
+	attachSplit(line);
+	listenToInput(app, line);
+	showStatus(app, line);
+	byId("fold-all").addEventListener("click", () => {
+		const isAnyOpen = app.model.rows.some(({ kind, open }) => kind === "process" && open);
+		app.model.foldAll(!isAnyOpen);
+		app.emit("rows", "view");
+	});
+	const links = attachLinks(app, line);
+	byId("share").addEventListener("click", () => copyText(location.href));
+	attachTesting(app, line);
+	await links.read();
+	byId("timeline").classList.add("is-ready");
+	line.layout();
+	announce(`${meta.title}: ${durationText(meta.end)}`);
+}
