@@ -12,6 +12,8 @@ import { Cropper } from "./text.js";
 import { TileStore } from "./tiles.js";
 import { Clock } from "./time.js";
 
+/** How long the mouse rests on a slice until its flows are asked for. */
+const REST_MS = 120;
 const UNKNOWN = { colour: COLOUR_NONE, lit: true };
 
 /**
@@ -47,6 +49,11 @@ export class App {
 		this.measured = null;
 		/** @type {Flow[]} */
 		this.flows = [];
+		/** The slice under the mouse, and its flows once the mouse has rested there. @type {Chosen | null} */
+		this.pointed = null;
+		/** @type {Flow[]} */
+		this.pointedFlows = [];
+		this.restTimer = 0;
 		/** @type {Note[]} */
 		this.notes = [];
 		/** @type {SearchAnswer | null} */
@@ -168,6 +175,21 @@ export class App {
 		if (selection) this.area = null;
 		this.emit("selection", "over");
 		if (selection?.table === "slice") this.askFlows(selection);
+	}
+
+	/** Takes what is under the mouse. @param {Chosen | null} slice */
+	point(slice) {
+		if (slice?.id === this.pointed?.id) return;
+		this.pointed = slice;
+		this.pointedFlows = [];
+		clearTimeout(this.restTimer);
+		if (!slice) return;
+		this.restTimer = setTimeout(async () => {
+			const answer = await this.ask("flows", { table: "slice", id: slice.id }).catch(() => null);
+			if (this.pointed !== slice || !answer) return;
+			this.pointedFlows = answer.flows;
+			this.emit("over");
+		}, REST_MS);
 	}
 
 	/** @param {Chosen} selection */

@@ -1,5 +1,6 @@
 // input.js - keys, wheel and mouse over the tracks become changes of the app. A gesture is chosen when the button goes down,
 // and owns the mouse until the button goes up.
+import { BOX_SLICE } from "./boxes.js";
 import { act, centreOf } from "./actions.js";
 import { byId, trackPointer } from "./dom.js";
 import { HELD_ACTIONS, actionOf } from "./keymap.js";
@@ -54,6 +55,8 @@ function hoverAt(app, line, event) {
 	const point = pointOf(line, event);
 	const { pane, box, row } = hoverPoint(line, point);
 	pane.canvas.style.cursor = isOnEdge(app, line, point.x) ? "ew-resize" : box >= 0 ? "pointer" : "";
+	const { kind, count } = pane.boxes;
+	app.point(box >= 0 && kind[box] === BOX_SLICE && count[box] === 1 && event.buttons === 0 ? pane.selectionOf(box) : null);
 	line.redrawOver();
 	if (event.buttons === 0) showTooltip(app, line, event, pane, box, row);
 }
@@ -62,6 +65,7 @@ function hoverAt(app, line, event) {
 function leave(line) {
 	line.hover = { ...line.hover, x: -1, y: -1, box: -1 };
 	hideTooltip();
+	line.app.point(null);
 	line.redrawOver();
 }
 

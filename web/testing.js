@@ -55,6 +55,7 @@ export function attachTesting(app, line) {
 			frames: line.frames,
 			frameMs: line.frameMs,
 			flows: app.flows.length,
+			pointedFlows: app.pointedFlows.length,
 		}),
 	};
 	/** @type {any} */ (window).orma = { test };

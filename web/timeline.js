@@ -170,6 +170,8 @@ export class Timeline {
 		over.rect(0, RULER_HEIGHT, width, height - RULER_HEIGHT);
 		over.clip();
 		this.drawHover();
+		if (this.hover.box >= 0 && app.pointed?.id !== app.selection?.id)
+			this.drawFlows(app.pointedFlows, app.theme.muted, width);
 		this.drawSelection(width);
 		over.restore();
 		for (const note of app.notes) drawNote(over, note, this.scale.x(note.time), 0, height, app.theme);
@@ -242,6 +244,15 @@ export class Timeline {
 		return { x0: boxes.x[i], x1: boxes.x[i] + boxes.w[i], y: this.windowY(pane, boxes.y[i]), h: boxes.h[i] };
 	}
 
+	/** @param {Flow[]} flows @param {string} colour @param {number} width */
+	drawFlows(flows, colour, width) {
+		for (const flow of flows) {
+			const [from, to] = [this.spotOf(flow.from), this.spotOf(flow.to)];
+			const latency = flow.to.start - flow.from.end;
+			if (from && to) drawFlow(this.over, from, to, colour, width, latency, this.app.theme);
+		}
+	}
+
 	/** @param {number} width */
 	drawSelection(width) {
 		const { app, over } = this;
@@ -249,11 +260,7 @@ export class Timeline {
 		if (!selection) return;
 		const spot = this.spotOf(selection);
 		if (!spot) return;
-		for (const flow of app.flows) {
-			const [from, to] = [this.spotOf(flow.from), this.spotOf(flow.to)];
-			const latency = flow.to.start - flow.from.end;
-			if (from && to) drawFlow(over, from, to, app.theme.select, width, latency, app.theme);
-		}
+		this.drawFlows(app.flows, app.theme.select, width);
 		const shown = { ...spot, x0: Math.max(-4, spot.x0), x1: Math.min(width + 4, spot.x1) };
 		if (shown.x1 > shown.x0) drawOutline(over, shown, app.theme.select, 3);
 		if (app.measured) this.drawGap(selection, app.measured);

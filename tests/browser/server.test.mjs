@@ -116,6 +116,59 @@ test("a slice's details, arguments and flow are those of the engine", { skip }, 
 	await page.press("Escape", "Escape");
 });
 
+test("the flows of a slice are there while the mouse rests on it", { skip }, async () => {
+	await show(20e6, 21e6);
+	const pointed = () => page.run("orma.test.counters().pointedFlows");
+	const query = await boxOf(number("select id from slice where name = 'query' limit 1 offset 102"));
+	await page.move(query.x + query.w / 2, query.y + query.h / 2);
+	await new Promise((resolve) => setTimeout(resolve, 200));
+	await page.idle();
+	assert.equal(await pointed(), number(`select count(*) from flow where ${query.id} in (slice_out, slice_in)`));
+	assert.equal(await pointed(), 1);
+	await page.move(query.x + query.w / 2, 5);
+	await page.move(query.x + query.w / 2, query.y + 60);
+	assert.equal(await pointed(), 0);
+});
+
+test("zooming and panning shows the slices of the new window", { skip }, async () => {
+	await show(100e6, 200e6);
+	const inWindow = async () => {
+		const { start, end } = await page.state();
+		return number(`select count(*) from slice where ts - trace_start() < ${end} and ts - trace_start() + dur > ${start}`);
+	};
+	const drawn = async () => {
+		const { start, end } = await page.state();
+		const boxes = (await page.boxes()).filter((box) => box.table === "slice" && box.start < end && box.end > start);
+		assert.ok(boxes.every(({ count }) => count === 1));
+		return boxes.length;
+	};
+	await page.move(700, 500);
+	for (let i = 0; i < 20; i++) await page.press("KeyW", "w");
+	await page.idle();
+	const zoomed = await page.state();
+	assert.ok(zoomed.end - zoomed.start < 10e6, String(zoomed.end - zoomed.start));
+	assert.equal(await drawn(), await inWindow());
+	await page.press("KeyD", "d");
+	await page.idle();
+	assert.ok((await page.state()).start > zoomed.start);
+	assert.equal(await drawn(), await inWindow());
+});
+
+test("all slices of a name are counted and listed", { skip }, async () => {
+	await show(20e6, 21e6);
+	const box = await boxOf(number("select id from slice where name = 'query' limit 1 offset 102"));
+	await page.click(box.x + box.w / 2, box.y + box.h / 2);
+	await page.idle();
+	await page.run("[...document.querySelectorAll('#panel button')].find((b) => b.innerText === 'Find all').click()");
+	await page.idle();
+	const text = await page.text("#panel");
+	assert.match(text, /Count\s+2\s000\s/);
+	const [longest, sum] = ["max", "sum"].map((of) => number(`select ${of}(dur) from slice where name = 'query'`));
+	assert.match(text, new RegExp(`Total\\s+${(sum / 1e6).toFixed(1)}\\s*ms`));
+	assert.match(text, new RegExp(`${longest / 1000}\\s*µs`));
+	await page.press("Escape", "Escape");
+});
+
 test("an area's table counts what the engine counts, and shows its query", { skip }, async () => {
 	await show(0, 400e6);
 	const { rows } = await page.state();
@@ -173,6 +226,12 @@ test("rows and details are there for screen readers", { skip }, async () => {
 
 test("the address works once, and nothing is asked of another machine", { skip }, async () => {
 	const ticket = new URL(server.url).hash.slice("#k=".length);
+	const { headers: given } = await fetch(origin);
+	assert.match(given.get("content-security-policy"), /^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/);
+	assert.equal(given.get("x-content-type-options"), "nosniff");
+	assert.equal(given.get("referrer-policy"), "no-referrer");
+	assert.equal(given.get("cross-origin-resource-policy"), "same-origin");
+	assert.equal(given.get("access-control-allow-origin"), null);
 	const again = await fetch(`${origin}/api/hello`, { method: "POST", body: JSON.stringify({ ticket }) });
 	assert.notEqual(again.status, 200);
 	for (const headers of [{ Origin: "http://example.com" }, { "Sec-Fetch-Site": "cross-site" }, {}]) {
