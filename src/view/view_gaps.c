@@ -3,6 +3,7 @@
  *
  * An entry with an argument `dur` tells of a time in which data are missing. The arguments `utid` and `ucpu` say whose they are.
  * Without them the gap is of a sequence whose thread is not known, and only the row of losses shows it.
+ * Rejected: a table of gaps of its own, since the log has what a gap needs, is kept in indexes, and is told by SQL.
  */
 #include "view/view_gaps.h"
 
