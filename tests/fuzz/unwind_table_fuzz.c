@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_table_fuzz.c - any bytes as an ELF file whose table is built and searched. Bytes that are
- * no ELF file are taken as .eh_frame, so that mutations need not get past the headers.
+ * no ELF file are taken as .eh_frame, so that mutations need not get past the headers. The same
+ * bytes are then walked as a stack, with that table for every address.
  */
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,6 +16,40 @@ static void check_rule(const struct orma_unwind_rule *rule)
 	if (rule->cfa > ORMA_UNWIND_CFA_PLT || rule->return_where > ORMA_UNWIND_OTHER ||
 	    rule->fp_where > ORMA_UNWIND_OTHER || rule->plt_split > 15)
 		abort();
+}
+
+#define FRAMES_MAX 64
+
+/* The bytes lie at the table's addresses, so that they may name each other. */
+static void walk(const struct orma_unwind_table *table, const struct orma_elf_file *file)
+{
+	static struct orma_unwind_cache cache;
+	struct orma_unwind_module module = {0, UINT64_MAX, 0, table};
+	struct orma_unwind_space space = {&module, 1, file->machine == EM_AARCH64, NULL};
+	struct orma_unwind_stack stack = {file->eh_frame.address, file->image, file->size};
+	uint64_t frames[FRAMES_MAX], again[FRAMES_MAX];
+
+	memset(&cache, 0, sizeof(cache));
+	for (uint64_t at = 0; at + 24 <= file->size && at < 512; at += 8) {
+		struct orma_unwind_registers registers = {.sp = stack.address + at};
+
+		memcpy(&registers.pc, file->image + at, 8);
+		memcpy(&registers.fp, file->image + at + 8, 8);
+		memcpy(&registers.lr, file->image + at + 16, 8);
+		space.cache = NULL;
+		struct orma_unwind_result result =
+			orma_unwind_walk(&space, &registers, &stack, frames, FRAMES_MAX);
+		if (result.frame_count == 0 || result.frame_count > FRAMES_MAX ||
+		    result.fp_count >= result.frame_count)
+			abort();
+		/* Rules that are remembered are the same. */
+		space.cache = &cache;
+		struct orma_unwind_result second =
+			orma_unwind_walk(&space, &registers, &stack, again, FRAMES_MAX);
+		if (second.end != result.end || second.frame_count != result.frame_count ||
+		    memcmp(again, frames, result.frame_count * sizeof(*frames)) != 0)
+			abort();
+	}
 }
 
 static void search(const struct orma_elf_file *file)
@@ -36,6 +72,7 @@ static void search(const struct orma_elf_file *file)
 		check_rule(orma_unwind_table_find(table,
 						  file->eh_frame.address - (UINT64_C(1) << bit)));
 	}
+	walk(table, file);
 	orma_unwind_table_free(table);
 }
 
