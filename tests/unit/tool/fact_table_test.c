@@ -38,6 +38,8 @@ ORMA_TEST(sizes_counts_and_shares_are_readable)
 	CHECK_STR(orma_units_number(0.125, text), "0.125");
 	CHECK_STR(orma_units_number(2345369.6, text), "2,345,370");
 	CHECK_STR(orma_units_number(-1234.5, text), "-1,235");
+	CHECK_STR(orma_units_number(999.5, text), "999.5");
+	CHECK_STR(orma_units_number(1000.5, text), "1,001");
 	CHECK_STR(orma_units_number(-2, text), "-2");
 	CHECK_STR(orma_units_number(0, text), "0");
 	CHECK_STR(orma_units_number(1e30, text), "1e+30");
