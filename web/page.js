@@ -24,7 +24,7 @@ function showStatus(app, line) {
 	app.on("view", update);
 	update();
 	const fill = () => {
-		const { title, losses, counts } = app.meta;
+		const { title, losses, counts, gaps } = app.meta;
 		const lost = losses.filter(({ severity }) => severity !== "info").length;
 		const slices = counts?.slices ?? counts?.slice;
 		refill(
@@ -33,7 +33,9 @@ function showStatus(app, line) {
 			slices === undefined ? null : h("span", { class: "muted" }, `${grouped(slices)} slices`),
 			lost > 0
 				? h("span", { class: "lost" }, `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
-				: h("span", { class: "muted" }, "nothing lost"),
+				: gaps.length
+					? h("span", { class: "lost" }, "data were lost: see the row Losses")
+					: h("span", { class: "muted" }, "nothing lost"),
 		);
 	};
 	app.on("rows", fill);

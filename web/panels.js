@@ -165,7 +165,13 @@ function showTrace(app, body) {
 				"section",
 				{ class: "card wide" },
 				h("h3", {}, "Losses"),
-				losses.length ? h("ul", { class: "losses" }, ...losses) : h("p", { class: "muted" }, "Nothing was lost."),
+				losses.length
+					? h("ul", { class: "losses" }, ...losses)
+					: h(
+							"p",
+							{ class: "muted" },
+							meta.gaps.length ? "Bands in the tracks show when data were lost." : "Nothing was lost.",
+						),
 			),
 		),
 	);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * view_tracks.c - the tree of the page's rows, made once from the tables of tracks, threads, processes and CPUs.
  *
- * The order is the same in every run: CPUs; processes, those first that say where they want to be, then those with events of
+ * The order is the same in every run: losses; CPUs; processes, those first that say where they want to be, then those with events of
  * their own, then by CPU time to the percent, by name and by pid; tracks and counters of nobody; interrupts; and
  * folded at the end the kernel's threads, and processes that did next to nothing. Within a process the tracks and counters that
  * the program made come first, then the main thread, then the others by tid, then what the system counts for the process, which

@@ -107,6 +107,7 @@ test("a band shows where data were lost, and says what helps", { skip }, async (
 	assert.match(await page.text("#tooltip"), /Data were lost\s+40\.?0* ms\s+The buffer was full\./);
 	await page.move(240 + 0.61 * width, top + other.y + 12);
 	assert.doesNotMatch(String(await page.text("#tooltip")), /lost/);
+	assert.match(await page.text("#status"), /data were lost: see the row Losses/);
 });
 
 test("W, A, S and D zoom and pan by their place on the keyboard", { skip }, async () => {
