@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.h - `orma report`: what `orma summary` says, and answers to queries, as one file that any browser opens.
+ * report.h - `orma report`: what `orma summary` says, answers to queries, and a timeline, as one file that any browser opens.
  */
 #ifndef ORMA_TOOL_REPORT_H
 #define ORMA_TOOL_REPORT_H
