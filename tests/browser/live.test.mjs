@@ -1,5 +1,7 @@
 // `orma view --live -`: what is written to its standard input is on the page soon after.
 import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { Browser, findChromium } from "./cdp.mjs";
 import { view } from "./orma_server.mjs";
@@ -143,4 +145,16 @@ test("when the recording ends, the page says so, and can still ask", { skip }, a
 	assert.deepEqual(rows, [[60]]);
 	assert.deepEqual(page.errors, []);
 	assert.equal(await server.stop(), 0, server.messages.join(""));
+});
+
+test("a program is recorded, and its end is that of the recording", { skip }, async () => {
+	const folder = await mkdtemp(`${tmpdir()}/orma-live-`);
+	server = await view(orma, ["--", "sh", "-c", `echo said; echo ran >${folder}/mark`], ["--live"]);
+	await page.open(server.url);
+	for (let i = 0; i < 200 && (await page.text("#live-button")) !== "Ended"; i++) await new Promise((r) => setTimeout(r, 25));
+	assert.equal(await page.text("#live-button"), "Ended");
+	assert.equal(await readFile(`${folder}/mark`, "utf8"), "ran\n");
+	await rm(folder, { recursive: true });
+	assert.equal(await server.stop(), 0);
+	assert.doesNotMatch(server.messages.join(""), /not a trace|--help/);
 });

@@ -1,9 +1,10 @@
-// live_delay.mjs ORMA [WHAT TO RECORD]: prints how old what the page of `orma view --live` shows is, in milliseconds: how long
-// ago the newest event on the screen happened. Something has to emit events all the time.
+// live_delay.mjs ORMA [WHAT TO RECORD] [-- PROGRAM]: prints how old what the page of `orma view --live` draws is, in milliseconds:
+// how long ago, in each frame, the newest slice on the screen ended. Something has to emit slices all the time, such as
+// bench_ticks. No event took longer to the screen than the largest of these ages, and a frame.
 import { Browser } from "./cdp.mjs";
 import { view } from "./orma_server.mjs";
 
-const SAMPLES = 200;
+const SAMPLES = 600;
 const [orma, ...words] = process.argv.slice(2);
 const server = await view(orma, words, ["--live"]);
 const page = await Browser.start({ width: 1200, height: 800 });
@@ -12,8 +13,9 @@ await new Promise((resolve) => setTimeout(resolve, 2000));
 const ages = await page.run(`new Promise((done) => {
 	const ages = [];
 	const look = () => {
-		const { shown } = orma.test.state();
-		ages.push(Date.now() - shown);
+		const { shown, end } = orma.test.state();
+		const ends = orma.test.boxes().filter(({ table, flags }) => table === "slice" && !(flags & 4)).map((box) => box.end);
+		ages.push(Date.now() - shown + (end - Math.max(0, ...ends)) / 1e6);
 		if (ages.length < ${SAMPLES}) requestAnimationFrame(look);
 		else done(ages);
 	};

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -337,6 +338,14 @@ static int describe_ftrace(struct command_line *line, int argc, char **argv)
 	return r;
 }
 
+static bool is_pipe(const char *path)
+{
+	struct stat info;
+
+	return path &&
+	       (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && S_ISFIFO(info.st_mode)));
+}
+
 static int start(struct command_line *line)
 {
 	struct orma_record_options *options = &line->base.options;
@@ -349,7 +358,7 @@ static int start(struct command_line *line)
 		line->base.wish.is_streaming = true;
 		options->may_serve = false;
 	}
-	line->base.wish.is_live = options->out_path && strcmp(options->out_path, "-") == 0;
+	line->base.wish.is_live = is_pipe(options->out_path);
 	if (line->prints_config)
 		return print_config(&line->base.wish);
 	orma_tool_log_to_stderr(ORMA_LOG_WARNING);

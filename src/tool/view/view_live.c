@@ -36,6 +36,9 @@
 #define KEEP_BYTES  (32u << 20)
 #define PAUSE_NS    (50 * ORMA_NS_PER_MS) /* between two loadings, at least */
 #define PROC_FD_MAX 40
+/* Where a recorder finds the pipe that it writes into. */
+#define RECORDER_FD   3
+#define RECORDER_PIPE "/dev/fd/3"
 
 extern char **environ;
 
@@ -136,11 +139,14 @@ static void on_news(void *ctx)
 
 /* --- the recorder ------------------------------------------------------------------------------ */
 
-/* Runs `orma record` with its packets going into a pipe. Returns the pipe's end or -errno. */
+/*
+ * Runs `orma record` with its packets going into a pipe. Returns the pipe's end or -errno. The pipe is not its standard output,
+ * which is for the program that it records. That program inherits the pipe as well, and the stream ends when both have ended.
+ */
 static int start_recorder(struct orma_view_live *live, char **arguments)
 {
 	static char *const fixed[] = {(char *)"orma",     (char *)"record", (char *)"--quiet",
-				      (char *)"--stream", (char *)"-o",     (char *)"-",
+				      (char *)"--stream", (char *)"-o",     (char *)RECORDER_PIPE,
 				      (char *)"-t",       (char *)"0"};
 	char *all[ORMA_ARRAY_SIZE(fixed) + ORMA_VIEW_RECORDER_MAX + 1];
 	posix_spawn_file_actions_t actions;
@@ -157,7 +163,7 @@ static int start_recorder(struct orma_view_live *live, char **arguments)
 		return -errno;
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], RECORDER_FD);
 	posix_spawnattr_init(&attributes);
 	/* The server takes signals through a descriptor, and has blocked them. */
 	posix_spawnattr_setsigmask(&attributes, &none);
