@@ -30,6 +30,8 @@ async function startReport() {
 	byId("tools").prepend(h("button", { onclick: () => showPart(false), title: "Show the tables" }, "Tables"));
 	opener.addEventListener("click", () => void open().catch(tellFailure));
 	byId("timeline-link").hidden = false;
+	// The address says where to begin, or else the one who has made the report.
+	if (location.hash.length <= 1 && source.layout.open) history.replaceState(null, "", `#${source.layout.open}`);
 	if (location.hash.length > 1) await open();
 }
 

@@ -15,7 +15,7 @@ const FORMAT = 1;
  * @typedef {{ name: string, lines: Line[], byLane: Map<number, Line[]>, start: Float64Array, end: Float64Array, columns: Columns }} ReportTable
  */
 
-/** @typedef {{ format: number, level: number, deflate: boolean, blocks: number, bytes: number, rows: number, boxes: number, columns: [string, number, number][] }} Layout */
+/** @typedef {{ format: number, level: number, deflate: boolean, blocks: number, bytes: number, rows: number, boxes: number, columns: [string, number, number][], open?: string }} Layout */
 
 export const TABLE_NAMES = ["slice", "state", "sched", "thread_state", "counter"];
 

@@ -146,6 +146,25 @@ test("what does not fit is joined, and the file says so", { skip }, async () => 
 	assert.deepEqual(page.errors, []);
 });
 
+test("a report opens where its maker says, unless the address says otherwise", { skip }, async () => {
+	const at = join(folder, "at.html");
+	write(at, "--open-at", "100ms..102ms");
+	await open(at, "");
+	await page.idle();
+	const { start, end } = await page.state();
+	assert.deepEqual([start, end], [100e6, 102e6]);
+	assert.ok((await page.boxes()).some(({ name, count }) => name === "request" && count === 1));
+	await open(at, "#t=0-1000000");
+	await page.idle();
+	assert.equal((await page.state()).end, 1e6);
+	write(at, "--open-at=-100ms");
+	await open(at, "");
+	await page.idle();
+	const state = await page.state();
+	const middle = number("select trace_dur()") - 100e6;
+	assert.ok(Math.abs((state.start + state.end) / 2 - middle) < 1e3);
+});
+
 test("without JavaScript the tables can be read", { skip }, async () => {
 	await page.send("Emulation.setScriptExecutionDisabled", { value: true });
 	await page.send("Page.navigate", { url: `${pathToFileURL(report)}?` });

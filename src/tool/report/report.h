@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "tool/ask/ask.h"
+#include "tool/trace/packet_select.h"
 
 enum { ORMA_REPORT_PARTS_MAX = 64 };
 
@@ -25,6 +26,8 @@ struct orma_report_run_options {
 	size_t query_count;
 	const char *notes[ORMA_REPORT_PARTS_MAX];
 	size_t note_count;
+	/* What the timeline shows at first; without a second limit, what is around the first. ORMA_TIME_NONE = the tables. */
+	struct orma_time_limit open_at, open_to;
 	uint64_t top;    /* rows of a table of the summary */
 	uint64_t max_kb; /* how large the file may become with the timeline; 0 = no timeline */
 };

@@ -8,7 +8,13 @@
 #include "tool/report/report.h"
 #include "tool/tool.h"
 
-enum { OPTION_NOTE = ORMA_OPTION_FIRST_OWN, OPTION_TITLE, OPTION_TOGETHER, OPTION_MAX_SIZE };
+enum {
+	OPTION_NOTE = ORMA_OPTION_FIRST_OWN,
+	OPTION_TITLE,
+	OPTION_TOGETHER,
+	OPTION_MAX_SIZE,
+	OPTION_OPEN_AT
+};
 enum { ROWS_DEFAULT = 20, KB_DEFAULT = 10 << 10 };
 
 static const struct orma_tool_option option_table[] = {
@@ -27,6 +33,10 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_MAX_SIZE, "max-size", "SIZE",
 	 "Join short events of the timeline that are close together, so that the file has at most "
 	 "this size; 0 leaves the timeline out. Default: 10m.",
+	 NULL},
+	{OPTION_OPEN_AT, "open-at", "TIME[..TIME]",
+	 "Let the file open with the timeline at this time or range: 1.5s or 200ms after the first "
+	 "event, -3s before the last, or @N nanoseconds on the trace's clock.",
 	 NULL},
 	{OPTION_TOGETHER, "together", NULL,
 	 "The traces are parts of one recording: make one report of them all.", NULL},
@@ -61,6 +71,22 @@ static int take_note(struct orma_report_run_options *options, const char *value)
 	return -1;
 }
 
+static int take_open_at(struct orma_report_run_options *options, char *value)
+{
+	char *dots = strstr(value, "..");
+	if (dots)
+		*dots = '\0';
+	if (orma_time_limit_parse(value, &options->open_at) &&
+	    (!dots || orma_time_limit_parse(dots + 2, &options->open_to)))
+		return -1;
+	if (dots)
+		*dots = '.';
+	return orma_tool_usage_error(
+		"\"%s\" is not a time like 1.5s, 200ms, -3s (before the end) or "
+		"@NANOSECONDS, or two with .. between them",
+		value);
+}
+
 struct request {
 	struct orma_report_run_options options;
 	bool is_together;
@@ -86,6 +112,8 @@ static int take_option(void *ctx, int id, char *value)
 		return orma_tool_parse_size_kb(value, &options->max_kb)
 			       ? orma_tool_usage_error("\"%s\" is not a size; try 10m", value)
 			       : -1;
+	case OPTION_OPEN_AT:
+		return take_open_at(options, value);
 	case OPTION_TOGETHER:
 		request->is_together = true;
 		return -1;

@@ -132,6 +132,36 @@ static int tell_missing(const struct orma_report_timeline *timeline, struct orma
 	return r ? r : orma_base_buf_append_str(html, "</p>\n");
 }
 
+/* Returns a time since the trace's start, and not behind its end. */
+static uint64_t find_time(const struct orma_trace_database *database,
+			  const struct orma_time_limit *limit)
+{
+	uint64_t start = (uint64_t)database->start_ns, length = (uint64_t)database->end_ns - start;
+	uint64_t ns = limit->ns;
+	if (limit->base == ORMA_TIME_BEFORE_END)
+		ns = length - ORMA_MIN(length, ns);
+	else if (limit->base == ORMA_TIME_ABSOLUTE)
+		ns = ns > start ? ns - start : 0;
+	return ORMA_MIN(ns, length);
+}
+
+/* A time alone stands in the middle of a fiftieth of the trace. */
+static struct orma_report_range find_first(const struct orma_trace_database *database,
+					   const struct orma_report_run_options *options)
+{
+	if (options->open_at.base == ORMA_TIME_NONE)
+		return (struct orma_report_range){0, 0};
+	uint64_t start = find_time(database, &options->open_at), end = start;
+	if (options->open_to.base != ORMA_TIME_NONE)
+		end = find_time(database, &options->open_to);
+	if (end <= start) {
+		uint64_t around = (uint64_t)(database->end_ns - database->start_ns) / 100 + 1;
+		end = start + around;
+		start -= ORMA_MIN(start, around);
+	}
+	return (struct orma_report_range){start, end};
+}
+
 /* Makes the timeline with the room that the tables have left, and ends the file with it. */
 static int append_timeline(struct orma_trace_database *database, const char *name,
 			   const struct orma_report_run_options *options, struct orma_buf *html)
@@ -151,7 +181,8 @@ static int append_timeline(struct orma_trace_database *database, const char *nam
 	if (r == 0)
 		r = append_footer(html);
 	if (r == 0 && timeline.is_there) {
-		r = orma_report_timeline_append_data(&timeline, html);
+		r = orma_report_timeline_append_data(&timeline, find_first(database, options),
+						     html);
 		if (r == 0)
 			r = orma_base_buf_append(html, page.data, page.size);
 	}

@@ -158,7 +158,8 @@ static int append_json(struct orma_buf *html, const char *id, const struct orma_
 	return r ? r : orma_base_buf_append_str(html, "</script>\n");
 }
 
-static int append_layout(const struct orma_report_timeline *timeline, struct orma_buf *html)
+static int append_layout(const struct orma_report_timeline *timeline,
+			 struct orma_report_range first, struct orma_buf *html)
 {
 	const struct orma_report_data *data = &timeline->data;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf layout = {0};
@@ -170,13 +171,17 @@ static int append_layout(const struct orma_report_timeline *timeline, struct orm
 		timeline->block_count, data->bytes.size, data->rows, data->boxes);
 	if (r == 0)
 		r = orma_base_buf_append(&layout, data->layout.data, data->layout.size);
+	/* The place is told as in the address of the page. */
+	if (r == 0 && first.end > 0)
+		r = orma_base_buf_printf(&layout, ",\"open\":\"t=%" PRIu64 "-%" PRIu64 "\"",
+					 first.start, first.end);
 	if (r == 0)
 		r = orma_base_buf_append_str(&layout, "}");
 	return r ? r : append_json(html, "orma-layout", &layout);
 }
 
 int orma_report_timeline_append_data(const struct orma_report_timeline *timeline,
-				     struct orma_buf *html)
+				     struct orma_report_range first, struct orma_buf *html)
 {
 	if (!timeline->is_there)
 		return 0;
@@ -184,6 +189,6 @@ int orma_report_timeline_append_data(const struct orma_report_timeline *timeline
 	if (r == 0)
 		r = append_json(html, "orma-tracks", &timeline->tracks);
 	if (r == 0)
-		r = append_layout(timeline, html);
+		r = append_layout(timeline, first, html);
 	return r ? r : orma_base_buf_append(html, timeline->blocks.data, timeline->blocks.size);
 }

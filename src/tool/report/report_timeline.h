@@ -8,6 +8,11 @@
 
 #include "view/report_data.h"
 
+/* A part of the trace that the page shows first, in nanoseconds since the trace's start. */
+struct orma_report_range {
+	uint64_t start, end; /* 0, 0 = none: the tables are shown first */
+};
+
 /* {0} is empty. */
 struct orma_report_timeline {
 	struct orma_buf meta, tracks; /* JSON, as the routes of `orma view` answer */
@@ -31,6 +36,6 @@ int orma_report_timeline_append_missing(const struct orma_report_timeline *timel
 					struct orma_buf *text);
 /* Appends the elements that docs/report-format.md describes. 0 or -ENOMEM. */
 int orma_report_timeline_append_data(const struct orma_report_timeline *timeline,
-				     struct orma_buf *html);
+				     struct orma_report_range first, struct orma_buf *html);
 
 #endif
