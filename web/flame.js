@@ -42,17 +42,19 @@ export function flameBoxes(focus, width) {
 	/** @type {FlameBox[]} */
 	const boxes = [];
 	for (let node = focus.parent; node; node = node.parent) boxes.push({ node, x: 0, w: width, y: node.depth });
-	const walk = (/** @type {FlameNode} */ node, /** @type {number} */ x, /** @type {number} */ w) => {
-		if (w < LEAST_WIDTH) return;
+	// Graphs may be deeper than the stack of the browser.
+	const waiting = [{ node: focus, x: 0, w: width }];
+	for (let next = waiting.pop(); next; next = waiting.pop()) {
+		const { node, x, w } = next;
+		if (w < LEAST_WIDTH) continue;
 		boxes.push({ node, x, w, y: node.depth });
 		let at = x;
 		for (const child of node.children) {
 			const part = (child.total / (node.total || 1)) * w;
-			walk(child, at, part);
+			waiting.push({ node: child, x: at, w: part });
 			at += part;
 		}
-	};
-	walk(focus, 0, width);
+	}
 	return boxes;
 }
 

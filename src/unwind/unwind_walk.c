@@ -160,7 +160,7 @@ static bool step_with_fp(struct walk *walk, enum orma_unwind_end *ret_end)
 	if (!find_module(walk->space, (walk->space->is_arm64 ? pc & ARM64_VALID : pc) - 1))
 		return false;
 	walk->fp_count++;
-	return enter_caller(walk, pc, walk->fp + 2 * WORD, fp, false);
+	return enter_caller(walk, pc, walk->fp + 2 * (uint64_t)WORD, fp, false);
 }
 
 static bool find_return(const struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa,

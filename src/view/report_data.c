@@ -223,10 +223,11 @@ static int add_table(struct writer *writer, enum orma_view_table table)
 {
 	static const char *const names[ORMA_VIEW_TABLES][COLUMNS] = {
 #define LINES(table)                                                                               \
-	[LINE_LANE] = table ".line_lane", [LINE_DEPTH] = table ".line_depth",                      \
-	[LINE_COUNT] = table ".line_count", [GAP] = table ".gap", [MORE] = table ".more"
+	[LINE_LANE] = (table ".line_lane"), [LINE_DEPTH] = (table ".line_depth"),                  \
+	[LINE_COUNT] = (table ".line_count"), [GAP] = (table ".gap"), [MORE] = (table ".more")
 #define BOXES(table)                                                                               \
-	LINES(table), [LENGTH] = table ".length", [NAME] = table ".name", [FLAGS] = table ".flags"
+	LINES(table), [LENGTH] = (table ".length"), [NAME] = (table ".name"),                      \
+		      [FLAGS] = (table ".flags")
 		[ORMA_VIEW_SLICES] =
 			{BOXES("slice"), [CATEGORY] = "slice.category", [ARGS] = "slice.args"},
 		[ORMA_VIEW_STATES] = {BOXES("state")},

@@ -502,19 +502,18 @@ static void answer_question(struct orma_view_server *server,
 			    struct orma_str generation, struct orma_str body)
 {
 	const struct orma_view_route *route = find_route(name);
+	bool is_news = orma_base_str_is(name, "news");
 	struct shown *shown = server->shown ? find_shown(server, generation) : NULL;
 	struct orma_buf answer = {0};
 	struct orma_error error = {0};
 	if (orma_base_str_is(name, "progress"))
 		respond_progress(server, connection, 200);
-	else if (orma_base_str_is(name, "news") && server->shown)
-		ask_news(server, connection, body);
-	else if (!route && orma_base_str_is(name, "news"))
-		respond_progress(server, connection, 503);
-	else if (!route && !orma_base_str_is(name, "sql"))
+	else if (!route && !is_news && !orma_base_str_is(name, "sql"))
 		respond_error(connection, 404, "There is no such question.");
 	else if (!server->shown)
 		respond_progress(server, connection, 503);
+	else if (is_news)
+		ask_news(server, connection, body);
 	else if (!shown)
 		respond_error(connection, 410, "The trace has grown since; ask again.");
 	else if (route && route->is_quick) {

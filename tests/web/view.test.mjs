@@ -134,7 +134,7 @@ test("a flame graph is as wide as its focus, and children are inside their paren
 	assert.equal(root.total, 150);
 	const boxes = flameBoxes(root, 300);
 	assert.deepEqual(
-		boxes.map(({ node, x, w }) => [node.name, x, w]),
+		boxes.map(({ node, x, w }) => [node.name, x, w]).sort(([, a, v], [, b, w]) => a - b || w - v),
 		[
 			["all", 0, 300],
 			["main", 0, 200],
@@ -143,6 +143,8 @@ test("a flame graph is as wide as its focus, and children are inside their paren
 			["other", 200, 100],
 		],
 	);
+	const deep = flameTree(Array.from({ length: 60000 }, (_, i) => [i, i - 1, "again", 0, 100, 1]));
+	assert.equal(flameBoxes(deep, 300).length, 60001);
 	const zoomed = flameBoxes(root.children[0].children[0], 300);
 	assert.deepEqual(
 		zoomed.map(({ node, w }) => [node.name, w]),
