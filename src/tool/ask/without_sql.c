@@ -68,6 +68,14 @@ int orma_report_run(const struct orma_report_run_options *options, const char *c
 	return refuse();
 }
 
+int orma_report_compare(const struct orma_report_run_options *options,
+			const struct orma_diff_options *sides)
+{
+	(void)options;
+	(void)sides;
+	return refuse();
+}
+
 int orma_trace_processor_run(const struct orma_trace_processor_options *options)
 {
 	(void)options;

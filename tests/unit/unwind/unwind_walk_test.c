@@ -177,8 +177,14 @@ __attribute__((noinline)) static int take_known(void)
 	return 1;
 }
 
+#ifdef __clang__
+#define OPTIMISED __attribute__((noinline))
+#else
+#define OPTIMISED __attribute__((noinline, optimize("O2")))
+#endif
+
 /* Its frame has no fixed size, so it needs a frame pointer even when optimised. */
-__attribute__((noinline, optimize("O2"))) static int with_alloca(size_t size)
+OPTIMISED static int with_alloca(size_t size)
 {
 	volatile char *room = __builtin_alloca(size);
 
@@ -187,7 +193,7 @@ __attribute__((noinline, optimize("O2"))) static int with_alloca(size_t size)
 }
 
 /* Its stack is aligned anew, so its CFA is an expression. */
-__attribute__((noinline, optimize("O2"))) static int with_alignment(int depth)
+OPTIMISED static int with_alignment(int depth)
 {
 	volatile char room[128] __attribute__((aligned(64)));
 
@@ -195,7 +201,7 @@ __attribute__((noinline, optimize("O2"))) static int with_alignment(int depth)
 	return with_alloca((size_t)room[0] * 16 + 16) + room[0];
 }
 
-__attribute__((noinline, optimize("O2"))) static int tail(int depth)
+OPTIMISED static int tail(int depth)
 {
 	return with_alignment(depth + 1);
 }
