@@ -10,8 +10,10 @@
  *
  * An interrupt between the two writes of an event puts the events of the interrupt before it in one
  * recording and behind it in the other. Therefore each line of A takes the first equal line of B that is
- * not taken, at most WINDOW lines away. Events named by --strict are written with interrupts off: their
- * order must be the same. Times are checked by the order of the writes: except around interrupts, both
+ * not taken, at most WINDOW lines away. An interrupt at a mark puts its events between the marks in one
+ * recording only. These events are left out: those at most EDGE lines from a mark whose equal that is nearest
+ * in time lies behind the mark in the other recording. Events named by --strict are written with interrupts
+ * off: their order must be the same. Times are checked by the order of the writes: except around interrupts, both
  * writes of an event happen before both writes of the next event.
  *
  * Prints a line of figures. Exit status: 0 the recordings agree, 1 they differ, 2 usage.
@@ -23,18 +25,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 200, CPUS_MAX = 64, MAX_REPORTS = 20 };
+enum { WINDOW = 200, EDGE = 50, CPUS_MAX = 64, MAX_REPORTS = 20 };
 
 struct event {
 	uint64_t time;
 	char *text; /* "PID EVENT FIELDS" */
 	size_t match;
-	bool is_taken, is_strict;
+	bool is_taken, is_strict, is_left_out;
 };
 
+/* The items from `first` to `end` are between the marks. */
 struct stream {
 	struct event *items;
 	size_t count, capacity;
+	size_t first, end;
 	bool has_begun, has_ended;
 };
 
@@ -106,12 +110,50 @@ static void add_line(struct recording *recording, const char *line, const char *
 	}
 	stream = &recording->cpus[cpu];
 	line += skipped;
-	if (strstr(line, to))
+	if (stream->has_begun && !stream->has_ended && strstr(line, to)) {
 		stream->has_ended = true;
-	if (stream->has_begun && !stream->has_ended)
-		add_event(stream, time, line);
-	if (strstr(line, from))
+		stream->end = stream->count;
+	}
+	add_event(stream, time, line);
+	if (!stream->has_begun && strstr(line, from)) {
 		stream->has_begun = true;
+		stream->first = stream->count;
+	}
+}
+
+/* Returns how far the nearest equal event from `first` to `end` is, in time, or UINT64_MAX. */
+static uint64_t get_distance(const struct stream *stream, size_t first, size_t end,
+			     const struct event *event)
+{
+	uint64_t nearest = UINT64_MAX;
+
+	for (size_t i = first; i < end; i++) {
+		const struct event *other = &stream->items[i];
+		uint64_t distance = other->time > event->time ? other->time - event->time
+							      : event->time - other->time;
+		if (distance < nearest && strcmp(other->text, event->text) == 0)
+			nearest = distance;
+	}
+	return nearest;
+}
+
+/* Leaves out the events at the marks that the other recording has behind its marks. */
+static void leave_out(struct stream *stream, const struct stream *other)
+{
+	size_t before = other->first > EDGE ? other->first - EDGE : 0;
+	size_t behind = other->count - other->end > EDGE ? other->end + EDGE : other->count;
+
+	for (size_t i = stream->first; i < stream->end; i++) {
+		struct event *event = &stream->items[i];
+		bool is_first = i < stream->first + EDGE, is_last = i + EDGE >= stream->end;
+		uint64_t inside = UINT64_MAX;
+
+		if (is_first || is_last)
+			inside = get_distance(other, other->first, other->end, event);
+		event->is_left_out =
+			(is_first && get_distance(other, before, other->first, event) < inside) ||
+			(is_last && get_distance(other, other->end, behind, event) < inside);
+	}
 }
 
 static void read_recording(struct recording *recording, const char *from, const char *to)
@@ -138,10 +180,12 @@ static void read_recording(struct recording *recording, const char *from, const 
 /* Returns the index of the first equal event that is not taken, near the one that is expected, or SIZE_MAX. */
 static size_t find_event(const struct stream *stream, const char *text, size_t expected)
 {
-	size_t end = expected + WINDOW < stream->count ? expected + WINDOW : stream->count, i;
+	size_t first = stream->first + WINDOW < expected ? expected - WINDOW : stream->first;
+	size_t end = expected + WINDOW < stream->end ? expected + WINDOW : stream->end, i;
 
-	for (i = expected > WINDOW ? expected - WINDOW : 0; i < end; i++) {
-		if (!stream->items[i].is_taken && strcmp(stream->items[i].text, text) == 0)
+	for (i = first; i < end; i++) {
+		if (!stream->items[i].is_taken && !stream->items[i].is_left_out &&
+		    strcmp(stream->items[i].text, text) == 0)
 			return i;
 	}
 	return SIZE_MAX;
@@ -149,11 +193,13 @@ static size_t find_event(const struct stream *stream, const char *text, size_t e
 
 static void match_streams(size_t cpu, struct stream *a, struct stream *b)
 {
-	size_t expected = 0, last_strict = 0, i, j;
+	size_t expected = b->first, last_strict = 0, i, j;
 
-	for (i = 0; i < a->count; i++) {
+	for (i = a->first; i < a->end; i++) {
 		struct event *event = &a->items[i];
 
+		if (event->is_left_out)
+			continue;
 		event->match = j = find_event(b, event->text, expected);
 		if (j == SIZE_MAX) {
 			report("only in the first", cpu, event);
@@ -168,8 +214,8 @@ static void match_streams(size_t cpu, struct stream *a, struct stream *b)
 		else if (event->is_strict)
 			last_strict = j;
 	}
-	for (j = 0; j < b->count; j++) {
-		if (!b->items[j].is_taken)
+	for (j = b->first; j < b->end; j++) {
+		if (!b->items[j].is_taken && !b->items[j].is_left_out)
 			report("only in the second", cpu, &b->items[j]);
 	}
 }
@@ -179,7 +225,7 @@ static void check_times(const struct stream *a, const struct stream *b)
 {
 	size_t i;
 
-	for (i = 0; i + 1 < a->count; i++) {
+	for (i = a->first; i + 1 < a->end; i++) {
 		const struct event *next = &a->items[i + 1];
 
 		if (a->items[i].match == SIZE_MAX || next->match == SIZE_MAX)
@@ -200,6 +246,8 @@ static void compare_cpu(size_t cpu, struct recording *a, struct recording *b)
 		reports++;
 		return;
 	}
+	leave_out(left, right);
+	leave_out(right, left);
 	match_streams(cpu, left, right);
 	check_times(left, right);
 }
