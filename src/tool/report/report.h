@@ -26,7 +26,7 @@ struct orma_report_run_options {
 	size_t query_count;
 	const char *notes[ORMA_REPORT_PARTS_MAX];
 	size_t note_count;
-	/* What the timeline shows at first; without a second limit, what is around the first. ORMA_TIME_NONE = the tables. */
+	/* The range that the timeline shows at first. Without a second limit, it is around the first. ORMA_TIME_NONE = the tables. */
 	struct orma_time_limit open_at, open_to;
 	uint64_t top;    /* rows of a table of the summary */
 	uint64_t max_kb; /* how large the file may become with the timeline; 0 = no timeline */
