@@ -1,6 +1,6 @@
 // flame.js - a flame graph, roots at the top: the width of a box is the share of its node. A click makes a node as wide as
 // the graph, with what contains it above it.
-import { PALETTE, colourOfName } from "./colour.js";
+import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { h, refill } from "./dom.js";
 import { sizeCanvas } from "./pane.js";
 import { bytesText, durationText, grouped } from "./time.js";
@@ -8,17 +8,24 @@ import { bytesText, durationText, grouped } from "./time.js";
 const ROW = 18;
 const LEAST_WIDTH = 0.5;
 
-/** @typedef {{ id: number, parent: FlameNode | null, name: string, self: number, total: number, count: number, depth: number, children: FlameNode[] }} FlameNode */
+/** What took as much in both of two profiles, and what took more in the second one or in the first. */
+const EQUAL = "dfe3e8";
+const MORE = "ee7b3b";
+const LESS = "5a9bdc";
+
+/** `sides`: what it has in each of two profiles that are compared. @typedef {{ id: number, parent: FlameNode | null, name: string, self: number, total: number, count: number, sides: number[] | null, depth: number, children: FlameNode[] }} FlameNode */
 /** @typedef {{ node: FlameNode, x: number, w: number, y: number }} FlameBox */
 
 /** The nodes of an answer as a tree below one root. @param {FlameRow[]} rows @returns {FlameNode} */
 export function flameTree(rows) {
 	/** @type {FlameNode} */
-	const root = { id: -1, parent: null, name: "all", self: 0, total: 0, count: 0, depth: 0, children: [] };
+	const root = { id: -1, parent: null, name: "all", self: 0, total: 0, count: 0, sides: null, depth: 0, children: [] };
 	/** @type {Map<number, FlameNode>} */
 	const byId = new Map();
-	for (const [id, , name, self, total, count] of rows)
-		byId.set(id, { id, parent: null, name, self, total, count, depth: 0, children: [] });
+	for (const [id, , name, self, total, count, a, b] of rows) {
+		const sides = a === undefined || b === undefined ? null : [a, b];
+		byId.set(id, { id, parent: null, name, self, total, count, sides, depth: 0, children: [] });
+	}
 	for (const [id, above] of rows) {
 		const node = /** @type {FlameNode} */ (byId.get(id));
 		const parent = byId.get(above) ?? root;
@@ -58,19 +65,28 @@ export function flameBoxes(focus, width) {
 	return boxes;
 }
 
+/** The colour of a change from one profile to the other. @param {number} before @param {number} after */
+export function colourOfChange(before, after) {
+	const change = before + after > 0 ? (after - before) / (before + after) : 0;
+	return mixed(EQUAL, change > 0 ? MORE : LESS, Math.abs(change) ** 0.7);
+}
+
 export class Flame {
-	/** @param {App} app @param {HTMLElement} element @param {FlameAnswer} answer */
+	/** @param {Pick<App, "theme" | "cropper" | "on">} app @param {HTMLElement} element @param {FlameAnswer} answer */
 	constructor(app, element, answer) {
 		this.app = app;
 		this.unit = answer.unit;
+		/** What each of two profiles has in all. */
+		this.sides = answer.sides ?? null;
 		this.root = flameTree(answer.nodes);
+		if (this.sides) this.root.sides = this.sides;
 		this.focus = this.root;
 		/** @type {FlameBox[]} */
 		this.boxes = [];
 		this.canvas = h("canvas", {
 			class: "flame",
 			role: "img",
-			"aria-label": "Flame graph; the table of slices has the same numbers",
+			"aria-label": "Flame graph; the table beside it has the same numbers",
 		});
 		this.label = h("div", { class: "flame-label" });
 		this.scroller = h("div", { class: "flame-scroll" }, this.canvas);
@@ -86,7 +102,23 @@ export class Flame {
 	/** @param {number} value */
 	text(value) {
 		if (this.unit === "ns") return durationText(value);
-		return this.unit === "bytes" ? bytesText(value) : `${grouped(value)} samples`;
+		return this.unit === "bytes" ? bytesText(value) : `${grouped(value)} ${this.unit}`;
+	}
+
+	/** What a node has in each of two profiles. @param {number[]} values @param {number[]} all */
+	sidesText(values, all) {
+		const text = (/** @type {number} */ side) =>
+			`${this.text(values[side])} (${((100 * values[side]) / (all[side] || 1)).toFixed(1)} %)`;
+		return `A ${text(0)}, B ${text(1)}`;
+	}
+
+	/** @param {FlameNode} node */
+	colourOf({ name, sides }) {
+		if (!sides || !this.sides) return `#${PALETTE[colourOfName(name)]}`;
+		const [before, after] = sides;
+		// Of bytes there may be more; of samples and times the shares are compared.
+		const [a, b] = this.unit === "bytes" ? [1, 1] : this.sides;
+		return colourOfChange(before / (a || 1), after / (b || 1));
 	}
 
 	/** @param {MouseEvent} event */
@@ -106,11 +138,13 @@ export class Flame {
 	describe(node) {
 		const shown = node ?? this.focus;
 		const share = (100 * shown.total) / (this.root.total || 1);
-		refill(
-			this.label,
-			h("b", {}, shown.name),
-			` ${this.text(shown.total)} (${share.toFixed(1)} %), self ${this.text(shown.self)}, ${grouped(shown.count)} ×`,
-		);
+		// A sample that counts as one is no number of its own.
+		const count = shown.count > 0 && shown.count !== shown.total ? `, ${grouped(shown.count)} ×` : "";
+		const text =
+			shown.sides && this.sides
+				? this.sidesText(shown.sides, this.sides)
+				: `${this.text(shown.total)} (${share.toFixed(1)} %), self ${this.text(shown.self)}${count}`;
+		refill(this.label, h("b", {}, shown.name), ` ${text}`);
 	}
 
 	draw() {
@@ -128,7 +162,7 @@ export class Flame {
 		context.textBaseline = "middle";
 		for (const { node, x, w, y } of this.boxes) {
 			const isAbove = node.depth < this.focus.depth;
-			context.fillStyle = node === this.root ? theme.stripe : `#${PALETTE[colourOfName(node.name)]}`;
+			context.fillStyle = node === this.root ? theme.stripe : this.colourOf(node);
 			context.globalAlpha = isAbove && node !== this.root ? 0.5 : 1;
 			context.fillRect(x, y * ROW, Math.max(LEAST_WIDTH, w - 1), ROW - 1);
 			context.globalAlpha = 1;

@@ -1,8 +1,13 @@
-// report.js - starts the timeline in a report. The tables can be read without it; a button leads from them to the timeline and
-// back, each with its own style sheet. A link to a place in the trace begins with the timeline.
+// report.js - draws the flame graphs of a report, and starts its timeline. The tables can be read without it; a button leads from them to
+// the timeline and back, each with its own style sheet. A link to a place in the trace begins with the timeline. A report that
+// compares two traces has no timeline.
+import { themeOf } from "./colour.js";
 import { byId, h } from "./dom.js";
+import { Flame } from "./flame.js";
 import { startPage } from "./page.js";
+import { jsonIn } from "./report_data.js";
 import { ReportSource } from "./source_report.js";
+import { Cropper } from "./text.js";
 
 /** Shows the timeline or the tables. @param {boolean} isTimeline */
 function showPart(isTimeline) {
@@ -12,7 +17,39 @@ function showPart(isTimeline) {
 	byId("page").hidden = !isTimeline;
 }
 
+/** What flame graphs need of a page: the colours of the tables, and the width of letters. */
+function makePainter() {
+	const painter = { theme: themeOf(document.documentElement), cropper: new Cropper() };
+	const context = h("canvas").getContext("2d");
+	if (context) {
+		context.font = painter.theme.font;
+		painter.cropper.measure(context);
+	}
+	const on = (/** @type {string} */ _, /** @type {() => void} */ listener) =>
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			painter.theme = themeOf(document.documentElement);
+			listener();
+		});
+	return Object.assign(painter, { on });
+}
+
+function drawFlames() {
+	const boxes = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#report .flamebox"));
+	if (boxes.length === 0) return;
+	const painter = makePainter();
+	for (const box of boxes) {
+		/** @type {FlameAnswer} */
+		const answer = jsonIn(`orma-${box.id}`);
+		box.hidden = false;
+		new Flame(painter, box, answer);
+		const colours = answer.sides ? " Orange takes more in B, blue more in A; a box is as wide as both are." : "";
+		box.append(h("p", { class: "flame-hint" }, `Click a box to make it as wide as the graph.${colours}`));
+	}
+}
+
 async function startReport() {
+	drawFlames();
+	if (!document.getElementById("orma-layout")) return;
 	const template = /** @type {HTMLTemplateElement} */ (byId("orma-page"));
 	const page = h("div", { id: "page", hidden: true }, template.content);
 	document.body.append(page);

@@ -203,12 +203,16 @@ interface AreaAnswer {
 	samples?: boolean;
 }
 
-type FlameRow = [number, number, string, number, number, number];
+/** The last two are there when two profiles are compared: what the node has in each of them. */
+type FlameRow = [number, number, string, number, number, number, number?, number?];
 
 interface FlameAnswer {
 	sql?: string;
 	nodes: FlameRow[];
-	unit: "ns" | "bytes" | "samples";
+	/** "ns", "bytes", "samples" or another. */
+	unit: string;
+	/** What each of two profiles has in all. */
+	sides?: number[];
 }
 
 interface FindAnswer {

@@ -165,12 +165,75 @@ test("a report opens where its maker says, unless the address says otherwise", {
 	assert.ok(Math.abs((state.start + state.end) / 2 - middle) < 1e3);
 });
 
+/** Samples of stacks as perf prints them: functions with commas between them, the outermost first, and how many. */
+function makeSamples(path, counts) {
+	let text = "";
+	for (const [stack, count] of Object.entries(counts)) {
+		const frames = stack.split(",").reverse();
+		const lines = frames.map((name) => `\t    55d0 ${name}+0x10 (/usr/bin/server)\n`).join("");
+		text += `server 10/10 [000] 1.000000:  1 cpu-clock:\n${lines}\n`.repeat(count);
+	}
+	writeFileSync(path, text);
+}
+
+/** Clicks on the canvas of the first flame graph, in pixels from its corner. */
+async function clickFlame(x, y) {
+	const { left, top } = await page.run(
+		"(() => { const { left, top } = document.querySelector('.flame').getBoundingClientRect(); return { left, top }; })()",
+	);
+	await page.click(left + x, top + y);
+}
+
+test("a flame graph has the width of each function, and a click shows one alone", { skip }, async () => {
+	const samples = join(folder, "samples.txt");
+	const flames = join(folder, "flames.html");
+	makeSamples(samples, { "main,</script><b>": 6, "main,render": 2 });
+	execFileSync(orma, ["report", "-o", flames, samples], { stdio: "pipe" });
+	page.errors.length = 0;
+	await page.send("Page.navigate", { url: pathToFileURL(flames).href });
+	await page.event("Page.loadEventFired");
+	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+	assert.match(await page.text(".flame-label"), /^all 8 samples \(100\.0 %\)/);
+	const width = await page.run("document.querySelector('.flame').clientWidth");
+	// Lines are 18 pixels high: all, the process, main, and what main calls.
+	await page.move(0, 0);
+	await clickFlame(width * 0.5, 3 * 18 + 9);
+	assert.match(await page.text(".flame-label"), /^<\/script><b> 6 samples \(75\.0 %\), self 6 samples/);
+	await clickFlame(width * 0.5, 9);
+	await clickFlame(width * 0.9, 3 * 18 + 9);
+	assert.match(await page.text(".flame-label"), /^render 2 samples \(25\.0 %\)/);
+	assert.deepEqual(page.errors, []);
+});
+
+test("two profiles are one flame graph with what each of them has", { skip }, async () => {
+	const [a, b, both] = ["a.txt", "b.txt", "both.html"].map((name) => join(folder, name));
+	makeSamples(a, { "main,query": 6, "main,render": 2 });
+	makeSamples(b, { "main,query": 1, "main,render": 2, "main,sort": 1 });
+	execFileSync(orma, ["report", "-o", both, a, b], { stdio: "pipe" });
+	page.errors.length = 0;
+	await page.send("Page.navigate", { url: pathToFileURL(both).href });
+	await page.event("Page.loadEventFired");
+	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+	assert.match(await page.text(".flame-label"), /^all A 8 samples \(100\.0 %\), B 4 samples \(100\.0 %\)/);
+	const width = await page.run("document.querySelector('.flame').clientWidth");
+	// query has 75 % of A and 25 % of B: half of both.
+	await clickFlame(width * 0.49, 3 * 18 + 9);
+	assert.match(await page.text(".flame-label"), /^query A 6 samples \(75\.0 %\), B 1 samples \(25\.0 %\)/);
+	assert.match(await page.text("#report"), /Orange takes more in B/);
+	assert.deepEqual(page.errors, []);
+});
+
 test("without JavaScript the tables can be read", { skip }, async () => {
 	await page.send("Emulation.setScriptExecutionDisabled", { value: true });
 	await page.send("Page.navigate", { url: `${pathToFileURL(report)}?` });
 	await page.event("Page.loadEventFired");
 	const text = await page.text("body");
+	await page.send("Page.navigate", { url: `${pathToFileURL(join(folder, "flames.html"))}?` });
+	await page.event("Page.loadEventFired");
+	const profile = await page.text("body");
 	await page.send("Emulation.setScriptExecutionDisabled", { value: false });
+	assert.match(profile, /<\/script><b>\s+6\s+75\.0%/);
+	assert.doesNotMatch(profile, /Click a box|orma-flame/);
 	assert.match(text, /Slices by total time/);
 	assert.doesNotMatch(text, /Open the timeline|orma-data|Search/);
 });

@@ -6,7 +6,7 @@ import { Camera } from "../../web/camera.js";
 import { LOOK_DIM, LOOK_MERGED } from "../../web/colour.js";
 import { Ranges, pointsOf, valueAt } from "../../web/draw_counter.js";
 import { drawOrder } from "../../web/draw_slices.js";
-import { flameBoxes, flameTree } from "../../web/flame.js";
+import { colourOfChange, flameBoxes, flameTree } from "../../web/flame.js";
 import { KEYMAP, actionOf } from "../../web/keymap.js";
 import { fragmentOf, linkOf } from "../../web/links.js";
 import { compareCells, tsvOf } from "../../web/table.js";
@@ -220,4 +220,15 @@ test("the camera stays at the trace, and arrives at once if movement is not want
 	assert.ok(camera.span >= 20);
 	camera.zoom(1e12, 500);
 	assert.ok(camera.span <= 1.2e6);
+});
+
+test("what two profiles have of a function is its colour: equal is grey, more and less are different", () => {
+	const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+	assert.equal(colourOfChange(0, 0), colourOfChange(7, 7));
+	const [moreRed, , moreBlue] = channels(colourOfChange(0, 5));
+	const [lessRed, , lessBlue] = channels(colourOfChange(5, 0));
+	assert.ok(moreRed > moreBlue && lessBlue > lessRed);
+	assert.notEqual(colourOfChange(1, 2), colourOfChange(0, 5));
+	const root = flameTree([[0, -1, "main", 0, 2, 10, 4, 6]]);
+	assert.deepEqual(root.children[0].sides, [4, 6]);
 });

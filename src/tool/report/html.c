@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/macros.h"
 #include "tool/print.h"
@@ -163,4 +164,19 @@ int orma_html_append_table(struct orma_buf *html, const struct orma_fact_table *
 	}
 	orma_base_arena_done(&arena);
 	return r ? r : orma_base_buf_append_str(html, "</tbody></table>\n");
+}
+
+int orma_html_append_json(struct orma_buf *html, const char *id, struct orma_str json)
+{
+	const char *at = json.data, *end = json.data + json.size;
+	int r = orma_base_buf_printf(html, "<script type=\"application/json\" id=\"%s\">", id);
+	while (r == 0 && at < end) {
+		const char *found = memchr(at, '<', (size_t)(end - at));
+		size_t size = (size_t)((found ? found : end) - at);
+		r = orma_base_buf_append(html, at, size);
+		if (r == 0 && found)
+			r = orma_base_buf_append_str(html, "\\u003c");
+		at += size + (found != NULL);
+	}
+	return r ? r : orma_base_buf_append_str(html, "</script>\n");
 }

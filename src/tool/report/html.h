@@ -15,5 +15,7 @@
 int orma_html_append_text(struct orma_buf *html, struct orma_str text);
 /* Appends `<table>` with its title as the caption; nothing when there are no rows. 0 or -ENOMEM. */
 int orma_html_append_table(struct orma_buf *html, const struct orma_fact_table *table);
+/* Appends JSON as the content of an element that no browser runs. No text in it can end the element. 0 or -ENOMEM. */
+int orma_html_append_json(struct orma_buf *html, const char *id, struct orma_str json);
 
 #endif

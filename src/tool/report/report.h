@@ -40,12 +40,15 @@ struct orma_diff_options;
 int orma_report_compare(const struct orma_report_run_options *options,
 			const struct orma_diff_options *sides);
 
+struct orma_profile_trees;
 struct orma_summary;
 struct orma_trace_database;
 /* Parts of the file. 0 or a negative errno value. */
 int orma_report_append_begin(const struct orma_report_run_options *options, struct orma_str title,
 			     struct orma_buf *html);
-int orma_report_append_end(struct orma_buf *html);
+/* `profiles` are those of two traces that are compared, or of one trace without a timeline. */
+int orma_report_append_end(const struct orma_profile_trees *profiles, bool is_comparison,
+			   struct orma_buf *html);
 int orma_report_append_summary(struct orma_summary *summary, struct orma_buf *html);
 /* Appends the summary of a trace, and the rows of the queries. */
 int orma_report_append_trace(struct orma_trace_database *database, const char *name,

@@ -12,6 +12,7 @@
 #include "tool/ask/units.h"
 #include "tool/report/html.h"
 #include "tool/report/report.h"
+#include "tool/report/report_profiles.h"
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"
 
@@ -19,6 +20,7 @@ struct comparison {
 	const struct orma_report_run_options *options;
 	const struct orma_diff_options *sides;
 	struct orma_buf reports;
+	struct orma_profile_trees profiles; /* The first run of each side has them. */
 	bool has_failed;
 };
 
@@ -41,7 +43,9 @@ static int add_trace(void *ctx, size_t side, int idx, struct orma_trace_database
 	const char *name = name_of(comparison->sides, side, idx);
 	if (idx > 0)
 		return 0;
-	int r = append_title(&comparison->reports, side == 0 ? "A" : "B", name);
+	int r = orma_profile_trees_add(&comparison->profiles, database, (unsigned)side);
+	if (r == 0)
+		r = append_title(&comparison->reports, side == 0 ? "A" : "B", name);
 	return r ? r
 		 : orma_report_append_trace(database, name, comparison->options,
 					    &comparison->reports, &comparison->has_failed);
@@ -89,8 +93,11 @@ static int append_all(const struct comparison *comparison, const struct orma_dif
 	if (r == 0)
 		r = append_differences(tables, html);
 	if (r == 0)
+		r = orma_report_append_profiles(&comparison->profiles, true,
+						(size_t)comparison->options->top, html);
+	if (r == 0)
 		r = orma_base_buf_append(html, comparison->reports.data, comparison->reports.size);
-	return r ? r : orma_report_append_end(html);
+	return r ? r : orma_report_append_end(&comparison->profiles, true, html);
 }
 
 int orma_report_compare(const struct orma_report_run_options *options,
@@ -100,6 +107,7 @@ int orma_report_compare(const struct orma_report_run_options *options,
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf title = {0};
 	struct comparison comparison = {.options = options, .sides = sides};
 	struct orma_diff_tables tables;
+	orma_profile_trees_init(&comparison.profiles);
 	const char *first = name_of(sides, 0, 0);
 	int status = orma_diff_tables_make(sides, add_trace, &comparison, &tables);
 	int r = status == ORMA_EXIT_OK
@@ -109,6 +117,7 @@ int orma_report_compare(const struct orma_report_run_options *options,
 		r = append_all(&comparison, &tables, orma_base_buf_str(&title), &html);
 	orma_diff_tables_done(&tables);
 	orma_base_buf_done(&comparison.reports);
+	orma_profile_trees_done(&comparison.profiles);
 	if (r < 0)
 		return orma_tool_fail("%s: %s", first, strerror(-r));
 	if (status == ORMA_EXIT_OK)

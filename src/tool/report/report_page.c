@@ -70,6 +70,14 @@ static int append_file(struct orma_buf *html, const struct orma_view_asset *asse
 	return r ? r : orma_base_buf_append(html, text.data, text.size);
 }
 
+int orma_report_page_append_script(struct orma_buf *html)
+{
+	int r = orma_base_buf_append_str(html, "<script type=\"module\">");
+	if (r == 0)
+		r = append_file(html, &orma_view_report, NULL);
+	return r ? r : orma_base_buf_append_str(html, "</script>\n");
+}
+
 int orma_report_page_append(struct orma_buf *html)
 {
 	int r = orma_base_buf_append_str(html, "<style id=\"view-style\" media=\"not all\">\n");
@@ -80,8 +88,6 @@ int orma_report_page_append(struct orma_buf *html)
 	if (r == 0)
 		r = append_body(html);
 	if (r == 0)
-		r = orma_base_buf_append_str(html, "</template>\n<script type=\"module\">");
-	if (r == 0)
-		r = append_file(html, &orma_view_report, NULL);
-	return r ? r : orma_base_buf_append_str(html, "</script>\n");
+		r = orma_base_buf_append_str(html, "</template>\n");
+	return r ? r : orma_report_page_append_script(html);
 }

@@ -8,6 +8,8 @@
 
 /* Appends the policy that lets a browser run this script only, load nothing and send nothing. 0 or -ENOMEM. */
 int orma_report_page_append_policy(struct orma_buf *html);
+/* Appends the script alone, which draws the flame graphs of a report without a timeline. 0 or -ENOMEM. */
+int orma_report_page_append_script(struct orma_buf *html);
 /* Appends the page, which shows the data in the elements before it. 0 or -ENOMEM. */
 int orma_report_page_append(struct orma_buf *html);
 

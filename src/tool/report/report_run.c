@@ -18,6 +18,7 @@
 #include "tool/print.h"
 #include "tool/report/html.h"
 #include "tool/report/report_page.h"
+#include "tool/report/report_profiles.h"
 #include "tool/report/report_timeline.h"
 #include "tool/tool.h"
 #include "tool/trace/trace_input.h"
@@ -74,12 +75,16 @@ static int append_queries(struct orma_trace_database *database,
 	return r;
 }
 
+/* Where profiles have a section of their own, the summary does not list their functions again. */
 static int append_summary(struct orma_trace_database *database, const char *name,
-			  const struct orma_report_run_options *options, struct orma_buf *html)
+			  const struct orma_report_run_options *options, bool has_profiles,
+			  struct orma_buf *html)
 {
 	struct orma_summary summary = {
 		.name = name, .top = (size_t)options->top, .database = database};
 	int r = orma_summary_find(&summary);
+	if (has_profiles)
+		summary.samples.row_count = 0;
 	if (r == 0)
 		r = orma_report_append_summary(&summary, html);
 	orma_summary_done(&summary);
@@ -97,7 +102,7 @@ int orma_report_append_trace(struct orma_trace_database *database, const char *n
 			     const struct orma_report_run_options *options, struct orma_buf *html,
 			     bool *ret_failed)
 {
-	int r = append_summary(database, name, options, html);
+	int r = append_summary(database, name, options, false, html);
 	return r ? r : append_queries(database, options, html, ret_failed);
 }
 
@@ -112,9 +117,14 @@ static int append_tail(struct orma_buf *html)
 	return orma_base_buf_append_str(html, "</body>\n</html>\n");
 }
 
-int orma_report_append_end(struct orma_buf *html)
+int orma_report_append_end(const struct orma_profile_trees *profiles, bool is_comparison,
+			   struct orma_buf *html)
 {
 	int r = append_footer(html);
+	if (r == 0)
+		r = orma_report_append_flames(profiles, is_comparison, html);
+	if (r == 0 && orma_report_has_profiles(profiles))
+		r = orma_report_page_append_script(html);
 	return r ? r : append_tail(html);
 }
 
@@ -164,27 +174,34 @@ static struct orma_report_range find_first(const struct orma_trace_database *dat
 
 /* Makes the timeline with the room that the tables have left, and ends the file with it. */
 static int append_timeline(struct orma_trace_database *database, const char *name,
-			   const struct orma_report_run_options *options, struct orma_buf *html)
+			   const struct orma_report_run_options *options,
+			   const struct orma_profile_trees *profiles, struct orma_buf *html)
 {
 	struct orma_report_timeline timeline;
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf page = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf page = {0}, flames = {0};
 	uint64_t most = options->max_kb < UINT64_MAX >> 10 ? options->max_kb << 10 : UINT64_MAX;
 	if (options->max_kb == 0)
-		return orma_report_append_end(html);
+		return orma_report_append_end(profiles, false, html);
 	int r = orma_report_page_append(&page);
+	if (r == 0)
+		r = orma_report_append_flames(profiles, false, &flames);
 	if (r < 0)
 		return r;
-	uint64_t used = html->size + page.size;
+	uint64_t used = html->size + flames.size + page.size;
 	r = orma_report_timeline_make(database, name, most - ORMA_MIN(most, used), &timeline);
 	if (r == 0)
 		r = tell_missing(&timeline, html);
 	if (r == 0)
 		r = append_footer(html);
+	if (r == 0)
+		r = orma_base_buf_append(html, flames.data, flames.size);
 	if (r == 0 && timeline.is_there) {
 		r = orma_report_timeline_append_data(&timeline, find_first(database, options),
 						     html);
 		if (r == 0)
 			r = orma_base_buf_append(html, page.data, page.size);
+	} else if (r == 0 && flames.size > 0) {
+		r = orma_report_page_append_script(html);
 	}
 	orma_report_timeline_done(&timeline);
 	return r ? r : append_tail(html);
@@ -222,6 +239,25 @@ int orma_report_write(const struct orma_report_run_options *options, const char 
 	return out ? write_file(out, html) : orma_tool_fail("%s: %s", name, strerror(ENOMEM));
 }
 
+static int append_all(struct orma_trace_database *database, const char *name,
+		      const struct orma_report_run_options *options, struct orma_buf *html,
+		      bool *ret_failed)
+{
+	ORMA_AUTO(orma_profile_trees_done) struct orma_profile_trees profiles;
+	orma_profile_trees_init(&profiles);
+	int r = orma_profile_trees_add(&profiles, database, 0);
+	if (r == 0)
+		r = orma_report_append_begin(options, orma_base_str(name), html);
+	if (r == 0)
+		r = append_summary(database, name, options, orma_report_has_profiles(&profiles),
+				   html);
+	if (r == 0)
+		r = orma_report_append_profiles(&profiles, false, (size_t)options->top, html);
+	if (r == 0)
+		r = append_queries(database, options, html, ret_failed);
+	return r ? r : append_timeline(database, name, options, &profiles, html);
+}
+
 int orma_report_run(const struct orma_report_run_options *options, const char *const *paths,
 		    size_t count)
 {
@@ -231,12 +267,7 @@ int orma_report_run(const struct orma_report_run_options *options, const char *c
 		return ORMA_EXIT_FAILURE;
 	const char *name = orma_report_base_name(orma_trace_input_name(paths[0]));
 	bool has_failed = false;
-	int r = orma_report_append_begin(options, orma_base_str(name), &html);
-	if (r == 0)
-		r = orma_report_append_trace(orma_ask_database(ask), name, options, &html,
-					     &has_failed);
-	if (r == 0)
-		r = append_timeline(orma_ask_database(ask), name, options, &html);
+	int r = append_all(orma_ask_database(ask), name, options, &html, &has_failed);
 	orma_ask_free(ask);
 	if (r < 0)
 		return orma_tool_fail("%s: %s", name, strerror(-r));

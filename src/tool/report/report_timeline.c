@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "codec/compression.h"
 #include "tool/ask/units.h"
+#include "tool/report/html.h"
 #include "trace/base64.h"
 #include "view/tile_request.h"
 #include "view/view_meta.h"
@@ -142,22 +143,6 @@ int orma_report_timeline_append_missing(const struct orma_report_timeline *timel
 		orma_units_duration(INT64_C(1) << timeline->level, length));
 }
 
-/* JSON as the content of an element: no text in it can end the element. */
-static int append_json(struct orma_buf *html, const char *id, const struct orma_buf *json)
-{
-	const uint8_t *at = json->data, *end = json->data + json->size;
-	int r = orma_base_buf_printf(html, "<script type=\"application/json\" id=\"%s\">", id);
-	while (r == 0 && at < end) {
-		const uint8_t *found = memchr(at, '<', (size_t)(end - at));
-		size_t size = (size_t)((found ? found : end) - at);
-		r = orma_base_buf_append(html, at, size);
-		if (r == 0 && found)
-			r = orma_base_buf_append_str(html, "\\u003c");
-		at += size + (found != NULL);
-	}
-	return r ? r : orma_base_buf_append_str(html, "</script>\n");
-}
-
 static int append_layout(const struct orma_report_timeline *timeline,
 			 struct orma_report_range first, struct orma_buf *html)
 {
@@ -177,7 +162,7 @@ static int append_layout(const struct orma_report_timeline *timeline,
 					 first.start, first.end);
 	if (r == 0)
 		r = orma_base_buf_append_str(&layout, "}");
-	return r ? r : append_json(html, "orma-layout", &layout);
+	return r ? r : orma_html_append_json(html, "orma-layout", orma_base_buf_str(&layout));
 }
 
 int orma_report_timeline_append_data(const struct orma_report_timeline *timeline,
@@ -185,9 +170,10 @@ int orma_report_timeline_append_data(const struct orma_report_timeline *timeline
 {
 	if (!timeline->is_there)
 		return 0;
-	int r = append_json(html, "orma-meta", &timeline->meta);
+	int r = orma_html_append_json(html, "orma-meta", orma_base_buf_str(&timeline->meta));
 	if (r == 0)
-		r = append_json(html, "orma-tracks", &timeline->tracks);
+		r = orma_html_append_json(html, "orma-tracks",
+					  orma_base_buf_str(&timeline->tracks));
 	if (r == 0)
 		r = append_layout(timeline, first, html);
 	return r ? r : orma_base_buf_append(html, timeline->blocks.data, timeline->blocks.size);

@@ -89,3 +89,11 @@ ORMA_TEST(a_table_without_memory_is_an_error)
 	}
 	CHECK_INT(r, 0);
 }
+
+ORMA_TEST(json_cannot_end_its_element)
+{
+	struct orma_buf html = {0};
+	CHECK_INT(orma_html_append_json(&html, "x", ORMA_STR("[\"</script><b>\"]")), 0);
+	check_html(&html, "<script type=\"application/json\" id=\"x\">"
+			  "[\"\\u003c/script>\\u003cb>\"]</script>\n");
+}
