@@ -14,8 +14,10 @@
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/ftrace_event.pb.h"
+#include "schema/gen/orma_heap_record.pb.h"
 #include "schema/gen/other_data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 #define TYPES_MAX 1000
 
@@ -273,4 +275,11 @@ ORMA_TEST(kernel_events_are_flat)
 			CHECK(event->fields[j].kind != ORMA_PROTO_KIND_ENUM);
 		}
 	}
+}
+
+/* The packets of a profiled process are private. No tool may take one for a packet of another kind. */
+ORMA_TEST(no_field_of_trace_packet_has_the_number_of_heap_records)
+{
+	CHECK(!orma_proto_desc_find(&orma_pb_trace_packet_desc,
+				    ORMA_PB_ORMA_HEAP_RECORD_PACKET_FIELD_PACKET_FIELD));
 }
