@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text_functions.c - functions of texts and bytes.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,6 +9,7 @@
 #include "base/map.h"
 #include "sql/functions.h"
 #include "sql/text_match.h"
+#include "symbols/demangle.h"
 
 static void fail(sqlite3_context *context, const char *message)
 {
@@ -295,41 +294,20 @@ static void hash(sqlite3_context *context, int argc, sqlite3_value **argv)
 	sqlite3_result_int64(context, (int64_t)digest);
 }
 
-typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *status);
-
-/*
- * The C++ library's own demangler, when the machine has one: Debian has no smaller library for it that is shared, and
- * orma is no C++ program.
- */
-static demangle_fn find_demangler(void)
-{
-	/* Traces may be asked by several threads at once. */
-	static _Thread_local demangle_fn found;
-	static _Thread_local bool was_sought;
-	if (!was_sought) {
-		was_sought = true;
-		void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-		if (library)
-			*(void **)&found = dlsym(library, "__cxa_demangle");
-	}
-	return found;
-}
-
 static void demangle(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	(void)argc;
 	if (is_no_text(context, argv[0], "demangle: the argument must be a text"))
 		return;
 	struct orma_str name = orma_sql_text_of(argv[0]);
-	demangle_fn demangler = find_demangler();
-	/* Without the prefix of a function's name, the name of a type would be taken for one: `i` is `int`. */
-	if (!demangler || !name.data || strncmp(name.data, "_Z", 2) != 0)
-		return;
-	int status = 0;
-	char *text = demangler(name.data, NULL, NULL, &status);
-	if (text)
-		sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
-	free(text); /* calls: allow free, because the C++ library allocated it. */
+	struct orma_buf text = {0};
+	int r = name.data ? orma_demangle(name.data, &text) : 0;
+	if (r > 0)
+		sqlite3_result_text(context, (const char *)text.data, (int)text.size,
+				    SQLITE_TRANSIENT);
+	else if (r == -ENOMEM)
+		sqlite3_result_error_nomem(context);
+	orma_base_buf_done(&text);
 }
 
 const struct orma_sql_function_spec orma_sql_text_functions[] = {
