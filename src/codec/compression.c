@@ -176,7 +176,30 @@ int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
 	libdeflate_free_decompressor(decompressor);
 	return r;
 }
+
+int orma_tool_gzip(const void *data, size_t size, struct orma_buf *ret)
+{
+	struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+	size_t bound = compressor ? libdeflate_gzip_compress_bound(compressor, size) : 0;
+	int r = compressor ? 0 : -ENOMEM;
+
+	ret->size = 0;
+	if (r == 0)
+		r = orma_base_buf_reserve(ret, bound);
+	if (r == 0)
+		ret->size = libdeflate_gzip_compress(compressor, data, size, ret->data, bound);
+	libdeflate_free_compressor(compressor);
+	return r;
+}
 #else
+int orma_tool_gzip(const void *data, size_t size, struct orma_buf *ret)
+{
+	(void)data;
+	(void)size;
+	(void)ret;
+	return -ENOTSUP;
+}
+
 int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
 		     struct orma_buf *ret)
 {

@@ -37,4 +37,7 @@ int orma_tool_decompress_damaged(enum orma_codec codec, const void *data_untrust
 int orma_tool_gunzip(const void *data_untrusted, size_t size, size_t max_bytes,
 		     struct orma_buf *ret);
 
+/* Replaces the content of `ret` by one member of gzip. 0, -ENOTSUP (there is no libdeflate) or -ENOMEM. */
+int orma_tool_gzip(const void *data, size_t size, struct orma_buf *ret);
+
 #endif

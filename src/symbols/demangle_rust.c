@@ -28,6 +28,7 @@ struct v0 {
 	int error; /* 0; -EBADMSG: not such a name; -ENOMEM */
 };
 
+/* NOLINTBEGIN(misc-no-recursion): names nest. enter() bounds the depth, and so the stack. */
 static void print_path(struct v0 *v0, bool is_value);
 static void print_type(struct v0 *v0);
 static void print_const(struct v0 *v0);
@@ -66,14 +67,16 @@ static void print_number(struct v0 *v0, uint64_t number)
 	size_t at = sizeof(digits);
 
 	do
-		digits[--at] = (char)('0' + number % 10);
+		digits[--at] = "0123456789"[number % 10];
 	while (number /= 10);
 	print(v0, digits + at, sizeof(digits) - at);
 }
 
 static char peek(const struct v0 *v0)
 {
-	return v0->at < v0->size && !has_failed(v0) ? v0->text[v0->at] : 0;
+	if (v0->at == v0->size || has_failed(v0))
+		return 0;
+	return v0->text[v0->at];
 }
 
 static bool eat(struct v0 *v0, char wanted)
@@ -162,7 +165,7 @@ static bool follow(struct v0 *v0, void (*print_there)(struct v0 *v0))
 	size_t next = v0->at;
 	if (target >= start) /* it would never end */
 		refuse(v0);
-	/* What is not printed need not be read again. */
+	/* Without printing there is no reason to read it again. */
 	if (has_failed(v0) || v0->is_silent)
 		return true;
 	v0->at = (size_t)target;
@@ -632,6 +635,8 @@ static void print_const(struct v0 *v0)
 		refuse(v0);
 	}
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* --- whole names ------------------------------------------------------------------------------ */
 

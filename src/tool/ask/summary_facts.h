@@ -23,7 +23,10 @@ struct orma_summary {
 	struct orma_task_times tasks;
 	struct orma_counter_groups counters;
 	struct orma_fact_table losses, programs, by_total, by_self, open, processes, threads, modes,
-		memory, delays, counter_lines, samples;
+		memory, delays, counter_lines, samples, waits, heap_functions, heap_stacks;
+	struct orma_heap_sums {
+		int64_t inuse_bytes, inuse_objects, allocated_bytes, allocated_objects;
+	} heap; /* the sums over all processes */
 	struct orma_slow_slice {
 		const struct orma_slice_group *group;
 		int64_t usual_ns; /* the median of its name */

@@ -48,6 +48,27 @@ static void write_scheduling(struct orma_summary *summary, const struct orma_sum
 	}
 }
 
+static void write_heap(struct orma_summary *summary, const struct orma_summary_sink *sink)
+{
+	const struct orma_heap_sums *heap = &summary->heap;
+	char inuse[ORMA_UNIT_BYTES], objects[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES],
+		all_objects[ORMA_UNIT_BYTES], text[400];
+	sink->table(sink->ctx, &summary->heap_functions);
+	sink->table(sink->ctx, &summary->heap_stacks);
+	if (summary->heap_stacks.row_count == 0)
+		return;
+	snprintf(text, sizeof(text),
+		 "At the end of the recording, %s in %s %s had not been freed, of %s in %s %s.",
+		 orma_units_size((double)heap->inuse_bytes, inuse),
+		 orma_units_count((uint64_t)ORMA_MAX(heap->inuse_objects, (int64_t)0), objects),
+		 orma_base_noun((uint64_t)heap->inuse_objects, "allocation", "allocations"),
+		 orma_units_size((double)heap->allocated_bytes, all),
+		 orma_units_count((uint64_t)ORMA_MAX(heap->allocated_objects, (int64_t)0),
+				  all_objects),
+		 orma_base_noun((uint64_t)heap->allocated_objects, "allocation", "allocations"));
+	sink->sentence(sink->ctx, text);
+}
+
 /* True when the second table would repeat the first: the same names in the same order. */
 static bool is_same_order(const struct orma_fact_table *a, const struct orma_fact_table *b)
 {
@@ -68,6 +89,8 @@ void orma_summary_write(struct orma_summary *summary, const struct orma_summary_
 		sink->table(sink->ctx, &summary->by_self);
 	orma_summary_write_slowest(summary, sink);
 	sink->table(sink->ctx, &summary->samples);
+	sink->table(sink->ctx, &summary->waits);
+	write_heap(summary, sink);
 	sink->table(sink->ctx, &summary->open);
 	write_scheduling(summary, sink);
 	sink->table(sink->ctx, &summary->modes);

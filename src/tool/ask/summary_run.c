@@ -42,9 +42,11 @@ static int print_json(struct orma_summary *summary)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf json = {0};
 	const struct orma_fact_table *tables[] = {
-		&summary->by_total,      &summary->by_self, &summary->open,  &summary->processes,
-		&summary->threads,       &summary->delays,  &summary->modes, &summary->memory,
-		&summary->counter_lines, &summary->samples,
+		&summary->by_total,    &summary->by_self, &summary->open,
+		&summary->processes,   &summary->threads, &summary->delays,
+		&summary->modes,       &summary->memory,  &summary->counter_lines,
+		&summary->samples,     &summary->waits,   &summary->heap_functions,
+		&summary->heap_stacks,
 	};
 	int r = orma_json_begin_element(&json);
 	if (r == 0)

@@ -13,6 +13,7 @@ enum orma_export_kind {
 	ORMA_EXPORT_PARQUET,
 	ORMA_EXPORT_JSON,
 	ORMA_EXPORT_COLLAPSED,
+	ORMA_EXPORT_PPROF,
 };
 
 enum { ORMA_EXPORT_TABLES_MAX = 64 };
@@ -23,8 +24,9 @@ struct orma_export_options {
 	const char *path;                           /* a file; for CSV and Parquet a folder */
 	const char *tables[ORMA_EXPORT_TABLES_MAX]; /* names; none = all that there are */
 	size_t table_count;
-	bool has_slices; /* collapsed stacks are those of slices, not of samples */
-	bool is_plain;   /* Parquet without compression */
+	const char *value; /* the name of a profile's value; NULL = the usual one */
+	bool has_slices;   /* collapsed stacks are those of slices, not of samples */
+	bool is_plain;     /* Parquet without compression */
 };
 
 /* Loads a trace and writes it. Returns the exit status. */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * export_collapsed.c - a line for each stack, as flamegraph.pl and speedscope read it: `process;thread;outer;inner 12`.
  *
- * The number is that of samples, in profiles that have counted already their first weight, or for slices the nanoseconds that a slice took without the slices in it. Stacks are a
- * tree that is kept in memory: as much as the file has, about.
+ * The number is the value of the profile that was chosen, or for slices the nanoseconds that a slice took without the slices in
+ * it. Stacks are a tree that is kept in memory: as much as the file has, about.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "answers/task_names.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "tool/export/export_file.h"
+#include "tool/export/export_profile.h"
 #include "tool/export/export_tables.h"
 #include "tool/tool.h"
 
@@ -30,8 +31,8 @@ struct tree {
 	int error; /* 0 or -ENOMEM */
 };
 
-/* The slices that are open on each track: the node of each depth. */
-enum { DEPTH_MAX = 512 };
+/* Limits of slices and of the frames of a stack. Frames beyond are left out at the root. */
+enum { DEPTH_MAX = 512, FRAMES_MAX = 4096 };
 
 /* A semicolon separates frames, and a line feed stacks. */
 static char plain(char c)
@@ -75,7 +76,7 @@ static struct node *named_child(struct tree *tree, struct node *parent, sqlite3_
 
 static int write_stack(struct orma_export_file *file, const struct node *leaf)
 {
-	const struct node *frames[DEPTH_MAX + 4];
+	const struct node *frames[FRAMES_MAX];
 	const struct node *node = leaf;
 	size_t count = 0;
 	char number[32];
@@ -155,60 +156,66 @@ static int add_slices(struct orma_trace_database *database, struct tree *tree)
 
 /* --- samples ------------------------------------------------------------------------------- */
 
-/* The frames of a call stack, the innermost first: a statement, and its callsite as argument. */
-static const char stack_query[] =
-	"with recursive c(parent, frame, n) as ("
-	"select parent_id, frame_id, 0 from stack_profile_callsite where id = ? union all "
-	"select s.parent_id, s.frame_id, n + 1 from c join stack_profile_callsite s on s.id = "
-	"c.parent "
-	"limit 512) "
-	"select coalesce(f.deobfuscated_name, nullif(f.name, ''), "
-	"iif(m.name glob '[[]*', m.name, '[' || m.name || ']'), '[unknown]') "
-	"from c join stack_profile_frame f on f.id = c.frame "
-	"left join stack_profile_mapping m on m.id = f.mapping order by n desc";
-
-static int add_stack(struct tree *tree, struct node *thread, sqlite3_stmt *stack, int64_t callsite,
-		     int64_t count)
+static struct node *child_named(struct tree *tree, struct node *parent, struct orma_str name)
 {
-	struct node *node = thread;
-	int more;
-	sqlite3_bind_int64(stack, 1, callsite);
-	while ((more = orma_export_step(stack)) > 0)
-		node = named_child(tree, node, stack, 0);
-	sqlite3_reset(stack);
-	if (more < 0)
-		return ORMA_EXIT_FAILURE;
-	if (tree->error)
-		return orma_tool_fail("%s", strerror(-tree->error));
-	if (node)
-		node->count += count;
-	return 0;
+	return name.size > 0 ? child_of(tree, parent, name) : parent;
 }
 
-static int add_samples(struct orma_trace_database *database, struct tree *tree)
+/* Finds the node of the thread, below that of its process. */
+static struct node *thread_of(struct tree *tree, const struct orma_trace_database *database,
+			      const struct orma_profile_row *row)
 {
-	int status = 0, more = -1;
-	sqlite3_stmt *row = orma_export_prepare(
-		database, "select s.callsite_id, s.n, p.name, coalesce(t.name, t.tid) from ("
-			  "select callsite_id, c.utid, sum(coalesce(w.value, 1)) as n "
-			  "from stack_sample x "
-			  "left join stack_sample_task_context c on c.id = task_context_id "
-			  "left join (select stack_sample_id, value from stack_sample_counter "
-			  "join stack_sample_counter_track k on k.id = track_id "
-			  "where k.type = 'stack_sample_session_counter' and k.is_timebase) w "
-			  "on w.stack_sample_id = x.id "
-			  "where callsite_id is not null group by 1, 2) s "
-			  "left join thread t on t.utid = s.utid "
-			  "left join process p on p.upid = t.upid");
-	sqlite3_stmt *stack = orma_export_prepare(database, "%s", stack_query);
-	while (row && stack && status == 0 && (more = orma_export_step(row)) > 0) {
-		struct node *thread = named_child(tree, named_child(tree, NULL, row, 2), row, 3);
-		status = add_stack(tree, thread, stack, sqlite3_column_int64(row, 0),
-				   sqlite3_column_int64(row, 1));
+	char id[32];
+	int64_t upid = row->upid >= 0 ? row->upid : orma_thread_process(database, row->utid);
+	struct orma_task_name thread = orma_thread_name(database, row->utid);
+	if (thread.name.size == 0 && thread.id >= 0) {
+		snprintf(id, sizeof(id), "%lld", (long long)thread.id);
+		thread.name = orma_base_str(id);
 	}
-	sqlite3_finalize(row);
-	sqlite3_finalize(stack);
-	return more < 0 ? ORMA_EXIT_FAILURE : status;
+	struct node *process = child_named(tree, NULL, orma_process_name(database, upid).name);
+	return tree->error ? NULL : child_named(tree, process, thread.name);
+}
+
+static int64_t callsite_cell(const struct orma_trace_database *database, size_t column,
+			     int64_t callsite)
+{
+	return orma_trace_database_cell(database, ORMA_TABLE_STACK_CALLSITE, column,
+					(uint64_t)callsite);
+}
+
+static void add_row(struct tree *tree, const struct orma_export_profile *profile,
+		    const struct orma_profile_row *row)
+{
+	const struct orma_trace_database *database = profile->functions.database;
+	int64_t callsites[DEPTH_MAX];
+	size_t count = 0;
+	struct node *node = thread_of(tree, database, row);
+	for (int64_t at = row->callsite; at >= 0 && count < DEPTH_MAX;
+	     at = callsite_cell(database, ORMA_STACK_CALLSITE_PARENT_ID, at))
+		callsites[count++] = at;
+	while (count > 0 && !tree->error) {
+		uint32_t line_count;
+		const struct orma_stack_line *lines = orma_stack_functions_frame(
+			&profile->functions,
+			callsite_cell(database, ORMA_STACK_CALLSITE_FRAME_ID, callsites[--count]),
+			&line_count);
+		for (uint32_t i = line_count; i > 0 && !tree->error; i--)
+			node = child_named(tree, node,
+					   profile->functions.items[lines[i - 1].function].name);
+	}
+	if (node && !tree->error)
+		node->count += row->values[profile->value];
+}
+
+static int add_samples(struct orma_trace_database *database, struct tree *tree,
+		       const struct orma_export_options *options)
+{
+	struct orma_export_profile profile;
+	int status = orma_export_profile_read(&profile, database, options);
+	for (uint32_t i = 0; status == 0 && profile.chosen && i < profile.chosen->row_count; i++)
+		add_row(tree, &profile, &profile.chosen->rows[i]);
+	orma_export_profile_done(&profile);
+	return status == 0 && tree->error ? orma_tool_fail("%s", strerror(-tree->error)) : status;
 }
 
 static int write_tree(const struct tree *tree, const char *path)
@@ -230,7 +237,7 @@ int orma_export_collapsed(struct orma_trace_database *database,
 			  const struct orma_export_options *options)
 {
 	struct tree tree = {.newest = NULL};
-	int status = options->has_slices ? 0 : add_samples(database, &tree);
+	int status = options->has_slices ? 0 : add_samples(database, &tree, options);
 	/* A trace without samples has slices. */
 	if (status == 0 && !tree.newest)
 		status = add_slices(database, &tree);

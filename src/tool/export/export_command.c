@@ -12,6 +12,8 @@ enum {
 	OPTION_PARQUET,
 	OPTION_JSON,
 	OPTION_COLLAPSED,
+	OPTION_PPROF,
+	OPTION_VALUE,
 	OPTION_SLICES,
 	OPTION_PLAIN,
 	OPTION_PACKAGE,
@@ -28,9 +30,16 @@ static const struct orma_tool_option option_table[] = {
 	 "Write slices and flows in the format of chrome://tracing; - is standard output.",
 	 ORMA_COMPLETE_FILE},
 	{OPTION_COLLAPSED, "collapsed", "FILE",
-	 "Write the stacks of samples, or else of slices, a line for each, for flame graphs; - is "
-	 "standard output.",
+	 "Write the stacks of samples or heaps, or else of slices, a line for each, for flame "
+	 "graphs; - is standard output.",
 	 ORMA_COMPLETE_FILE},
+	{OPTION_PPROF, "pprof", "FILE",
+	 "Write a profile for pprof, compressed with gzip; - is standard output.",
+	 ORMA_COMPLETE_FILE},
+	{OPTION_VALUE, "value", "NAME",
+	 "With --collapsed and --pprof: take the profile that has this value, for example samples, "
+	 "inuse_space or alloc_objects.",
+	 NULL},
 	{'t', "table", "NAME", "With tables: write this one only. May be repeated.", NULL},
 	{OPTION_SLICES, "slices", NULL,
 	 "With --collapsed: write slices even when there are samples.", NULL},
@@ -63,6 +72,9 @@ static int take_option(void *ctx, int id, char *value)
 						     ORMA_EXPORT_TABLES_MAX);
 		options->tables[options->table_count++] = value;
 		return -1;
+	case OPTION_VALUE:
+		options->value = value;
+		return -1;
 	case OPTION_SLICES:
 		options->has_slices = true;
 		return -1;
@@ -86,22 +98,25 @@ static int run(int argc, char **argv)
 	if (optind == argc)
 		return orma_tool_usage_error("name a trace");
 	if (options.kind == ORMA_EXPORT_NOTHING)
-		return orma_tool_usage_error(
-			"say what to write: --sqlite, --csv, --parquet, --json or --collapsed");
+		return orma_tool_usage_error("say what to write: --sqlite, --csv, --parquet, "
+					     "--json, --collapsed or --pprof");
 	if (options.table_count > 0 && options.kind > ORMA_EXPORT_PARQUET)
 		return orma_tool_usage_error("--table is for --sqlite, --csv and --parquet");
+	if (options.value && options.kind < ORMA_EXPORT_COLLAPSED)
+		return orma_tool_usage_error("--value is for --collapsed and --pprof");
 	return orma_export_run(&options, (const char *const *)argv + optind,
 			       (size_t)(argc - optind));
 }
 
 const struct orma_tool_command orma_export_command = {
 	.name = "export",
-	.summary = "write a trace as SQLite, CSV, Parquet, JSON or stacks",
+	.summary = "write a trace as SQLite, CSV, Parquet, JSON, stacks or pprof",
 	.usage = "[OPTIONS] --sqlite FILE TRACE...\n"
 		 "[OPTIONS] --csv FOLDER TRACE...\n"
 		 "[OPTIONS] --parquet FOLDER TRACE...\n"
 		 "[OPTIONS] --json FILE TRACE...\n"
-		 "[OPTIONS] --collapsed FILE TRACE...",
+		 "[OPTIONS] --collapsed FILE TRACE...\n"
+		 "[OPTIONS] --pprof FILE TRACE...",
 	.about = "Loads a trace (- is standard input) and writes what it says for other programs. "
 		 "Several traces are written as one. A file that exists is replaced when the new "
 		 "one is whole.",

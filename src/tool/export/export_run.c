@@ -14,6 +14,7 @@ int orma_export_loaded(struct orma_ask *ask, const struct orma_export_options *o
 		[ORMA_EXPORT_PARQUET] = orma_export_parquet,
 		[ORMA_EXPORT_JSON] = orma_export_json,
 		[ORMA_EXPORT_COLLAPSED] = orma_export_collapsed,
+		[ORMA_EXPORT_PPROF] = orma_export_pprof,
 	};
 	return writers[options->kind](orma_ask_database(ask), options);
 }

@@ -20,6 +20,8 @@ int orma_export_json(struct orma_trace_database *database,
 		     const struct orma_export_options *options);
 int orma_export_collapsed(struct orma_trace_database *database,
 			  const struct orma_export_options *options);
+int orma_export_pprof(struct orma_trace_database *database,
+		      const struct orma_export_options *options);
 
 /*
  * Calls `take` with each table and view that is to be written, and a statement that reads it, before its first row. Tables
