@@ -19,6 +19,10 @@ struct orma_process_map {
 	/* Points into the text. The kernel writes a line feed in it as \012. Empty, "[heap]" and so
 	 * on when there is no file. */
 	struct orma_str path;
+	/* Borrowed. The text has none, but a record of the kernel may have it, and then it has no
+	 * inode. */
+	const uint8_t *build_id;
+	size_t build_id_size;
 };
 
 struct orma_process_maps {

@@ -67,12 +67,17 @@ static const struct orma_unwind_module *find_module(const struct orma_unwind_spa
 	return NULL;
 }
 
+/* Its address says that the table is missing. */
+static const struct orma_unwind_rule pending = {.cfa = ORMA_UNWIND_CFA_OTHER};
+
 static const struct orma_unwind_rule *search_rule(const struct orma_unwind_space *space,
 						  uint64_t address)
 {
 	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
 	const struct orma_unwind_module *module = find_module(space, address);
 
+	if (module && module->is_pending)
+		return &pending;
 	if (!module || !module->table)
 		return &nothing;
 	return orma_unwind_table_find(module->table, address - module->bias);
@@ -84,11 +89,16 @@ static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *
 	if (!space->cache)
 		return search_rule(space, address);
 	/* The low bits of calls are as good as any; the rest separates modules. */
-	size_t slot = (size_t)(address ^ address >> 12) % ORMA_UNWIND_CACHE_SLOTS;
-	if (space->cache->slots[slot].rule && space->cache->slots[slot].address == address)
+	size_t slot = (size_t)(address ^ address >> 12 ^ space->generation << 5) %
+		      ORMA_UNWIND_CACHE_SLOTS;
+	if (space->cache->slots[slot].rule && space->cache->slots[slot].address == address &&
+	    space->cache->slots[slot].generation == space->generation)
 		return space->cache->slots[slot].rule;
 	const struct orma_unwind_rule *rule = search_rule(space, address);
+	if (rule == &pending)
+		return rule;
 	space->cache->slots[slot].address = address;
+	space->cache->slots[slot].generation = space->generation;
 	space->cache->slots[slot].rule = rule;
 	return rule;
 }
@@ -242,9 +252,13 @@ struct orma_unwind_result orma_unwind_walk(const struct orma_unwind_space *space
 
 		ret_addresses[result.frame_count++] =
 			walk.address + (is_return ? call_size(space) : 0);
+		if (rule == &pending) {
+			result.end = ORMA_UNWIND_END_PENDING;
+			break;
+		}
 		has_frame = step(&walk, rule, &result.end);
 	}
-	if (has_frame)
+	if (has_frame && result.end != ORMA_UNWIND_END_PENDING)
 		result.end = ORMA_UNWIND_END_FRAMES_MAX;
 	result.fp_count = walk.fp_count;
 	return result;

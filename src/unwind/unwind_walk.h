@@ -30,15 +30,18 @@ struct orma_unwind_module {
 	uint64_t bias; /* subtracted from an address of the process gives that of the file */
 	const struct orma_unwind_table
 		*table; /* NULL: code without a file, or a file without rules */
+	/* The table has not been built yet, so a walk ends here with ORMA_UNWIND_END_PENDING. */
+	bool is_pending;
 };
 
 #define ORMA_UNWIND_CACHE_SLOTS 4096u
 
-/* Rules that were found before, by address. {0} is empty. It holds for one space, and serves one
- * walk at a time: a signal handler that may interrupt a walk has a cache of its own, or none. */
+/* Rules that were found before, by address. {0} is empty. It serves spaces of different generations,
+ * and one walk at a time: a signal handler that may interrupt a walk has a cache of its own, or
+ * none. */
 struct orma_unwind_cache {
 	struct {
-		uint64_t address;
+		uint64_t address, generation;
 		const struct orma_unwind_rule *rule; /* NULL = empty */
 	} slots[ORMA_UNWIND_CACHE_SLOTS];
 };
@@ -48,6 +51,8 @@ struct orma_unwind_space {
 	const struct orma_unwind_module *modules;
 	size_t module_count;
 	bool is_arm64;
+	/* Differs between spaces that share a cache, and after each change of one of them. */
+	uint64_t generation;
 	struct orma_unwind_cache *cache; /* NULL = none */
 };
 
@@ -57,6 +62,7 @@ enum orma_unwind_end {
 	ORMA_UNWIND_END_NO_STACK,   /* the frame lies outside of the bytes */
 	ORMA_UNWIND_END_NO_GROWTH,  /* a frame does not lie above the one it called */
 	ORMA_UNWIND_END_FRAMES_MAX, /* there are more frames than places */
+	ORMA_UNWIND_END_PENDING,    /* the last address lies in a module whose table is missing */
 };
 
 struct orma_unwind_result {

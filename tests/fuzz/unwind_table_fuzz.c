@@ -24,8 +24,12 @@ static void check_rule(const struct orma_unwind_rule *rule)
 static void walk(const struct orma_unwind_table *table, const struct orma_elf_file *file)
 {
 	static struct orma_unwind_cache cache;
-	struct orma_unwind_module module = {0, UINT64_MAX, 0, table};
-	struct orma_unwind_space space = {&module, 1, file->machine == EM_AARCH64, NULL};
+	struct orma_unwind_module module = {.end = UINT64_MAX, .table = table};
+	struct orma_unwind_space space = {
+		.modules = &module,
+		.module_count = 1,
+		.is_arm64 = file->machine == EM_AARCH64,
+	};
 	struct orma_unwind_stack stack = {file->eh_frame.address, file->image, file->size};
 	uint64_t frames[FRAMES_MAX], again[FRAMES_MAX];
 

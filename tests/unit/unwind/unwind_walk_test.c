@@ -444,9 +444,11 @@ static void make(struct made *made, uint16_t machine, const void *common, size_t
 	memcpy(bytes + common_size + 32, program, program_size);
 	memset(made, 0, sizeof(*made));
 	CHECK_INT(orma_unwind_table_new(&file, &made->table), 0);
-	made->modules[0] = (struct orma_unwind_module){CODE, CODE + 0x1000, 0, made->table};
-	made->modules[1] = (struct orma_unwind_module){2 * CODE, 2 * CODE + 0x1000, 0, NULL};
-	made->space = (struct orma_unwind_space){made->modules, 2, machine == EM_AARCH64, NULL};
+	made->modules[0] = (struct orma_unwind_module){
+		.start = CODE, .end = CODE + 0x1000, .table = made->table};
+	made->modules[1] = (struct orma_unwind_module){.start = 2 * CODE, .end = 2 * CODE + 0x1000};
+	made->space = (struct orma_unwind_space){
+		.modules = made->modules, .module_count = 2, .is_arm64 = machine == EM_AARCH64};
 	made->stack = (struct orma_unwind_stack){0x7000, made->words, sizeof(made->words)};
 }
 

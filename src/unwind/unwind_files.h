@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_files.h - the programs and libraries that other processes run, opened safely, and their
+ * unwind tables. A file that many processes map is read once.
+ *
+ * Threads: all functions are thread-safe, and a file is not changed after it was given out. A table
+ *          may take 100 ms to build. A thread that must not wait lets another one call
+ *          orma_unwind_files_load(), and calls it again itself later, when it finds the table.
+ */
+#ifndef ORMA_UNWIND_UNWIND_FILES_H
+#define ORMA_UNWIND_UNWIND_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/process_maps.h"
+#include "unwind/unwind_table.h"
+
+struct orma_unwind_files;
+
+struct orma_unwind_file {
+	/* Headers, build id, and the descriptor or image, from which symbols can be read. When too
+	 * many files are open, or the file is not in use, reading a part gives -EBADMSG. */
+	struct orma_elf_file elf;
+	struct orma_unwind_table *table; /* NULL = none; then table_error says why */
+	int table_error;                 /* 0 or -errno */
+};
+
+/* Memory that unused files may keep, and memory of tables at which no more are built. 0 = the
+ * defaults, 64 MiB and 512 MiB. */
+struct orma_unwind_files_limits {
+	size_t unused_bytes, table_bytes;
+};
+
+struct orma_unwind_files_facts {
+	uint32_t file_count, open_count; /* all; those with an open descriptor */
+	size_t table_bytes;
+};
+
+/* `limits` may be NULL. 0 or -ENOMEM. */
+int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
+			  struct orma_unwind_files **ret);
+/* No file may be in use any more. */
+void orma_unwind_files_free(struct orma_unwind_files *files);
+struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files *files);
+/* Returns a number from 1 on that was never returned before. */
+uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
+
+/*
+ * The file of an executable mapping of the process `pid`. It is opened through
+ * /proc/PID/map_files, else through the root folder of the process, and only if it is a regular
+ * file that has the inode and the device, or the build id, of the mapping. "[vdso]" is taken from
+ * this process, because all have the same. Files with equal build ids and owners share one table.
+ *
+ * 0 and a file that the caller unrefs, also when the file has no table; -ENOENT (no file, or the
+ * process has ended), -ESTALE (another file is there now), -ENOEXEC and -ENOTSUP as
+ * orma_elf_file_init(), -ENOMEM or another -errno.
+ */
+int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
+			   const struct orma_process_map *map, const struct orma_unwind_file **ret);
+const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *file);
+/* NULL does nothing. */
+void orma_unwind_file_unref(const struct orma_unwind_file *file);
+
+#endif

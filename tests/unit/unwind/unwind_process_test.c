@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unwind_process_test.c - the mappings of processes as they come and go, and walks that load what
+ * they need.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/macros.h"
+#include "harness.h"
+#include "unwind/unwind_process.h"
+
+static struct orma_unwind_files *files;
+static struct orma_unwind_process *process;
+
+static void begin(int32_t pid)
+{
+	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	CHECK_INT(orma_unwind_process_new(files, pid, &process), 0);
+}
+
+static void end(void)
+{
+	orma_unwind_process_free(process);
+	orma_unwind_files_free(files);
+}
+
+static int map(uint64_t start, uint64_t end_address, const char *path)
+{
+	struct orma_process_map record = {
+		.start = start,
+		.end = end_address,
+		.is_executable = path != NULL,
+		.path = orma_base_str(path),
+	};
+
+	return orma_unwind_process_map(process, &record);
+}
+
+/* "START-END path;" of every module. Addresses are in pages. */
+static void check_modules(const char *expected)
+{
+	char text[512] = "";
+	struct orma_unwind_space space = orma_unwind_process_space(process, NULL);
+	int size = 0;
+
+	for (size_t i = 0; i < space.module_count; i++) {
+		const struct orma_unwind_module *module = &space.modules[i];
+		struct orma_unwind_mapping *mapping =
+			orma_unwind_process_find(process, module->end - 1);
+
+		CHECK(i == 0 || module->start >= space.modules[i - 1].end);
+		CHECK(mapping && mapping->start <= module->start && mapping->end >= module->end);
+		size += snprintf(text + size, sizeof(text) - (size_t)size, "%llu-%llu %s;",
+				 (unsigned long long)module->start >> 12,
+				 (unsigned long long)module->end >> 12, mapping->path.data);
+	}
+	CHECK_STR(text, expected);
+}
+
+#define PAGE(number) ((uint64_t)(number) << 12)
+
+ORMA_TEST(a_new_mapping_takes_the_place_of_what_it_overlaps)
+{
+	begin(1);
+	CHECK_INT(map(PAGE(10), PAGE(20), "[a]"), 0);
+	CHECK_INT(map(PAGE(30), PAGE(40), "[c]"), 0);
+	CHECK_INT(map(PAGE(20), PAGE(30), "[b]"), 0);
+	check_modules("10-20 [a];20-30 [b];30-40 [c];");
+	CHECK_INT(map(PAGE(12), PAGE(14), "[d]"), 0);
+	check_modules("10-12 [a];12-14 [d];14-20 [a];20-30 [b];30-40 [c];");
+	CHECK_INT(map(PAGE(13), PAGE(31), "[e]"), 0);
+	check_modules("10-12 [a];12-13 [d];13-31 [e];31-40 [c];");
+	CHECK_INT(map(PAGE(13), PAGE(31), "[f]"), 0);
+	check_modules("10-12 [a];12-13 [d];13-31 [f];31-40 [c];");
+	/* Data. */
+	CHECK_INT(map(PAGE(20), PAGE(21), NULL), 0);
+	check_modules("10-12 [a];12-13 [d];13-20 [f];21-31 [f];31-40 [c];");
+	CHECK_INT(orma_unwind_process_unmap(process, PAGE(11), PAGE(50)), 0);
+	check_modules("10-11 [a];");
+	CHECK_INT(orma_unwind_process_unmap(process, 0, UINT64_MAX), 0);
+	check_modules("");
+	CHECK_INT(map(PAGE(2), PAGE(2), "[a]"), -EINVAL);
+	end();
+}
+
+ORMA_TEST(generations_change_only_with_the_mappings)
+{
+	begin(1);
+	CHECK_INT(map(PAGE(10), PAGE(20), "[a]"), 0);
+	uint64_t first = orma_unwind_process_generation(process);
+	uint64_t id = orma_unwind_process_find(process, PAGE(11))->id;
+	CHECK_INT(map(PAGE(10), PAGE(20), "[a]"), 0);
+	CHECK_INT(orma_unwind_process_unmap(process, PAGE(20), PAGE(30)), 0);
+	CHECK_INT(orma_unwind_process_generation(process), first);
+	CHECK_INT(orma_unwind_process_find(process, PAGE(11))->id, id);
+	CHECK_INT(map(PAGE(30), PAGE(40), "[b]"), 0);
+	CHECK(orma_unwind_process_generation(process) != first);
+	CHECK_INT(orma_unwind_process_find(process, PAGE(11))->id, id);
+	end();
+}
+
+ORMA_TEST(exec_forgets_and_fork_copies)
+{
+	struct orma_unwind_process *child;
+
+	begin(1);
+	CHECK_INT(map(PAGE(10), PAGE(20), "[a]"), 0);
+	CHECK_INT(orma_unwind_process_fork(process, 2, &child), 0);
+	CHECK(orma_unwind_process_generation(process) != orma_unwind_process_generation(child));
+	struct orma_unwind_mapping *mapping =
+		orma_unwind_mapping_ref(orma_unwind_process_find(process, PAGE(11)));
+	orma_unwind_process_exec(process);
+	CHECK(!orma_unwind_process_find(process, PAGE(11)));
+	CHECK(orma_unwind_process_find(child, PAGE(11)) == mapping);
+	CHECK_INT(orma_unwind_process_pid(child), 2);
+	orma_unwind_process_free(child);
+	/* A reference outlives both. */
+	CHECK_STR(mapping->path.data, "[a]");
+	orma_unwind_mapping_unref(mapping);
+	end();
+}
+
+ORMA_TEST(more_mappings_than_programs_have_are_refused)
+{
+	int r = 0;
+	uint64_t count = 0;
+
+	begin(1);
+	for (; r == 0 && count < 100000; count++)
+		r = map(PAGE(2 * count + 1), PAGE(2 * count + 2), "[a]");
+	CHECK_INT(r, -ENOSPC);
+	CHECK_INT(count, 16385);
+	/* Cutting one in two needs another one. */
+	CHECK_INT(map(PAGE(1), PAGE(2), "[b]"), 0);
+	end();
+}
+
+ORMA_TEST(a_text_replaces_the_mappings_and_keeps_those_that_are_the_same)
+{
+	static const char text[] = "1000-2000 r-xp 00000000 00:00 0 [a]\n"
+				   "2000-3000 rw-p 00000000 00:00 0 [x]\n"
+				   "5000-6000 r-xp 00000000 00:00 0 [b]\n";
+
+	begin(1);
+	CHECK_INT(orma_unwind_process_set_maps(process, orma_base_str(text)), 0);
+	check_modules("1-2 [a];5-6 [b];");
+	uint64_t a = orma_unwind_process_find(process, PAGE(1))->id;
+	uint64_t generation = orma_unwind_process_generation(process);
+	CHECK_INT(orma_unwind_process_set_maps(process, orma_base_str(text)), 0);
+	CHECK_INT(orma_unwind_process_generation(process), generation);
+	CHECK_INT(orma_unwind_process_set_maps(process,
+					       ORMA_STR("1000-2000 r-xp 00000000 00:00 0 [a]\n"
+							"5000-6000 r-xp 00000000 00:00 0 [c]\n")),
+		  0);
+	check_modules("1-2 [a];5-6 [c];");
+	CHECK_INT(orma_unwind_process_find(process, PAGE(1))->id, a);
+	CHECK(orma_unwind_process_generation(process) != generation);
+	end();
+}
+
+/* --- this process ----------------------------------------------------------------------------- */
+
+#define STACK_BYTES 16384
+
+static uint8_t stack_copy[STACK_BYTES] __attribute__((aligned(16)));
+
+static const volatile char *stack_end(void)
+{
+	pthread_attr_t attr;
+	void *start;
+	size_t size;
+
+	CHECK_INT(pthread_getattr_np(pthread_self(), &attr), 0);
+	CHECK_INT(pthread_attr_getstack(&attr, &start, &size), 0);
+	pthread_attr_destroy(&attr);
+	return (const char *)start + size;
+}
+
+/* AddressSanitizer guards what lies between the variables of frames. */
+__attribute__((noinline, no_sanitize("address"))) static struct orma_unwind_result
+walk_here(struct orma_unwind_cache *cache, uint64_t *ret, size_t max)
+{
+	const volatile char *own = __builtin_frame_address(0);
+	struct orma_unwind_registers registers = {0};
+
+#if defined(__x86_64__)
+	__asm__ volatile("lea 0(%%rip), %0; mov %%rsp, %1; mov %%rbp, %2"
+			 : "=r"(registers.pc), "=r"(registers.sp), "=r"(registers.fp));
+#endif
+	const volatile char *from = own - ((uintptr_t)own - registers.sp);
+	size_t size = (size_t)(stack_end() - from);
+	size = size < STACK_BYTES ? size : STACK_BYTES;
+	for (size_t i = 0; i < size; i++)
+		stack_copy[i] = (uint8_t)from[i];
+	struct orma_unwind_stack stack = {registers.sp, stack_copy, size};
+	return orma_unwind_process_walk(process, cache, &registers, &stack, ret, max);
+}
+
+ORMA_TEST(a_walk_loads_the_files_that_it_needs)
+{
+#if defined(__x86_64__)
+	static struct orma_unwind_cache cache;
+	uint64_t pcs[64], again[64];
+
+	begin(getpid());
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	struct orma_unwind_result result = walk_here(&cache, pcs, 64);
+	CHECK(result.frame_count > 3);
+	CHECK_INT(result.end, ORMA_UNWIND_END_OUTERMOST);
+	CHECK_INT(result.fp_count, 0);
+	struct orma_unwind_mapping *mapping = orma_unwind_process_find(process, pcs[0]);
+	CHECK(mapping && mapping->file && mapping->load_error == 0 && mapping->build_id_size > 0);
+	CHECK(strstr(mapping->path.data, "unit_unwind_unwind_process_test"));
+	/* The file's own address of the function, by what the loader says. */
+	Dl_info info;
+	CHECK(dladdr((void *)(uintptr_t)pcs[0], &info));
+	CHECK_INT(orma_unwind_mapping_rel_pc(mapping, pcs[0]),
+		  pcs[0] - (uint64_t)(uintptr_t)info.dli_fbase);
+	CHECK_INT(walk_here(&cache, again, 64).frame_count, result.frame_count);
+	CHECK_MEM(again + 2, 8, pcs + 2, 8);
+	/* Only what the walk went through is loaded, and stays open. */
+	CHECK(orma_unwind_files_facts(files).file_count <= 3);
+	CHECK_INT(orma_unwind_files_facts(files).open_count,
+		  orma_unwind_files_facts(files).file_count);
+	orma_unwind_process_exec(process);
+	CHECK_INT(orma_unwind_files_facts(files).open_count, 0);
+	end();
+#else
+	orma_test_skip("registers of this machine");
+#endif
+}
+
+ORMA_TEST(the_vdso_is_loaded_from_memory)
+{
+	struct orma_unwind_space space;
+	uint64_t vdso = 0;
+
+	begin(getpid());
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	space = orma_unwind_process_space(process, NULL);
+	for (size_t i = 0; i < space.module_count; i++) {
+		struct orma_process_map record;
+		uint64_t at = space.modules[i].start;
+		if (orma_unwind_process_needs(process, at, &record) &&
+		    orma_base_str_is(record.path, "[vdso]"))
+			vdso = at;
+	}
+	if (vdso == 0)
+		orma_test_skip("a vDSO");
+	struct orma_unwind_mapping *mapping = orma_unwind_process_find(process, vdso);
+	CHECK_INT(mapping->load_error, 0);
+	CHECK(mapping->file && mapping->file->table && mapping->build_id_size > 0);
+	end();
+}
+
+ORMA_TEST(a_walk_without_memory_ends_where_it_is)
+{
+#if defined(__x86_64__)
+	uint64_t pcs[64];
+
+	for (uint64_t nth = 1;; nth++) {
+		begin(getpid());
+		CHECK_INT(orma_unwind_process_read_maps(process), 0);
+		orma_base_alloc_fail_nth(nth);
+		struct orma_unwind_result result = walk_here(NULL, pcs, 64);
+		bool has_failed = orma_base_alloc_has_failed();
+		orma_base_alloc_fail_nth(0);
+		CHECK(result.frame_count >= 1);
+		if (!has_failed)
+			CHECK(result.end != ORMA_UNWIND_END_PENDING);
+		end();
+		if (!has_failed || nth > 200)
+			break;
+	}
+#endif
+}
+
+/* --- names of JIT compilers ------------------------------------------------------------------- */
+
+static void write_map(const char *text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+ORMA_TEST(the_process_names_its_own_code)
+{
+	const uint64_t second = 1000000000;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	begin(getpid());
+	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, second).size, 0);
+	write_map("1000 20 first\n");
+	/* It is not read again at once. */
+	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, second + 1).size, 0);
+	CHECK(orma_base_str_is(orma_unwind_process_jit_name(process, 0x1010, 3 * second), "first"));
+	write_map("1000 20 first\n2000 10 second\n");
+	CHECK(orma_base_str_is(orma_unwind_process_jit_name(process, 0x2000, 5 * second),
+			       "second"));
+	CHECK_INT(orma_unwind_process_jit_name(process, 0x2010, 7 * second).size, 0);
+	CHECK_INT(unlink(path), 0);
+	/* A link would be followed with our rights. */
+	CHECK_INT(symlink("/etc/passwd", path), 0);
+	orma_unwind_process_exec(process);
+	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, 9 * second).size, 0);
+	CHECK_INT(unlink(path), 0);
+	CHECK_INT(mkfifo(path, 0600), 0);
+	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, 11 * second).size, 0);
+	CHECK_INT(unlink(path), 0);
+	end();
+}
