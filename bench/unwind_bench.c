@@ -2,6 +2,7 @@
  * unwind_bench.c - the cost of unwinding: `bench_unwind FILE...` builds the table of each file, and
  * walks a stack of 40 frames of its own through libc's qsort, beside glibc's backtrace().
  */
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "unit/unwind/own_code.h"
+#include "unwind/self_space.h"
 
 #define FRAMES_MAX 128
 #define WALKS      200000u
@@ -75,7 +77,8 @@ static void measure_walk(const char *name, const struct orma_unwind_registers *r
 	struct orma_unwind_result result = {0};
 	uint64_t frames[FRAMES_MAX], best = UINT64_MAX;
 
-	space.cache = cache;
+	space.cache = cache ? cache->slots : NULL;
+	space.cache_count = ORMA_UNWIND_CACHE_SLOTS;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t start = orma_base_clock_ns(CLOCK_MONOTONIC);
 
@@ -86,6 +89,38 @@ static void measure_walk(const char *name, const struct orma_unwind_registers *r
 	print_walks(name, best, result.frame_count);
 	if (result.end != ORMA_UNWIND_END_OUTERMOST)
 		printf("  the walk did not reach the outermost frame\n");
+}
+
+static __attribute__((noinline)) int walk_self(const struct orma_self_stack *stack,
+					       uint64_t *ret_frames, struct orma_self_frames *ret)
+{
+	struct orma_unwind_registers registers;
+
+	orma_self_registers(&registers);
+	return orma_self_walk(&registers, stack, ret_frames, FRAMES_MAX, ret);
+}
+
+/* Allocation functions walk so: frames of the last walk are recognised. */
+static void measure_self(void)
+{
+	uint64_t frames[FRAMES_MAX], best = UINT64_MAX;
+	struct orma_self_frames result;
+	struct orma_self_stack stack;
+	int r = orma_self_stack_find(&stack);
+
+	for (int i = 0; r == 0 && i < 16 && walk_self(&stack, frames, &result) == -ESTALE; i++)
+		orma_self_space_refresh();
+	for (unsigned round = 0; r == 0 && round < ROUNDS; round++) {
+		uint64_t start = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		for (unsigned i = 0; r == 0 && i < WALKS; i++)
+			r = walk_self(&stack, frames, &result);
+		best = ORMA_MIN(best, orma_base_clock_ns(CLOCK_MONOTONIC) - start);
+	}
+	if (r < 0)
+		printf("the process cannot walk its own stack: error %d\n", -r);
+	else
+		print_walks("this process's own stack, warm", best, result.count);
 }
 
 static void measure_backtrace(void)
@@ -123,6 +158,7 @@ __attribute__((noinline)) static void measure_here(void)
 #endif
 	measure_walk("own tables, addresses remembered", &registers, &code.cache);
 	measure_walk("own tables, searched", &registers, NULL);
+	measure_self();
 	measure_backtrace();
 }
 

@@ -3,6 +3,7 @@
 # Small code leaves more of the caches to the traced program.
 set(ORMA_HOT_SOURCES
   "base/(buf|clock_ns|list|map|str)"
+  "unwind/(self_space|unwind_table|unwind_walk)"
   "proto/(writer|reader|wire)"
   "shm/(acquire|event_queue|patch_pool|trace_writer|trace_writer_held|view)"
   "buffer/trace_buffer_(index|read|walk|write)"

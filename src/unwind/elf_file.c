@@ -76,13 +76,8 @@ static bool is_build_id(const uint8_t *name, const Elf64_Nhdr *note)
 }
 
 /* Notes that make no sense end the search: a file without a build id is still of use. */
-static void find_build_id(struct orma_elf_file *file, const Elf64_Phdr *segment)
+size_t orma_elf_find_build_id(const uint8_t *notes, size_t size, uint8_t ret[ORMA_ELF_BUILD_ID_MAX])
 {
-	uint8_t notes[NOTES_BYTES_MAX];
-	size_t size = (size_t)ORMA_MIN(segment->p_filesz, (uint64_t)sizeof(notes));
-
-	if (read_at(file, segment->p_offset, notes, size) < 0)
-		return;
 	for (size_t at = 0; size - at >= sizeof(Elf64_Nhdr);) {
 		Elf64_Nhdr note;
 		memcpy(&note, notes + at, sizeof(note));
@@ -91,14 +86,23 @@ static void find_build_id(struct orma_elf_file *file, const Elf64_Phdr *segment)
 		uint64_t value_size = ((uint64_t)note.n_descsz + 3) & ~UINT64_C(3);
 
 		if (name_size + value_size > size - at)
-			return;
+			return 0;
 		if (is_build_id(notes + at, &note)) {
-			file->build_id_size = note.n_descsz;
-			memcpy(file->build_id, notes + at + name_size, note.n_descsz);
-			return;
+			memcpy(ret, notes + at + name_size, note.n_descsz);
+			return note.n_descsz;
 		}
 		at += (size_t)(name_size + value_size);
 	}
+	return 0;
+}
+
+static void find_build_id(struct orma_elf_file *file, const Elf64_Phdr *segment)
+{
+	uint8_t notes[NOTES_BYTES_MAX];
+	size_t size = (size_t)ORMA_MIN(segment->p_filesz, (uint64_t)sizeof(notes));
+
+	if (read_at(file, segment->p_offset, notes, size) == 0)
+		file->build_id_size = orma_elf_find_build_id(notes, size, file->build_id);
 }
 
 static int add_load(struct orma_elf_file *file, const Elf64_Phdr *segment)
@@ -140,20 +144,26 @@ static int read_segments(struct orma_elf_file *file, const Elf64_Ehdr *header, E
 	return 0;
 }
 
+uint64_t orma_elf_eh_frame_address(const struct orma_elf_eh_frame_hdr *hdr, uint64_t address)
+{
+	const uint8_t pcrel_sdata4 = 0x1b; /* as linkers write it */
+
+	if (hdr->version != 1 || hdr->pointer_encoding != pcrel_sdata4)
+		return 0;
+	return address + offsetof(struct orma_elf_eh_frame_hdr, pointer) +
+	       (uint64_t)(int64_t)hdr->pointer;
+}
+
 /* The header of .eh_frame_hdr names the address of .eh_frame, which ends at the latest where its
  * segment ends in the file. */
 static int find_eh_frame(struct orma_elf_file *file, const Elf64_Phdr *hdr)
 {
-	struct {
-		uint8_t version, pointer_encoding, count_encoding, table_encoding;
-		int32_t pointer;
-	} start;
-	const uint8_t pcrel_sdata4 = 0x1b; /* as linkers write it */
+	struct orma_elf_eh_frame_hdr start;
 	int r = read_at(file, hdr->p_offset, &start, sizeof(start));
+	uint64_t address = r < 0 ? 0 : orma_elf_eh_frame_address(&start, hdr->p_vaddr);
 
-	if (r < 0 || start.version != 1 || start.pointer_encoding != pcrel_sdata4)
+	if (address == 0)
 		return r;
-	uint64_t address = hdr->p_vaddr + 4 + (uint64_t)(int64_t)start.pointer;
 	for (uint16_t i = 0; i < file->load_count; i++) {
 		const struct orma_elf_load *load = &file->loads[i];
 		uint64_t skip = address - load->address;

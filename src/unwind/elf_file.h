@@ -53,4 +53,15 @@ int orma_elf_file_init_image(struct orma_elf_file *file, const void *image, size
 int orma_elf_file_read_part(const struct orma_elf_file *file, const struct orma_elf_part *part,
 			    size_t limit_bytes, struct orma_buf *buf);
 
+/* The build id among notes, which may be any bytes. Returns its size, 0 when there is none. */
+size_t orma_elf_find_build_id(const uint8_t *notes, size_t size,
+			      uint8_t ret[ORMA_ELF_BUILD_ID_MAX]);
+/* The beginning of .eh_frame_hdr (PT_GNU_EH_FRAME). */
+struct orma_elf_eh_frame_hdr {
+	uint8_t version, pointer_encoding, count_encoding, table_encoding;
+	int32_t pointer;
+};
+/* The address of .eh_frame, when that of its header is `address`; 0 when it is of another kind. */
+uint64_t orma_elf_eh_frame_address(const struct orma_elf_eh_frame_hdr *hdr, uint64_t address);
+
 #endif

@@ -447,7 +447,8 @@ struct orma_unwind_space orma_unwind_process_space(const struct orma_unwind_proc
 		.is_arm64 = true,
 #endif
 		.generation = process->generation,
-		.cache = cache,
+		.cache = cache ? cache->slots : NULL,
+		.cache_count = ORMA_UNWIND_CACHE_SLOTS,
 	};
 }
 

@@ -13,6 +13,13 @@
  * Code without a rule, such as what a JIT compiler makes, is taken to keep a frame pointer: the
  * caller's fp and the return address lie at fp. This is believed only if the return address lies in
  * a module, and counted.
+ *
+ * A memo (struct orma_unwind_memo) makes repeated walks faster. The caller of a frame depends on
+ * its address, sp and fp, and on two words of the stack: the return address and the saved fp, at
+ * places that the rule gives. So when a walk meets a frame of the last walk with equal registers,
+ * and both words are as they were, the next frame is that of the last walk, too. The comparisons of
+ * different frames do not wait for each other, as following them does. Frames whose rules read more
+ * than that, and those around signals, have return_slot 0 and are always followed.
  */
 #include "unwind/unwind_walk.h"
 
@@ -31,6 +38,8 @@ struct walk {
 	uint64_t sp, fp, lr;
 	bool is_interrupted; /* the innermost frame, or the one that a signal interrupted */
 	size_t fp_count;
+	/* The last step's members of orma_unwind_memo_frame. */
+	uint64_t return_slot, return_word, fp_slot, fp_word;
 };
 
 static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
@@ -89,17 +98,14 @@ static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *
 	if (!space->cache)
 		return search_rule(space, address);
 	/* The low bits of calls are as good as any; the rest separates modules. */
-	size_t slot = (size_t)(address ^ address >> 12 ^ space->generation << 5) %
-		      ORMA_UNWIND_CACHE_SLOTS;
-	if (space->cache->slots[slot].rule && space->cache->slots[slot].address == address &&
-	    space->cache->slots[slot].generation == space->generation)
-		return space->cache->slots[slot].rule;
+	size_t at = (size_t)(address ^ address >> 12 ^ space->generation << 5) &
+		    (space->cache_count - 1);
+	struct orma_unwind_cache_slot *slot = &space->cache[at];
+	if (slot->rule && slot->address == address && slot->generation == space->generation)
+		return slot->rule;
 	const struct orma_unwind_rule *rule = search_rule(space, address);
-	if (rule == &pending)
-		return rule;
-	space->cache->slots[slot].address = address;
-	space->cache->slots[slot].generation = space->generation;
-	space->cache->slots[slot].rule = rule;
+	if (rule != &pending)
+		*slot = (struct orma_unwind_cache_slot){address, space->generation, rule};
 	return rule;
 }
 
@@ -132,14 +138,14 @@ static bool get_cfa(const struct walk *walk, const struct orma_unwind_rule *rule
 	}
 }
 
-static bool read_saved(const struct walk *walk, enum orma_unwind_where where, int32_t offset,
-		       uint64_t cfa, uint64_t *ret)
+static uint64_t saved_slot(const struct walk *walk, enum orma_unwind_where where, int32_t offset,
+			   uint64_t cfa)
 {
 	uint64_t base = where == ORMA_UNWIND_AT_CFA  ? cfa
 			: where == ORMA_UNWIND_AT_SP ? walk->sp
 						     : walk->fp;
 
-	return read_word(walk, base + (uint64_t)(int64_t)offset, ret);
+	return base + (uint64_t)(int64_t)offset;
 }
 
 /* Makes the frame that of the caller. False when pc is that of the outermost frame. */
@@ -173,7 +179,7 @@ static bool step_with_fp(struct walk *walk, enum orma_unwind_end *ret_end)
 	return enter_caller(walk, pc, walk->fp + 2 * (uint64_t)WORD, fp, false);
 }
 
-static bool find_return(const struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa,
+static bool find_return(struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa,
 			uint64_t *ret, enum orma_unwind_end *ret_end)
 {
 	switch (rule->return_where) {
@@ -181,7 +187,8 @@ static bool find_return(const struct walk *walk, const struct orma_unwind_rule *
 	case ORMA_UNWIND_AT_SP:
 	case ORMA_UNWIND_AT_FP:
 		*ret_end = ORMA_UNWIND_END_NO_STACK;
-		return read_saved(walk, rule->return_where, rule->return_offset, cfa, ret);
+		walk->return_slot = saved_slot(walk, rule->return_where, rule->return_offset, cfa);
+		return read_word(walk, walk->return_slot, ret);
 	case ORMA_UNWIND_SAME:
 		/* Only the innermost function can still have it in the link register. */
 		*ret_end = ORMA_UNWIND_END_NO_RULE;
@@ -193,11 +200,28 @@ static bool find_return(const struct walk *walk, const struct orma_unwind_rule *
 	}
 }
 
+/* A value that is lost becomes 0, at which nothing can be read. */
+static uint64_t find_fp(struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa)
+{
+	uint64_t fp = 0;
+
+	if (rule->fp_where > ORMA_UNWIND_AT_FP) {
+		walk->return_slot = 0;
+		return 0;
+	}
+	walk->fp_slot = saved_slot(walk, rule->fp_where, rule->fp_offset, cfa);
+	if (!read_word(walk, walk->fp_slot, &fp))
+		walk->return_slot = 0;
+	walk->fp_word = fp;
+	return fp;
+}
+
 static bool step(struct walk *walk, const struct orma_unwind_rule *rule,
 		 enum orma_unwind_end *ret_end)
 {
 	uint64_t cfa, pc, fp = walk->fp;
 
+	walk->return_slot = walk->fp_slot = 0;
 	if (rule->cfa == ORMA_UNWIND_CFA_NONE)
 		return step_with_fp(walk, ret_end);
 	*ret_end = ORMA_UNWIND_END_NO_RULE;
@@ -217,13 +241,130 @@ static bool step(struct walk *walk, const struct orma_unwind_rule *rule,
 		return false;
 	if (!find_return(walk, rule, cfa, &pc, ret_end))
 		return false;
-	/* A value that is lost becomes 0, at which nothing can be read. */
-	if (rule->fp_where != ORMA_UNWIND_SAME &&
-	    (rule->fp_where > ORMA_UNWIND_AT_FP ||
-	     !read_saved(walk, rule->fp_where, rule->fp_offset, cfa, &fp)))
-		fp = 0;
+	walk->return_word = pc;
+	if (rule->fp_where != ORMA_UNWIND_SAME)
+		fp = find_fp(walk, rule, cfa);
+	/* More than these two words decide. */
+	if (rule->cfa >= ORMA_UNWIND_CFA_SP_DEREF || rule->is_signal || walk->is_interrupted)
+		walk->return_slot = 0;
 	*ret_end = ORMA_UNWIND_END_OUTERMOST;
 	return enter_caller(walk, pc, cfa, fp, rule->is_signal);
+}
+
+/* --- frames of the last walk ------------------------------------------------------------------ */
+
+static bool is_unchanged(const struct walk *walk, const struct orma_unwind_memo_frame *frame)
+{
+	uint64_t return_word = 0, fp_word = frame->fp_word;
+
+	return frame->return_slot != 0 && read_word(walk, frame->return_slot, &return_word) &&
+	       return_word == frame->return_word &&
+	       (frame->fp_slot == 0 ||
+		(read_word(walk, frame->fp_slot, &fp_word) && fp_word == frame->fp_word));
+}
+
+static void add_fresh(struct orma_unwind_memo *memo, const struct orma_unwind_memo_frame *frame)
+{
+	if (memo->fresh_count < ORMA_UNWIND_MEMO_FRAMES)
+		memo->fresh[memo->fresh_count] = *frame;
+	memo->fresh_count++;
+}
+
+/* The index of the frame that the walk is at, or -1. Frames below *cursor need not be looked at
+ * again, because sp rises in both. */
+static int find_in_memo(const struct orma_unwind_memo *memo, const struct walk *walk, int *cursor)
+{
+	int at = *cursor;
+
+	while (at >= 0 && memo->frames[at].sp < walk->sp)
+		at--;
+	*cursor = at;
+	return at >= 0 && memo->frames[at].sp == walk->sp &&
+			       memo->frames[at].address == walk->address &&
+			       memo->frames[at].fp == walk->fp
+		       ? at
+		       : -1;
+}
+
+/* Writes the frames from frames[at] on that are unchanged. The walk is then at the last one that is
+ * right, whose index is returned, and which has not been written. */
+static int follow_memo(struct walk *walk, const struct orma_unwind_memo *memo, int at,
+		       uint64_t *ret_addresses, size_t max, size_t *count)
+{
+	while (at > 0 && *count < max && is_unchanged(walk, &memo->frames[at]))
+		ret_addresses[(*count)++] = memo->frames[at--].address;
+	walk->address = memo->frames[at].address;
+	walk->sp = memo->frames[at].sp;
+	walk->fp = memo->frames[at].fp;
+	return at;
+}
+
+/* Puts the fresh frames below the `kept` frames that stay. */
+static void update_memo(struct orma_unwind_memo *memo, uint32_t kept)
+{
+	if (memo->fresh_count > ORMA_UNWIND_MEMO_FRAMES - kept) {
+		memo->count = 0;
+		return;
+	}
+	for (uint32_t i = 0; i < memo->fresh_count; i++)
+		memo->frames[kept + i] = memo->fresh[memo->fresh_count - 1 - i];
+	memo->count = kept + memo->fresh_count;
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *ret_addresses,
+		   size_t max, struct orma_unwind_result *result)
+{
+	int cursor = memo ? (int)memo->count - 1 : -1;
+	uint32_t kept = 0;
+	bool has_frame = true;
+
+	while (has_frame && result->frame_count < max) {
+		int at = cursor >= 0 && !walk->is_interrupted ? find_in_memo(memo, walk, &cursor)
+							      : -1;
+		if (at > 0) {
+			int last = follow_memo(walk, memo, at, ret_addresses, max,
+					       &result->frame_count);
+
+			/* The outermost frame is followed, to see that it still is. */
+			kept = last == 0 ? (uint32_t)at + 1 : 0;
+			for (int i = at; last > 0 && i > last; i--)
+				add_fresh(memo, &memo->frames[i]);
+			cursor = -1;
+			if (result->frame_count == max)
+				break;
+		}
+		struct orma_unwind_memo_frame frame = {
+			walk->address, walk->sp, walk->fp, 0, 0, 0, 0};
+		const struct orma_unwind_rule *rule = find_rule(walk->space, walk->address);
+		/* A signal's handler returns to the first instruction of a function that has not
+		 * called it. */
+		bool is_return = rule->is_signal && !walk->is_interrupted;
+
+		ret_addresses[result->frame_count++] =
+			walk->address + (is_return ? call_size(walk->space) : 0);
+		if (rule == &pending) {
+			result->end = ORMA_UNWIND_END_PENDING;
+			break;
+		}
+		has_frame = step(walk, rule, &result->end);
+		if (has_frame && kept > 0) {
+			/* It was the outermost one, and is not any more. */
+			kept = 0;
+			memo = NULL;
+		} else if (memo && kept == 0) {
+			frame.return_slot = walk->return_slot;
+			frame.return_word = walk->return_word;
+			frame.fp_slot = walk->fp_slot;
+			frame.fp_word = walk->fp_word;
+			add_fresh(memo, &frame);
+		}
+	}
+	if (has_frame && result->end != ORMA_UNWIND_END_PENDING)
+		result->end = ORMA_UNWIND_END_FRAMES_MAX;
+	if (memo && result->end == ORMA_UNWIND_END_OUTERMOST)
+		update_memo(memo, kept);
 }
 
 struct orma_unwind_result orma_unwind_walk(const struct orma_unwind_space *space,
@@ -242,24 +383,13 @@ struct orma_unwind_result orma_unwind_walk(const struct orma_unwind_space *space
 		.is_interrupted = true,
 	};
 
-	bool has_frame = true;
-
-	while (has_frame && result.frame_count < max) {
-		const struct orma_unwind_rule *rule = find_rule(space, walk.address);
-		/* A signal's handler returns to the first instruction of a function that has not
-		 * called it. */
-		bool is_return = rule->is_signal && !walk.is_interrupted;
-
-		ret_addresses[result.frame_count++] =
-			walk.address + (is_return ? call_size(space) : 0);
-		if (rule == &pending) {
-			result.end = ORMA_UNWIND_END_PENDING;
-			break;
-		}
-		has_frame = step(&walk, rule, &result.end);
+	if (space->memo) {
+		if (space->memo->generation != space->generation)
+			space->memo->count = 0;
+		space->memo->generation = space->generation;
+		space->memo->fresh_count = 0;
 	}
-	if (has_frame && result.end != ORMA_UNWIND_END_PENDING)
-		result.end = ORMA_UNWIND_END_FRAMES_MAX;
+	follow(&walk, space->memo, ret_addresses, max, &result);
 	result.fp_count = walk.fp_count;
 	return result;
 }

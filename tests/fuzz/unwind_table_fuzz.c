@@ -24,6 +24,7 @@ static void check_rule(const struct orma_unwind_rule *rule)
 static void walk(const struct orma_unwind_table *table, const struct orma_elf_file *file)
 {
 	static struct orma_unwind_cache cache;
+	static struct orma_unwind_memo memo;
 	struct orma_unwind_module module = {.end = UINT64_MAX, .table = table};
 	struct orma_unwind_space space = {
 		.modules = &module,
@@ -34,6 +35,7 @@ static void walk(const struct orma_unwind_table *table, const struct orma_elf_fi
 	uint64_t frames[FRAMES_MAX], again[FRAMES_MAX];
 
 	memset(&cache, 0, sizeof(cache));
+	memo.count = 0;
 	for (uint64_t at = 0; at + 24 <= file->size && at < 512; at += 8) {
 		struct orma_unwind_registers registers = {.sp = stack.address + at};
 
@@ -41,15 +43,23 @@ static void walk(const struct orma_unwind_table *table, const struct orma_elf_fi
 		memcpy(&registers.fp, file->image + at + 8, 8);
 		memcpy(&registers.lr, file->image + at + 16, 8);
 		space.cache = NULL;
+		space.memo = NULL;
 		struct orma_unwind_result result =
 			orma_unwind_walk(&space, &registers, &stack, frames, FRAMES_MAX);
 		if (result.frame_count == 0 || result.frame_count > FRAMES_MAX ||
 		    result.fp_count >= result.frame_count)
 			abort();
 		/* Rules that are remembered are the same. */
-		space.cache = &cache;
+		space.cache = cache.slots;
+		space.cache_count = ORMA_UNWIND_CACHE_SLOTS;
+		space.memo = &memo;
 		struct orma_unwind_result second =
 			orma_unwind_walk(&space, &registers, &stack, again, FRAMES_MAX);
+		if (second.end != result.end || second.frame_count != result.frame_count ||
+		    memcmp(again, frames, result.frame_count * sizeof(*frames)) != 0)
+			abort();
+		/* So are frames that are recognised. */
+		second = orma_unwind_walk(&space, &registers, &stack, again, FRAMES_MAX);
 		if (second.end != result.end || second.frame_count != result.frame_count ||
 		    memcmp(again, frames, result.frame_count * sizeof(*frames)) != 0)
 			abort();

@@ -62,7 +62,8 @@ void own_code_init(struct own_code *code)
 	dl_iterate_phdr(add_module, code);
 	qsort(code->modules, code->space.module_count, sizeof(code->modules[0]), compare_modules);
 	code->space.modules = code->modules;
-	code->space.cache = &code->cache;
+	code->space.cache = code->cache.slots;
+	code->space.cache_count = ORMA_UNWIND_CACHE_SLOTS;
 #ifdef __aarch64__
 	code->space.is_arm64 = true;
 #endif

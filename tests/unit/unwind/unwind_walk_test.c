@@ -145,6 +145,25 @@ static struct orma_unwind_result walk_sample(const struct own_code *code,
 	return orma_unwind_walk(&code->space, &registers, &sample->stack, ret, FRAMES_MAX);
 }
 
+/* A walk that recognises the frames of the last one gives the same. */
+static void check_memo(const struct own_code *code, const struct sample *sample,
+		       const struct orma_unwind_result *expected, const uint64_t *frames)
+{
+	static struct orma_unwind_memo memo;
+	static struct own_code remembering;
+	uint64_t again[FRAMES_MAX];
+
+	remembering = *code;
+	remembering.space.memo = &memo;
+	for (int i = 0; i < 2; i++) {
+		struct orma_unwind_result result = walk_sample(&remembering, sample, again);
+
+		CHECK_INT(result.end, expected->end);
+		CHECK_MEM(again, result.frame_count * sizeof(*again), frames,
+			  expected->frame_count * sizeof(*frames));
+	}
+}
+
 /* True when both have the same frames. */
 static bool compare(const struct own_code *code, struct oracle *oracle, const struct sample *sample,
 		    struct orma_unwind_result *ret)
@@ -155,6 +174,7 @@ static bool compare(const struct own_code *code, struct oracle *oracle, const st
 	oracle->count = 0;
 	dwfl_getthread_frames(oracle->dwfl, getpid(), take_frame, oracle);
 	*ret = walk_sample(code, sample, ours);
+	check_memo(code, sample, ret, ours);
 	bool is_equal = ret->frame_count == oracle->count &&
 			memcmp(ours, oracle->frames, oracle->count * sizeof(*ours)) == 0;
 	for (size_t i = 0; !is_equal && i < ORMA_MAX(ret->frame_count, oracle->count); i++)

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * self_space.c - the modules of this process, published for walks that take no lock.
+ *
+ * Owns one snapshot: an array of modules with their tables, which nobody changes once `current`
+ * points to it, except for the mark `is_wanted`. A refresh makes the next snapshot, publishes it,
+ * waits until no walk uses the old one, and frees what only that one had.
+ *
+ * A walk borrows a walker, a cache of rules by address, and returns it at its end:
+ *
+ *   walk                                 refresh
+ *   1. busy: 0 -> 1      (seq_cst)       a. current = new   (seq_cst)
+ *   2. snapshot = current (seq_cst)      b. for each walker: wait until busy is 0, or `turn` has
+ *   3. ... reads snapshot, tables ...       changed since a
+ *   4. turn + 1, busy = 0 (release)      c. free old
+ *
+ * If b sees busy = 0 for a walker, a later walk with it does its step 1 after that load, so its
+ * step 2 sees the new snapshot. If b sees busy = 1, the walk may have the old one, and b waits for
+ * its end. A walk takes less than a microsecond, unless its thread is preempted or stopped. After
+ * WAIT_MS the old snapshot is kept in `retired`, and the next refresh tries again: nothing is ever
+ * freed under a walk, and no thread waits for another one.
+ *
+ * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
+ * gives, so that it mostly meets the same walker and its cache. 10,000 threads need no more memory
+ * than WALKERS_MAX caches, there is nothing to clean up when a thread ends, and a signal handler
+ * that interrupts a walk takes another walker.
+ *
+ * A module stays pending until a walk wants it, so that only tables which walks need take memory.
+ *
+ * Tables are made from memory: PT_GNU_EH_FRAME leads to .eh_frame, which is loaded with the module.
+ * No file is opened, so it does not matter what lies at the path by now. The bytes are copied while
+ * the dynamic loader's lock is held (inside dl_iterate_phdr()), so the module cannot go meanwhile;
+ * the table is built after that.
+ *
+ * Rejected: a cache in thread-local storage (16 KiB for each thread, and the room for initial-exec
+ * variables of libraries that are opened later is a few hundred bytes); hazard pointers with
+ * membarrier() (a walk would be 10 ns faster, and sandboxes forbid the call); _dl_find_object() for
+ * each frame (glibc 2.35 on; 20 ns).
+ */
+#include "unwind/self_space.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock_ns.h"
+#include "base/macros.h"
+
+#define MODULES_MAX        4096u
+#define WALKERS_MAX        32u
+#define CACHE_SLOTS        512u
+#define EH_FRAME_BYTES_MAX (64u << 20)
+#define NOTES_BYTES_MAX    4096u
+#define WAIT_MS            20u
+#define TABLE_BYTES_MAX    ((size_t)64 << 20)
+
+/* An executable segment. Snapshots share it; the mutex guards the count. */
+struct module {
+	struct orma_self_module info;
+	uint64_t bias;
+	struct orma_unwind_table *table; /* NULL = not built, or there is none */
+	uint32_t refs;
+	bool is_built; /* also when that has failed */
+};
+
+struct snapshot {
+	struct snapshot *next;    /* among the retired ones */
+	uint64_t generation;      /* which rules in caches are valid */
+	uint64_t code_generation; /* changes when a module goes */
+	size_t count;
+	struct orma_unwind_module *spans; /* the array for orma_unwind_walk() */
+	struct module **modules;          /* modules[i] is spans[i] */
+	_Atomic bool *is_wanted;          /* relaxed; set by walks, read by refreshes */
+};
+
+struct walker {
+	_Atomic uint32_t busy; /* see above */
+	_Atomic uint32_t turn;
+	struct orma_unwind_cache_slot cache[CACHE_SLOTS];
+	struct orma_unwind_memo memo;
+} __attribute__((aligned(64)));
+
+/* Written under the mutex, before and after walks as the preface says. */
+static struct snapshot *_Atomic current;
+static struct walker *_Atomic walkers; /* WALKERS_MAX of them; never freed */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Guarded by mutex. */
+static struct snapshot *retired;
+static uint64_t last_serial, last_generation, code_generation;
+static unsigned long long last_adds, last_subs;
+static size_t table_bytes;
+
+#if (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__)
+#define HAS_WALK true
+#else
+#define HAS_WALK false
+#endif
+#ifdef __aarch64__
+#define OWN_MACHINE EM_AARCH64
+#else
+#define OWN_MACHINE EM_X86_64
+#endif
+#define PAGE UINT64_C(4096) /* segments of larger pages only begin earlier */
+
+/* --- walking ---------------------------------------------------------------------------------- */
+
+/* The index of the span at an address, or SIZE_MAX. */
+static size_t find_span(const struct snapshot *snapshot, uint64_t address)
+{
+	size_t first = 0, count = snapshot->count;
+
+	while (count > 0) {
+		size_t half = count / 2;
+		const struct orma_unwind_module *span = &snapshot->spans[first + half];
+
+		if (address < span->start) {
+			count = half;
+		} else if (address >= span->end) {
+			first += half + 1;
+			count -= half + 1;
+		} else {
+			return first + half;
+		}
+	}
+	return SIZE_MAX;
+}
+
+static struct walker *borrow_walker(uintptr_t hint)
+{
+	struct walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
+	uint32_t first = (uint32_t)((uint64_t)(hint >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
+		struct walker *walker = &all[(first + i) % WALKERS_MAX];
+
+		if (atomic_load_explicit(&walker->busy, memory_order_relaxed) == 0 &&
+		    atomic_exchange(&walker->busy, 1) == 0)
+			return walker;
+	}
+	return NULL;
+}
+
+static void return_walker(struct walker *walker)
+{
+	uint32_t turn = atomic_load_explicit(&walker->turn, memory_order_relaxed);
+
+	atomic_store_explicit(&walker->turn, turn + 1, memory_order_release);
+	atomic_store_explicit(&walker->busy, 0, memory_order_release);
+}
+
+static int judge(const struct snapshot *snapshot, const struct orma_unwind_result *result,
+		 const uint64_t *addresses)
+{
+	size_t span;
+
+	switch (result->end) {
+	case ORMA_UNWIND_END_OUTERMOST:
+	case ORMA_UNWIND_END_FRAMES_MAX:
+		return 0;
+	case ORMA_UNWIND_END_PENDING:
+		span = find_span(snapshot, addresses[result->frame_count - 1]);
+		atomic_store_explicit(&snapshot->is_wanted[span], true, memory_order_relaxed);
+		return -ESTALE;
+	case ORMA_UNWIND_END_NO_RULE:
+		span = find_span(snapshot, addresses[result->frame_count - 1]);
+		return span == SIZE_MAX ? -ESTALE : -ENODATA;
+	case ORMA_UNWIND_END_NO_STACK:
+	case ORMA_UNWIND_END_NO_GROWTH:
+		break;
+	}
+	return -EFAULT;
+}
+
+static int walk_snapshot(struct walker *walker, const struct snapshot *snapshot,
+			 const struct orma_unwind_registers *registers,
+			 const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
+			 struct orma_self_frames *ret)
+{
+	struct orma_unwind_space space = {
+		.modules = snapshot->spans,
+		.module_count = snapshot->count,
+#ifdef __aarch64__
+		.is_arm64 = true,
+#endif
+		.generation = snapshot->generation,
+		.cache = walker->cache,
+		.cache_count = CACHE_SLOTS,
+		.memo = &walker->memo,
+	};
+	struct orma_unwind_stack bytes = {
+		.address = registers->sp,
+		.bytes = (const void *)(uintptr_t)registers->sp,
+		.size = stack->high - (uintptr_t)registers->sp,
+	};
+	struct orma_unwind_result result =
+		orma_unwind_walk(&space, registers, &bytes, ret_addresses, max);
+
+	*ret = (struct orma_self_frames){
+		.count = result.frame_count,
+		.fp_count = result.fp_count,
+		.generation = snapshot->code_generation,
+		.end = result.end,
+	};
+	return judge(snapshot, &result, ret_addresses);
+}
+
+int orma_self_walk(const struct orma_unwind_registers *registers,
+		   const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
+		   struct orma_self_frames *ret)
+{
+	*ret = (struct orma_self_frames){0};
+	if (!HAS_WALK)
+		return -ENOTSUP;
+	if (registers->sp < stack->low || registers->sp >= stack->high)
+		return -EFAULT;
+	struct walker *walker = borrow_walker(stack->high);
+	if (!walker)
+		return atomic_load_explicit(&walkers, memory_order_relaxed) ? -EBUSY : -ESTALE;
+	const struct snapshot *snapshot = atomic_load(&current);
+	int r = snapshot
+			? walk_snapshot(walker, snapshot, registers, stack, ret_addresses, max, ret)
+			: -ESTALE;
+	return_walker(walker);
+	return r;
+}
+
+/* --- memory; the mutex is held ---------------------------------------------------------------- */
+
+static void unref_module(struct module *module)
+{
+	if (--module->refs > 0)
+		return;
+	if (module->table)
+		table_bytes -= orma_unwind_table_facts(module->table).bytes;
+	orma_unwind_table_free(module->table);
+	orma_base_free(module);
+}
+
+static void free_snapshot(struct snapshot *snapshot)
+{
+	for (size_t i = 0; snapshot && i < snapshot->count; i++)
+		unref_module(snapshot->modules[i]);
+	if (!snapshot)
+		return;
+	orma_base_free(snapshot->spans);
+	orma_base_free(snapshot->modules);
+	orma_base_free(snapshot->is_wanted);
+	orma_base_free(snapshot);
+}
+
+static struct snapshot *new_snapshot(size_t count)
+{
+	struct snapshot *snapshot = orma_base_zalloc(sizeof(*snapshot));
+
+	if (!snapshot)
+		return NULL;
+	snapshot->spans = orma_base_alloc_array(count + 1, sizeof(*snapshot->spans));
+	snapshot->modules = orma_base_alloc_array(count + 1, sizeof(struct module *));
+	snapshot->is_wanted = orma_base_alloc_array(count + 1, sizeof(*snapshot->is_wanted));
+	if (!snapshot->spans || !snapshot->modules || !snapshot->is_wanted) {
+		free_snapshot(snapshot);
+		return NULL;
+	}
+	return snapshot;
+}
+
+/* Step b of the preface. False when a walk has not ended in time. */
+static bool wait_for_walks(unsigned wait_ms)
+{
+	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+	uint64_t deadline = orma_base_clock_ns(CLOCK_MONOTONIC) + wait_ms * ORMA_NS_PER_MS;
+
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
+		uint32_t turn = atomic_load(&all[i].turn);
+
+		while (atomic_load(&all[i].busy) != 0 && atomic_load(&all[i].turn) == turn) {
+			if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline)
+				return false;
+			nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+		}
+	}
+	return true;
+}
+
+/* Publishes a snapshot, and frees those before it. */
+static void publish(struct snapshot *snapshot)
+{
+	struct snapshot *old = atomic_load_explicit(&current, memory_order_relaxed);
+
+	atomic_store(&current, snapshot);
+	if (old) {
+		old->next = retired;
+		retired = old;
+	}
+	if (!retired || !wait_for_walks(WAIT_MS))
+		return;
+	while (retired) {
+		old = retired;
+		retired = old->next;
+		free_snapshot(old);
+	}
+}
+
+/* --- the dynamic loader's modules -------------------------------------------------------------- */
+
+/* The .eh_frame of a module that a table is to be built for. */
+struct wanted {
+	struct module *module;
+	struct orma_buf bytes;
+	uint64_t address; /* in the file's terms */
+	int error;
+};
+
+struct visit {
+	struct module **found; /* MODULES_MAX */
+	size_t count, kept;
+	const struct snapshot *old;
+	bool has_news, has_wanted, is_first;
+	unsigned long long adds, subs;
+	struct wanted wanted[8]; /* further ones come with the next refresh */
+	size_t wanted_count;
+	int error;
+};
+
+/* A sanitizer guards parts of modules that it has instrumented. */
+__attribute__((no_sanitize("address"))) static void copy_memory(uint8_t *to, uint64_t from,
+								size_t size)
+{
+	const volatile uint8_t *at = (const volatile uint8_t *)(uintptr_t)from;
+
+	for (size_t i = 0; i < size; i++)
+		to[i] = at[i];
+}
+
+/* The loaded segment that holds `size` bytes at an address, or NULL. */
+static const ElfW(Phdr) *
+	segment_at(const struct dl_phdr_info *info, uint64_t address, uint64_t size)
+{
+	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t offset = address - info->dlpi_addr - segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
+		    offset < segment->p_filesz && size <= segment->p_filesz - offset)
+			return segment;
+	}
+	return NULL;
+}
+
+static void read_build_id(const struct dl_phdr_info *info, struct orma_self_module *ret)
+{
+	uint8_t notes[NOTES_BYTES_MAX];
+
+	for (uint32_t i = 0; i < info->dlpi_phnum && ret->build_id_size == 0; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t address = info->dlpi_addr + segment->p_vaddr;
+		size_t size =
+			(size_t)ORMA_MIN((uint64_t)segment->p_filesz, (uint64_t)sizeof(notes));
+
+		if (segment->p_type != PT_NOTE || !segment_at(info, address, size))
+			continue;
+		copy_memory(notes, address, size);
+		ret->build_id_size = orma_elf_find_build_id(notes, size, ret->build_id);
+	}
+}
+
+static void read_path(const struct dl_phdr_info *info, char *ret, size_t size)
+{
+	ssize_t length = 0;
+
+	if (info->dlpi_addr != 0 && info->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
+		snprintf(ret, size, "[vdso]");
+	else if (info->dlpi_name && info->dlpi_name[0])
+		snprintf(ret, size, "%s", info->dlpi_name);
+	else if ((length = readlink("/proc/self/exe", ret, size - 1)) > 0)
+		ret[length] = '\0';
+}
+
+static void describe(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
+		     struct orma_self_module *ret)
+{
+	uint64_t start = info->dlpi_addr + segment->p_vaddr;
+	uint64_t skip = start & (PAGE - 1);
+
+	*ret = (struct orma_self_module){
+		.start = start - skip,
+		.end = start + segment->p_memsz,
+		.offset = segment->p_offset - skip,
+		.load_bias = segment->p_vaddr - segment->p_offset,
+	};
+	read_path(info, ret->path, sizeof(ret->path));
+	read_build_id(info, ret);
+}
+
+static bool is_same(const struct orma_self_module *a, const struct orma_self_module *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->load_bias == b->load_bias && a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* The module of the last snapshot that this segment is, or a new one; with a reference. */
+static struct module *take_module(struct visit *visit, const struct dl_phdr_info *info,
+				  const ElfW(Phdr) * segment, bool *ret_is_wanted)
+{
+	struct orma_self_module description;
+
+	describe(info, segment, &description);
+	size_t idx = visit->old ? find_span(visit->old, description.start) : SIZE_MAX;
+	if (idx != SIZE_MAX && is_same(&visit->old->modules[idx]->info, &description)) {
+		struct module *known = visit->old->modules[idx];
+
+		*ret_is_wanted =
+			!known->is_built &&
+			atomic_load_explicit(&visit->old->is_wanted[idx], memory_order_relaxed);
+		known->refs++;
+		visit->kept++;
+		return known;
+	}
+	struct module *module = orma_base_zalloc(sizeof(*module));
+	if (!module)
+		return NULL;
+	module->info = description;
+	module->info.serial = ++last_serial;
+	module->bias = info->dlpi_addr;
+	module->refs = 1;
+	visit->has_news = true;
+	return module;
+}
+
+/* Copies the module's .eh_frame, which ends with a record of size 0, or at the latest with its
+ * segment. */
+static void copy_eh_frame(const struct dl_phdr_info *info, struct wanted *wanted)
+{
+	struct orma_elf_eh_frame_hdr hdr;
+	const ElfW(Phdr) * loaded;
+
+	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t address = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_GNU_EH_FRAME || !segment_at(info, address, sizeof(hdr)))
+			continue;
+		copy_memory((uint8_t *)&hdr, address, sizeof(hdr));
+		address = orma_elf_eh_frame_address(&hdr, address);
+		loaded = address ? segment_at(info, address, 4) : NULL;
+		if (!loaded)
+			return;
+		uint64_t size = info->dlpi_addr + loaded->p_vaddr + loaded->p_filesz - address;
+		if (size > EH_FRAME_BYTES_MAX)
+			return;
+		wanted->error = orma_base_buf_reserve(&wanted->bytes, (size_t)size);
+		if (wanted->error < 0)
+			return;
+		copy_memory(wanted->bytes.data, address, (size_t)size);
+		wanted->bytes.size = (size_t)size;
+		wanted->address = address - info->dlpi_addr;
+		return;
+	}
+}
+
+/* Runs while the dynamic loader's lock is held. */
+static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct visit *visit = ctx;
+
+	if (visit->is_first && size >= offsetof(struct dl_phdr_info, dlpi_subs) + 8) {
+		visit->adds = info->dlpi_adds;
+		visit->subs = info->dlpi_subs;
+		visit->is_first = false;
+		/* The C library says so. */
+		if (visit->old && !visit->has_wanted && visit->adds == last_adds &&
+		    visit->subs == last_subs)
+			return 1;
+	}
+	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		bool is_wanted = false;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+		    visit->count == MODULES_MAX)
+			continue;
+		struct module *module = take_module(visit, info, segment, &is_wanted);
+		if (!module) {
+			visit->error = -ENOMEM;
+			return 1;
+		}
+		visit->found[visit->count++] = module;
+		if (!is_wanted || visit->wanted_count == ORMA_ARRAY_SIZE(visit->wanted))
+			continue;
+		visit->wanted[visit->wanted_count].module = module;
+		copy_eh_frame(info, &visit->wanted[visit->wanted_count++]);
+	}
+	return 0;
+}
+
+/* --- refreshing ------------------------------------------------------------------------------- */
+
+static void build_table(const struct wanted *wanted)
+{
+	struct module *module = wanted->module;
+	struct orma_elf_file file = {
+		.fd = -1,
+		.image = wanted->bytes.data,
+		.size = wanted->bytes.size,
+		.machine = OWN_MACHINE,
+		.eh_frame = {.size = wanted->bytes.size, .address = wanted->address},
+	};
+
+	int r = wanted->error;
+	if (r == 0 && (wanted->bytes.size == 0 || table_bytes >= TABLE_BYTES_MAX))
+		r = -ENODATA;
+	if (r == 0)
+		r = orma_unwind_table_new(&file, &module->table);
+	/* Without memory it is tried again. */
+	module->is_built = r != -ENOMEM;
+	if (r == 0)
+		table_bytes += orma_unwind_table_facts(module->table).bytes;
+}
+
+static int compare_modules(const void *left, const void *right)
+{
+	const struct module *a = *(struct module *const *)left, *b = *(struct module *const *)right;
+
+	return (a->info.start > b->info.start) - (a->info.start < b->info.start);
+}
+
+/* Takes over the references of the modules that were found. */
+static struct snapshot *make_snapshot(struct visit *visit)
+{
+	struct snapshot *snapshot = new_snapshot(visit->count);
+
+	if (!snapshot)
+		return NULL;
+	qsort(visit->found, visit->count, sizeof(struct module *), compare_modules);
+	for (size_t i = 0; i < visit->count; i++) {
+		struct module *module = visit->found[i];
+
+		snapshot->modules[i] = module;
+		snapshot->spans[i] = (struct orma_unwind_module){
+			.start = module->info.start,
+			.end = module->info.end,
+			.bias = module->bias,
+			.table = module->table,
+			.is_pending = !module->is_built,
+		};
+	}
+	snapshot->count = visit->count;
+	if (visit->old && visit->kept < visit->old->count)
+		code_generation++;
+	snapshot->generation = ++last_generation;
+	snapshot->code_generation = code_generation;
+	last_adds = visit->adds;
+	last_subs = visit->subs;
+	return snapshot;
+}
+
+static bool has_wanted(const struct snapshot *snapshot)
+{
+	bool result = false;
+
+	for (size_t i = 0; snapshot && i < snapshot->count; i++)
+		result = result ||
+			 atomic_load_explicit(&snapshot->is_wanted[i], memory_order_relaxed);
+	return result;
+}
+
+static int make_walkers(void)
+{
+	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+
+	if (all)
+		return 0;
+	/* Not from the heap: pages that no thread uses take no memory. */
+	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return -ENOMEM;
+	atomic_store_explicit(&walkers, all, memory_order_release);
+	return 0;
+}
+
+static int refresh_locked(struct visit *visit)
+{
+	visit->old = atomic_load_explicit(&current, memory_order_relaxed);
+	visit->has_wanted = has_wanted(visit->old);
+	visit->is_first = true;
+	visit->found = orma_base_alloc_array(MODULES_MAX, sizeof(struct module *));
+	if (!visit->found || make_walkers() < 0)
+		return -ENOMEM;
+	dl_iterate_phdr(visit_module, visit);
+	if (visit->error < 0)
+		return visit->error;
+	bool is_same_code = visit->old && !visit->has_news && visit->kept == visit->old->count;
+	if (visit->count == 0 || (is_same_code && visit->wanted_count == 0))
+		return 0;
+	for (size_t i = 0; i < visit->wanted_count; i++)
+		build_table(&visit->wanted[i]);
+	struct snapshot *snapshot = make_snapshot(visit);
+	if (!snapshot)
+		return -ENOMEM;
+	visit->count = 0;
+	publish(snapshot);
+	return 1;
+}
+
+int orma_self_space_refresh(void)
+{
+	struct visit visit = {0};
+
+	if (!HAS_WALK)
+		return -ENOTSUP;
+	pthread_mutex_lock(&mutex);
+	int r = refresh_locked(&visit);
+	for (size_t i = 0; i < visit.count; i++)
+		unref_module(visit.found[i]);
+	pthread_mutex_unlock(&mutex);
+	for (size_t i = 0; i < visit.wanted_count; i++)
+		orma_base_buf_done(&visit.wanted[i].bytes);
+	orma_base_free(visit.found);
+	return r;
+}
+
+void orma_self_space_forked(void)
+{
+	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+
+	pthread_mutex_init(&mutex, NULL);
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++)
+		atomic_store_explicit(&all[i].busy, 0, memory_order_relaxed);
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret)
+{
+	pthread_mutex_lock(&mutex);
+	const struct snapshot *snapshot = atomic_load_explicit(&current, memory_order_relaxed);
+	size_t idx = snapshot ? find_span(snapshot, pc) : SIZE_MAX;
+	if (idx != SIZE_MAX)
+		*ret = snapshot->modules[idx]->info;
+	pthread_mutex_unlock(&mutex);
+	return idx != SIZE_MAX;
+}
+
+struct orma_self_space_facts orma_self_space_facts(void)
+{
+	struct orma_self_space_facts facts = {0};
+
+	pthread_mutex_lock(&mutex);
+	const struct snapshot *snapshot = atomic_load_explicit(&current, memory_order_relaxed);
+	for (size_t i = 0; snapshot && i < snapshot->count; i++)
+		facts.table_count += snapshot->modules[i]->table != NULL;
+	facts.module_count = snapshot ? (uint32_t)snapshot->count : 0;
+	facts.bytes = table_bytes + facts.module_count * (sizeof(struct module) + 64);
+	pthread_mutex_unlock(&mutex);
+	return facts;
+}
+
+int orma_self_stack_find(struct orma_self_stack *ret)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	int r = pthread_getattr_np(pthread_self(), &attr);
+	if (r != 0)
+		return -r;
+	r = pthread_attr_getstack(&attr, &low, &size);
+	pthread_attr_destroy(&attr);
+	if (r != 0)
+		return -r;
+	*ret = (struct orma_self_stack){(uintptr_t)low, (uintptr_t)low + size};
+	return 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * self_space.h - call stacks of this process, from inside: an allocation function or an event walks
+ * its own stack without a lock, an allocation or a system call.
+ *
+ *	any thread, once:   orma_self_stack_find(&stack);
+ *	any thread, often:  orma_self_registers(&registers);
+ *	                    r = orma_self_walk(&registers, &stack, pcs, max, &frames);
+ *	one thread:         if (r == -ESTALE) orma_self_space_refresh();
+ *
+ * Tables are built only for modules that a walk went through: the first walk through a module fails
+ * with -ESTALE, and the next refresh builds its table. A program that walks through libc and its own
+ * code needs about 250 KiB.
+ *
+ * The state is one per process (per copy of the library). A child of fork() has that of its parent
+ * and calls orma_self_space_forked().
+ */
+#ifndef ORMA_UNWIND_SELF_SPACE_H
+#define ORMA_UNWIND_SELF_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/elf_file.h"
+#include "unwind/unwind_walk.h"
+
+/* --- walking: any thread, async-signal-safe --------------------------------------------------- */
+
+/* The bounds of a thread's stack: `high` is the first byte above it. */
+struct orma_self_stack {
+	uintptr_t low, high;
+};
+
+/* The registers here. Inline, so that they are those of the function that walks. That function must
+ * not return before the walk. */
+static inline __attribute__((always_inline)) void
+orma_self_registers(struct orma_unwind_registers *ret)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	__asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
+			 : "=&r"(ret->pc), "=&r"(ret->sp), "=&r"(ret->fp));
+	ret->lr = 0;
+#elif defined(__aarch64__)
+	__asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
+			 : "=&r"(ret->pc), "=&r"(ret->sp), "=&r"(ret->fp), "=&r"(ret->lr));
+#else
+	*ret = (struct orma_unwind_registers){0};
+#endif
+}
+
+struct orma_self_frames {
+	size_t count;        /* frames written, also when the walk failed: the innermost ones */
+	size_t fp_count;     /* frames found by frame pointer, because their code has no rules */
+	uint64_t generation; /* equal addresses of equal generations are equal frames */
+	enum orma_unwind_end end;
+};
+
+/*
+ * Walks from the given registers, as orma_unwind_walk(). Memory outside of [sp, stack->high) is not
+ * read. Async-signal-safe. 0 when the outermost frame was reached, or `max` frames; else:
+ *   -ESTALE  an address lies in a module that is not known or has no table yet: a refresh helps
+ *   -ENODATA the code has no rule, as some hand-written assembly and musl's libc.so
+ *   -EFAULT  the stack pointer is outside of the bounds (another stack: sigaltstack, fiber), or
+ *            the frames leave them
+ *   -EBUSY   too many threads walk at this moment
+ *   -ENOTSUP this machine has no walk
+ */
+int orma_self_walk(const struct orma_unwind_registers *registers,
+		   const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
+		   struct orma_self_frames *ret);
+
+/* --- the rest: not from signal handlers ------------------------------------------------------- */
+
+/* The bounds of the calling thread's stack. It may allocate, and on the main thread it reads
+ * /proc/self/maps. 0, or -errno. */
+int orma_self_stack_find(struct orma_self_stack *ret);
+
+/*
+ * Brings the modules up to date with dlopen() and dlclose(), and builds the tables that walks
+ * lacked. Takes a mutex and the dynamic loader's lock; building takes about 1 ms for 3000
+ * functions. It costs about a microsecond when nothing has changed. Returns 1 (walks may succeed now that
+ * failed before), 0 (nothing has changed), -ENOMEM, or -ENOTSUP.
+ *
+ * A library that is closed and another one opened at its place between two refreshes gives wrong
+ * frames meanwhile, never wild reads. A caller that sees dlclose() refreshes after it.
+ */
+int orma_self_space_refresh(void);
+/* In the child of a fork: walks that other threads of the parent were in have ended. */
+void orma_self_space_forked(void);
+
+/* A module of this process. */
+struct orma_self_module {
+	uint64_t serial; /* no other module has it; from 1 */
+	uint64_t start, end;
+	uint64_t offset, load_bias; /* as in struct orma_unwind_mapping */
+	uint8_t build_id[ORMA_ELF_BUILD_ID_MAX];
+	size_t build_id_size;
+	char path[512]; /* cut if longer; the program's own name for the main program */
+};
+/* Copies what is known of the module at an address. False when nothing is. Takes the mutex. */
+bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret);
+
+struct orma_self_space_facts {
+	uint32_t module_count, table_count;
+	size_t bytes; /* tables, modules and caches */
+};
+struct orma_self_space_facts orma_self_space_facts(void);
+
+#endif
