@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "probes/ftrace/ftrace_stats.h"
-#include "probes/ftrace/kallsyms.h"
 #include "probes/probe_text.h"
+#include "symbols/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -22,8 +22,8 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "probes/ftrace/ftrace_session.h"
-#include "probes/ftrace/kallsyms.h"
 #include "probes/probe.h"
+#include "symbols/kallsyms.h"
 
 struct ftrace_probe {
 	struct orma_probe base; /* first */

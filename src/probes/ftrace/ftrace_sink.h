@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 #include "probes/ftrace/ftrace_events.h"
-#include "probes/ftrace/kallsyms.h"
+#include "symbols/kallsyms.h"
 
 struct orma_ftrace_sink;
 struct orma_pb_ftrace_config_print_filter;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kallsyms.h - the names of the kernel's functions by address, read from /proc/kallsyms on a thread of its own.
  */
-#ifndef ORMA_PROBES_FTRACE_KALLSYMS_H
-#define ORMA_PROBES_FTRACE_KALLSYMS_H
+#ifndef ORMA_SYMBOLS_KALLSYMS_H
+#define ORMA_SYMBOLS_KALLSYMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

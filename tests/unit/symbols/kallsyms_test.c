@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kallsyms_test.c - the table of functions, and the thread that reads it; the kernel's counters.
  */
-#include "probes/ftrace/kallsyms.h"
+#include "symbols/kallsyms.h"
 
-#include "fake_api.h"
+#include "../probes/fake_api.h"
 #include "probes/ftrace/ftrace_stats.h"
 #include "schema/gen/ftrace_stats.pb.h"
 

@@ -17,7 +17,7 @@
  * Rejected: compressing the names, as upstream does (2 MB are saved, which are only there while a session wants names);
  * reading symbols on demand, because the file has no index.
  */
-#include "probes/ftrace/kallsyms.h"
+#include "symbols/kallsyms.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/macros.h"
-#include "probes/probe_text.h"
 
 #define KALLSYMS_BYTES_MAX (64u << 20)
 /* An address farther from the beginning of a function is not in it. */
@@ -79,16 +78,49 @@ static bool is_function(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
+/* Takes the next line, or the next word of a line, off the front of a text. */
+static bool take_until(struct orma_str *rest, struct orma_str ends, struct orma_str *ret)
+{
+	size_t begin = 0;
+
+	while (begin < rest->size && memchr(ends.data, rest->data[begin], ends.size))
+		begin++;
+	size_t end = begin;
+	while (end < rest->size && !memchr(ends.data, rest->data[end], ends.size))
+		end++;
+	*ret = (struct orma_str){rest->data + begin, end - begin};
+	rest->data += end;
+	rest->size -= end;
+	return end > begin;
+}
+
+static bool parse_hex(struct orma_str text, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.data[i];
+		bool is_digit = c >= '0' && c <= '9';
+
+		if ((!is_digit && (c < 'a' || c > 'f')) || value >> 60)
+			return false;
+		value = value << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
+	}
+	*ret = value;
+	return text.size > 0;
+}
+
 /* "ADDRESS TYPE NAME[\t[MODULE]]"; other lines are ignored. */
 static int add_line(struct orma_kallsyms *kallsyms, struct orma_str line, uint32_t number)
 {
+	const struct orma_str blanks = ORMA_STR(" \t");
 	struct orma_str address_text, type, name;
 	uint64_t address;
 	uint32_t offset = NO_NAME;
 
-	if (!orma_probes_text_word(&line, &address_text) || !orma_probes_text_word(&line, &type) ||
-	    !orma_probes_text_word(&line, &name) || type.size != 1 ||
-	    !orma_probes_text_hex64(address_text, &address) || address == 0)
+	if (!take_until(&line, blanks, &address_text) || !take_until(&line, blanks, &type) ||
+	    !take_until(&line, blanks, &name) || type.size != 1 ||
+	    !parse_hex(address_text, &address) || address == 0)
 		return 0;
 	if (is_function(type.data[0])) {
 		int r = add_name(kallsyms, name, &offset);
@@ -145,7 +177,7 @@ int orma_kallsyms_parse(struct orma_str text, struct orma_kallsyms **ret)
 	uint32_t number = 0;
 	int r = kallsyms ? 0 : -ENOMEM;
 
-	while (r == 0 && orma_probes_text_line(&text, &line))
+	while (r == 0 && take_until(&text, ORMA_STR("\n"), &line))
 		r = add_line(kallsyms, line, number++);
 	if (r == 0 && kallsyms->function_count == 0)
 		r = number > 0 ? -EACCES : -ENODATA;
