@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_packet.h - writes OrmaHeapRecord packets to the calling thread's sequence of an instance.
+ *
+ * All functions return false if the packet was lost: no room in shared memory, or the instance has stopped. They allocate
+ * only at a thread's first packet.
+ */
+#ifndef ORMA_HEAP_HEAP_PACKET_H
+#define ORMA_HEAP_HEAP_PACKET_H
+
+#include <orma/data_source.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/unwind_walk.h"
+
+struct orma_heap_sample {
+	uint64_t serial, size, points, interval_bytes, timestamp_ns, address;
+	uint32_t heap, tid, maps_generation;
+	bool is_cut;
+	/* The innermost first; or NULL: the registers and what is copied of the stack, which may be nothing. */
+	const uint64_t *pcs;
+	size_t pc_count;
+	struct orma_unwind_registers registers;
+	const void *stack;
+	size_t stack_size;
+};
+
+bool orma_heap_write_sample(struct orma_data_source *source, uint32_t instance,
+			    const struct orma_heap_sample *sample);
+bool orma_heap_write_free(struct orma_data_source *source, uint32_t instance, uint64_t serial,
+			  uint64_t timestamp_ns);
+/* An encoded message of OrmaHeapRecord's field `id`. */
+bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
+			     const void *message, size_t size);
+
+#endif

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_source.c - the instances of the data source "orma.heap".
+ *
+ * An instance whose config selects this process says which process it is, which heaps it has and what is mapped where.
+ * Then it sets the heaps' intervals, and the threads notice. An instance whose config selects other processes stays silent.
+ *
+ * While there is an instance, a timer writes what threads have left behind (late frees, counts), and looks if a library was
+ * loaded. A dlclose() is announced at once by the thread that called it, because what is mapped there next would otherwise
+ * get the names of what was there.
+ *
+ * All but orma_heap_source_maps_changed() runs on the library's thread, or before it exists, or when the process ends.
+ */
+#include "heap/heap_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <orma/field.h>
+#include <orma/init.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock_ns.h"
+#include "base/fd.h"
+#include "client/engine.h"
+#include "client/work.h"
+#include "heap/heap_list.h"
+#include "heap/heap_packet.h"
+#include "heap/heap_selection.h"
+#include "heap/stack_capture.h"
+#include "heap/tracker.h"
+#include "proto/writer.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/orma_heap_record.pb.h"
+#include "unwind/self_space.h"
+
+#define SOURCE_NAME       "orma.heap"
+#define TICK_NS           (100 * ORMA_NS_PER_MS)
+#define NO_REFRESH_NS     (1000 * ORMA_NS_PER_MS)
+#define STALL_TIMEOUT_MS  1000
+#define MAPS_BYTES_MAX    ((size_t)8 << 20)
+#define MAPS_PART_BYTES   16384u
+#define COMMAND_BYTES_MAX 65536u
+#define COMMAND_ARGS_MAX  64u
+
+/* An instance that selects this process. */
+struct session {
+	struct orma_arena arena;
+	struct orma_pb_heapprofd_config
+		*config; /* in the arena; NULL = none, or it selects other processes */
+	bool is_started;
+	uint64_t counts_sent; /* the sum of what the last `lost` said */
+};
+
+static struct session sessions[ORMA_INSTANCES_MAX];
+static struct orma_timer tick;
+static unsigned long long libraries_seen; /* loaded and unloaded so far */
+static struct orma_client_work registration_work;
+static _Atomic bool is_registration_posted; /* acq_rel: one owner of the work */
+static struct orma_client_work refresh_work;
+static _Atomic bool is_refresh_posted; /* as above */
+/* Before this time no tables are made, because the last attempt found none. Relaxed. */
+static _Atomic uint64_t no_refresh_before_ns;
+static bool is_forked;
+/* Instances that have started since the program began; a futex of the constructor. */
+static _Atomic uint32_t starts;
+/* True while the constructor waits. Relaxed. */
+static _Atomic bool is_starting;
+
+static struct orma_data_source *source_of(void)
+{
+	return atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void send_message(uint32_t instance, uint32_t id, struct orma_proto_heap_writer *heap,
+			 struct orma_buf *buf)
+{
+	if (orma_proto_heap_writer_finish(heap) == 0)
+		orma_heap_write_message(source_of(), instance, id, buf->data, buf->size);
+	orma_base_buf_done(buf);
+}
+
+static void put_command(struct orma_proto_writer *writer)
+{
+	struct orma_buf text = {0};
+	const char *at, *end;
+	size_t count = 0;
+
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", COMMAND_BYTES_MAX, &text) < 0)
+		return;
+	end = (const char *)text.data + text.size;
+	for (at = (const char *)text.data; at < end && count < COMMAND_ARGS_MAX; count++) {
+		size_t size = strnlen(at, (size_t)(end - at));
+
+		orma_proto_write_bytes(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_CMDLINE, at, size);
+		at += size + 1;
+	}
+	orma_base_buf_done(&text);
+}
+
+static void send_process(uint32_t instance)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_buf buf = {0};
+	struct orma_proto_writer *writer = &heap.writer;
+
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_proto_write_int(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PID, getpid());
+	orma_proto_write_int(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PARENT_PID, getppid());
+	orma_proto_write_bool(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_IS_FROM_STARTUP,
+			      atomic_load_explicit(&is_starting, memory_order_relaxed));
+	orma_proto_write_bool(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_IS_FORKED, is_forked);
+	put_command(writer);
+	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS,
+				orma_heap_now_ns());
+	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
+}
+
+/* Any thread. */
+static void send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_interval)
+{
+	struct orma_heap_info *info = &orma_heap_infos[heap_id];
+	uint8_t message[ORMA_HEAP_NAME_BYTES + 6 * ORMA_PROTO_SCALAR_FIELD_MAX];
+	struct orma_proto_writer writer;
+
+	/* The message fits, so no further window is asked for. */
+	orma_proto_writer_init(&writer, message, message + sizeof(message), NULL);
+	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_HEAP_ID, heap_id);
+	orma_proto_write_string(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_NAME, info->name);
+	orma_proto_write_varint(
+		&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_INTERVAL_BYTES,
+		atomic_load_explicit(&info->instance_interval[instance], memory_order_relaxed));
+	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_ORIGINAL_INTERVAL_BYTES,
+				original_interval);
+	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_TIMESTAMP_NS,
+				orma_heap_now_ns());
+	orma_heap_write_message(source_of(), instance, ORMA_PB_ORMA_HEAP_RECORD_HEAP, message,
+				(size_t)orma_proto_writer_written(&writer));
+}
+
+/* The thread that doubled the interval tells the session. */
+static void on_interval(uint32_t instance, uint32_t heap_id)
+{
+	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
+
+	if (config)
+		send_heap(instance, heap_id,
+			  orma_heap_selected_interval(config, orma_heap_infos[heap_id].name));
+}
+
+static void send_lost(uint32_t instance)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+	struct orma_heap_instance_counts *counts = &tracker->counts[instance];
+	const struct {
+		uint32_t id;
+		_Atomic uint64_t *count;
+	} fields[] = {
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES, &counts->lost_samples},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_BEYOND_LIVE_SET,
+		 &tracker->samples_beyond_live_set},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES, &counts->lost_frees},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_NESTED_CALLS, &tracker->nested_calls},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FAILED_STACKS, &tracker->failed_stacks},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_WRITTEN, &counts->samples},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES_WRITTEN, &counts->frees},
+	};
+	struct orma_proto_heap_writer heap;
+	struct orma_buf buf = {0};
+	uint64_t sum = 0;
+
+	orma_proto_heap_writer_init(&heap, &buf);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t count = atomic_load_explicit(fields[i].count, memory_order_relaxed);
+
+		sum += count;
+		orma_proto_write_varint(&heap.writer, fields[i].id, count);
+	}
+	if (sum == sessions[instance].counts_sent) {
+		orma_proto_heap_writer_finish(&heap);
+		orma_base_buf_done(&buf);
+		return;
+	}
+	sessions[instance].counts_sent = sum;
+	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf);
+}
+
+/* --- mappings --------------------------------------------------------------------------------- */
+
+static void send_maps_part(uint32_t instance, uint32_t generation, uint32_t part,
+			   struct orma_str text, bool is_last)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_buf buf = {0};
+
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_GENERATION, generation);
+	orma_proto_write_varint(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_PART, part);
+	orma_proto_write_bool(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_IS_LAST_PART, is_last);
+	orma_proto_write_bytes(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_TEXT, text.data,
+			       text.size);
+	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_MAPS, &heap, &buf);
+}
+
+/* To all instances, as the generation is the process's. */
+static void send_maps(void)
+{
+	struct orma_data_source *source = source_of();
+	uint32_t generation =
+		1 + atomic_load_explicit(&orma_heap_tracker.maps_generation, memory_order_relaxed);
+	struct orma_buf text = {0};
+
+	if (!source || orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text) < 0)
+		return;
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		uint32_t part = 0;
+		size_t at = 0, size;
+
+		if (!sessions[i].config)
+			continue;
+		do {
+			size = text.size - at < MAPS_PART_BYTES ? text.size - at : MAPS_PART_BYTES;
+			send_maps_part(i, generation, part++,
+				       (struct orma_str){(const char *)text.data + at, size},
+				       at + size == text.size);
+			at += size;
+		} while (at < text.size);
+	}
+	atomic_store_explicit(&orma_heap_tracker.maps_generation, generation, memory_order_relaxed);
+	orma_base_buf_done(&text);
+}
+
+static void update_modules(void)
+{
+	send_maps();
+	(void)orma_self_space_refresh();
+}
+
+void orma_heap_source_maps_changed(void)
+{
+	struct orma_data_source *source = source_of();
+
+	if (source && orma_data_source_started(source) != 0)
+		orma_heap_run_inside(update_modules);
+}
+
+static int count_libraries(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)size;
+	*(unsigned long long *)ctx = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+static bool libraries_have_changed(void)
+{
+	unsigned long long count = 0;
+
+	dl_iterate_phdr(count_libraries, &count);
+	if (count == libraries_seen)
+		return false;
+	libraries_seen = count;
+	return true;
+}
+
+/* --- tables of unwinding ----------------------------------------------------------------------- */
+
+static void on_refresh(struct orma_client_work *work)
+{
+	int r = orma_self_space_refresh();
+
+	(void)work;
+	/* Code without a file (of a JIT compiler) would otherwise ask again at each sample. */
+	if (r != 1)
+		atomic_store_explicit(&no_refresh_before_ns, orma_heap_now_ns() + NO_REFRESH_NS,
+				      memory_order_relaxed);
+	atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
+}
+
+/* Runs inside of a hook, on any thread. */
+static void on_stale(void)
+{
+	if (orma_heap_now_ns() <
+		    atomic_load_explicit(&no_refresh_before_ns, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&is_refresh_posted, true, memory_order_acq_rel))
+		return;
+	refresh_work.fn = on_refresh;
+	if (orma_client_post(&refresh_work) < 0)
+		atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
+}
+
+/* --- the timer -------------------------------------------------------------------------------- */
+
+static void on_tick(struct orma_timer *timer)
+{
+	struct orma_data_source *source = source_of();
+	bool is_wanted = false;
+
+	orma_heap_write_late_frees();
+	if (libraries_have_changed())
+		send_maps();
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		if (!sessions[i].is_started)
+			continue;
+		is_wanted = true;
+		send_lost(i);
+	}
+	if (is_wanted)
+		(void)orma_base_loop_arm_in(orma_client.loop, timer, TICK_NS, on_tick);
+}
+
+/* --- heaps ------------------------------------------------------------------------------------ */
+
+static void apply_config(uint32_t instance)
+{
+	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
+
+	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
+		struct orma_heap_info *info = orma_heap_info_at(i);
+		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;
+
+		if (interval == 0 || atomic_load_explicit(&info->instance_interval[instance],
+							  memory_order_relaxed) != 0)
+			continue;
+		orma_heap_live_prepare(interval);
+		orma_heap_set_interval(info, instance, interval);
+		send_heap(instance, i, interval);
+	}
+}
+
+static void on_registration(struct orma_client_work *work)
+{
+	(void)work;
+	atomic_store_explicit(&is_registration_posted, false, memory_order_release);
+	orma_heap_leave_alone();
+	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		if (sessions[i].is_started)
+			apply_config(i);
+	orma_heap_tell_heaps();
+}
+
+static void post_registration(void)
+{
+	if (atomic_exchange_explicit(&is_registration_posted, true, memory_order_acq_rel))
+		return;
+	registration_work.fn = on_registration;
+	if (orma_client_post(&registration_work) < 0)
+		atomic_store_explicit(&is_registration_posted, false, memory_order_release);
+}
+
+/* Any thread: the library's thread takes the new heap into account. */
+static void on_heap_registered(void)
+{
+	if (source_of())
+		orma_heap_run_inside(post_registration);
+}
+
+/* --- instances -------------------------------------------------------------------------------- */
+
+static uint64_t anonymous_kb(void)
+{
+	static const char *const names[] = {"\nRssAnon:", "\nVmSwap:"};
+	struct orma_buf text = {0};
+	uint64_t sum = 0;
+
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/status", COMMAND_BYTES_MAX, &text) < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *line = strstr(orma_base_buf_cstr(&text), names[i]);
+
+		if (line)
+			sum += strtoull(line + strlen(names[i]), NULL, 10);
+	}
+	orma_base_buf_done(&text);
+	return sum;
+}
+
+static bool selects_this_process(const struct orma_pb_heapprofd_config *config)
+{
+	struct orma_buf command = {0};
+	struct orma_heap_process process = {.pid = getpid(), .command = ""};
+	bool is_selected;
+
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", COMMAND_BYTES_MAX, &command) == 0)
+		process.command = orma_base_buf_cstr(&command);
+	process.is_starting = atomic_load_explicit(&is_starting, memory_order_relaxed);
+	if (config->min_anonymous_memory_kb > 0)
+		process.anonymous_kb = anonymous_kb();
+	is_selected = process.command && orma_heap_is_selected(config, &process);
+	orma_base_buf_done(&command);
+	return is_selected;
+}
+
+static void session_done(struct session *session)
+{
+	orma_base_arena_done(&session->arena);
+	*session = (struct session){0};
+}
+
+static void on_setup(void *ctx, const struct orma_instance *instance, void **ret_instance_ctx)
+{
+	struct session *session = &sessions[instance->idx];
+	struct orma_field field;
+	int r;
+
+	(void)ctx;
+	(void)ret_instance_ctx;
+	orma_heap_leave_alone();
+	/* The registration may not have returned yet. */
+	atomic_store_explicit(&orma_heap_tracker.source, instance->source, memory_order_release);
+	session_done(session);
+	r = orma_field_find(instance->config, instance->config_size,
+			    ORMA_PB_DATA_SOURCE_CONFIG_HEAPPROFD_CONFIG, &field);
+	if (r <= 0 || field.type != ORMA_FIELD_BYTES)
+		return;
+	if (orma_pb_heapprofd_config_decode(field.data, field.size, &session->arena,
+					    &session->config) < 0 ||
+	    !selects_this_process(session->config))
+		session_done(session);
+}
+
+static void on_start(void *ctx, const struct orma_instance *instance)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+	uint32_t i = instance->idx;
+	const struct orma_pb_heapprofd_config *config = sessions[i].config;
+
+	(void)ctx;
+	if (!config)
+		return;
+	atomic_store_explicit(&tracker->first_serial[i],
+			      1 + atomic_load_explicit(&tracker->next_serial, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&tracker->adaptive_max[i],
+			      config->adaptive_sampling_shmem_threshold > 0
+				      ? config->adaptive_sampling_max_sampling_interval_bytes
+				      : 0,
+			      memory_order_relaxed);
+	memset(&tracker->counts[i], 0, sizeof(tracker->counts[i]));
+	sessions[i].is_started = true;
+	send_process(i);
+	(void)libraries_have_changed();
+	send_maps();
+	apply_config(i);
+	orma_heap_tell_heaps();
+	(void)orma_base_loop_arm_in(orma_client.loop, &tick, TICK_NS, on_tick);
+	atomic_fetch_add_explicit(&starts, 1, memory_order_release);
+	syscall(SYS_futex, &starts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
+{
+	uint32_t idx = instance->idx;
+
+	(void)ctx;
+	if (!sessions[idx].is_started)
+		return ORMA_COMPLETE;
+	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++)
+		if (atomic_load_explicit(&orma_heap_infos[i].instance_interval[idx],
+					 memory_order_relaxed) != 0)
+			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
+	orma_heap_tell_heaps();
+	orma_heap_write_late_frees();
+	send_lost(idx);
+	sessions[idx].is_started = false;
+	return ORMA_COMPLETE;
+}
+
+static enum orma_completion on_flush(void *ctx, const struct orma_instance *instance)
+{
+	(void)ctx;
+	if (sessions[instance->idx].is_started) {
+		orma_heap_write_late_frees();
+		send_lost(instance->idx);
+	}
+	return ORMA_COMPLETE;
+}
+
+static void on_destroy(void *ctx, const struct orma_instance *instance)
+{
+	(void)ctx;
+	session_done(&sessions[instance->idx]);
+}
+
+int orma_heap_source_register(bool waits)
+{
+	const struct orma_data_source_options options = {
+		.struct_size = sizeof(options),
+		.name = SOURCE_NAME,
+		.policy = ORMA_EXHAUSTED_DROP,
+		.stall_timeout_ms = STALL_TIMEOUT_MS,
+		.allow_policy_in_config = true,
+		.on_setup = on_setup,
+		.on_start = on_start,
+		.on_stop = on_stop,
+		.on_flush = on_flush,
+		.on_destroy = on_destroy,
+	};
+	struct orma_data_source *source;
+	int r;
+
+	atomic_store_explicit(&is_starting, waits, memory_order_relaxed);
+	orma_heap_tracker.on_interval = on_interval;
+	orma_heap_tracker.on_stale = on_stale;
+	atomic_store_explicit(&orma_heap_on_registered, on_heap_registered, memory_order_release);
+	r = orma_data_source_register(&options, &source);
+	if (r == 0)
+		atomic_store_explicit(&orma_heap_tracker.source, source, memory_order_release);
+	return r;
+}
+
+/* --- begin and end of the process ------------------------------------------------------------- */
+
+/* On the library's thread, so that it does not run beside the timer. */
+static void commit_all(void *ctx)
+{
+	struct orma_data_source *source = source_of();
+
+	(void)ctx;
+	orma_heap_write_late_frees();
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		if (!sessions[i].is_started)
+			continue;
+		send_lost(i);
+		orma_data_source_flush_thread(source, i);
+	}
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_commit(&orma_client.links[i]);
+}
+
+/* Waits until the service has what was written so far. */
+static void send_everything(uint32_t timeout_ms)
+{
+	if (orma_client_post_and_wait(commit_all, NULL) == 0)
+		(void)orma_sync(timeout_ms);
+}
+
+void orma_heap_source_wait(uint32_t timeout_ms)
+{
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t end_ns = now_ns + timeout_ms * ORMA_NS_PER_MS;
+
+	/* A service that is not there does not come either. */
+	if (orma_sync(timeout_ms) == 0)
+		while (atomic_load_explicit(&starts, memory_order_acquire) == 0 &&
+		       now_ns < end_ns) {
+			const struct timespec left = {(time_t)((end_ns - now_ns) / ORMA_NS_PER_SEC),
+						      (long)((end_ns - now_ns) % ORMA_NS_PER_SEC)};
+
+			syscall(SYS_futex, &starts, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
+			now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		}
+	/* The service then knows that this process exists, even if it calls exec at once. */
+	if (atomic_load_explicit(&starts, memory_order_acquire) > 0)
+		send_everything(timeout_ms);
+	atomic_store_explicit(&is_starting, false, memory_order_relaxed);
+	/* This thread has drawn its countdown before there was a session. */
+	if (orma_heap_self.left[ORMA_HEAP_MALLOC] < ORMA_HEAP_NEVER / 2)
+		orma_heap_self.left[ORMA_HEAP_MALLOC] = 0;
+}
+
+static void write_bye(void)
+{
+	struct orma_data_source *source = source_of();
+
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		uint8_t message[ORMA_PROTO_SCALAR_FIELD_MAX];
+		struct orma_proto_writer writer;
+
+		if (!sessions[i].config)
+			continue;
+		orma_proto_writer_init(&writer, message, message + sizeof(message), NULL);
+		orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_BYE_TIMESTAMP_NS,
+					orma_heap_now_ns());
+		orma_heap_write_message(source, i, ORMA_PB_ORMA_HEAP_RECORD_BYE, message,
+					(size_t)orma_proto_writer_written(&writer));
+		orma_data_source_flush_thread(source, i);
+	}
+}
+
+void orma_heap_source_say_bye(uint32_t timeout_ms)
+{
+	struct orma_data_source *source = source_of();
+
+	if (!source || orma_data_source_started(source) == 0)
+		return;
+	orma_heap_run_inside(write_bye);
+	send_everything(timeout_ms);
+}
+
+/* --- fork ------------------------------------------------------------------------------------- */
+
+/* Inside of a hook: the child begins to be a producer. Only one thread gets here. */
+static void connect_child(void)
+{
+	if (atomic_exchange_explicit(&orma_heap_tracker.on_idle, NULL, memory_order_acq_rel))
+		(void)orma_init(NULL);
+}
+
+void orma_heap_source_forked(bool follows)
+{
+	/* The arenas are the parent's memory, which an allocator may have been changing: they are left. */
+	memset(sessions, 0, sizeof(sessions));
+	memset(&tick, 0, sizeof(tick));
+	atomic_store_explicit(&is_registration_posted, false, memory_order_relaxed);
+	atomic_store_explicit(&is_refresh_posted, false, memory_order_relaxed);
+	is_forked = true;
+	orma_heap_tracker_forked();
+	atomic_store_explicit(&orma_heap_tracker.on_idle, follows ? connect_child : NULL,
+			      memory_order_relaxed);
+	/* Many children call exec soon: one that connects does so after it has allocated a step. */
+	orma_heap_self.left[ORMA_HEAP_MALLOC] = orma_heap_tracker.idle_step;
+	orma_heap_self.epoch = atomic_load_explicit(&orma_heap_epoch, memory_order_relaxed);
+}

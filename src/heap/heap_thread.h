@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_thread.h - what each thread of the profiled program keeps: the countdowns to its next samples.
+ *
+ * The hooks subtract each allocation from a countdown. While it stays at 0 or above, nothing else happens. Below 0,
+ * orma_heap_look() decides. While a thread is inside the profiler, its countdown for malloc() is so large that
+ * allocations of signal handlers and of the profiler itself do not reach 0.
+ */
+#ifndef ORMA_HEAP_HEAP_THREAD_H
+#define ORMA_HEAP_HEAP_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+enum {
+	ORMA_HEAP_NONE = 0,   /* the id of heaps that could not be registered */
+	ORMA_HEAP_MALLOC = 1, /* the id of "libc.malloc" */
+	ORMA_HEAPS_MAX = 64,
+};
+
+/* A thread looks for a new session, and a new interval, after this many bytes at the latest. */
+#define ORMA_HEAP_STEP_BYTES (INT64_C(1) << 20)
+/* The countdown of a thread that must not be sampled now. */
+#define ORMA_HEAP_NEVER (INT64_MAX / 2)
+
+struct orma_heap_thread {
+	int64_t left[ORMA_HEAPS_MAX];     /* bytes until the next look, by heap */
+	uint64_t ends_at_point;           /* bit i: left[i] ends at a sampling point */
+	uint64_t random;                  /* the generator's state; 0 = not seeded */
+	uintptr_t stack_begin, stack_end; /* 0, 0 = not known yet */
+	uint32_t tid;                     /* 0 = not known yet */
+	uint32_t epoch;                   /* the intervals that `left` was drawn with */
+	uint32_t early_frees; /* sampled blocks freed before this thread was registered */
+	bool is_busy;         /* inside the profiler */
+	bool is_registered;   /* its destructor will run */
+	bool has_ended;       /* its destructor has run for the last time */
+};
+
+extern __thread struct orma_heap_thread orma_heap_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The fast path of an allocation. True: orma_heap_look() has to be called afterwards. */
+static inline bool orma_heap_count(uint32_t heap, size_t size)
+{
+	int64_t left = (int64_t)((uint64_t)orma_heap_self.left[heap] - size);
+
+	orma_heap_self.left[heap] = left;
+	return ORMA_UNLIKELY(left < 0);
+}
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hooks.c - the allocation functions that take the place of the C library's, and the reports of allocators of the program.
+ *
+ * malloc() and free() are the hot ones: one subtraction or one byte, and a jump to the next allocator. The others suspend
+ * the countdown while the next allocator runs, because some C libraries implement one of these functions with another, and
+ * would count twice (musl's calloc() calls malloc()). malloc_usable_size(), mallopt() and so on are left to the next allocator.
+ *
+ * A block is reported after it exists, and its free before it is gone: nobody else can have its address in between. Failed
+ * allocations are not reported. operator new calls malloc(), or belongs to an allocator that frees its blocks itself.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <orma-heap/heap_profile.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "heap/heap_list.h"
+#include "heap/heap_thread.h"
+#include "heap/live_set.h"
+#include "heap/next_allocator.h"
+#include "heap/stack_capture.h"
+#include "heap/tracker.h"
+
+#define SLOW static __attribute__((noinline))
+
+/* Functions of newer C libraries have no prototype in older ones. */
+ORMA_HEAP_API void free_sized(void *block, size_t size);
+ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size);
+ORMA_HEAP_API void *pvalloc(size_t size);
+
+/* --- malloc and free -------------------------------------------------------------------------- */
+
+/* The hook jumps here, so the caller of this function is the program. */
+SLOW void *malloc_and_look(size_t size)
+{
+	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
+	void *block = orma_heap_next.malloc(size);
+
+	if (block)
+		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+	else
+		orma_heap_self.left[ORMA_HEAP_MALLOC] += (int64_t)size;
+	return block;
+}
+
+ORMA_HEAP_API void *malloc(size_t size) /* calls: allow malloc, because this is its definition */
+{
+	if (orma_heap_count(ORMA_HEAP_MALLOC, size))
+		return malloc_and_look(size);
+	return orma_heap_next.malloc(size);
+}
+
+SLOW void free_and_look(void *block)
+{
+	if (orma_heap_is_early(block))
+		return;
+	orma_heap_freed(ORMA_HEAP_MALLOC, (uintptr_t)block);
+	orma_heap_next.free(block);
+}
+
+ORMA_HEAP_API void free(void *block) /* calls: allow free, because this is its definition */
+{
+	if (orma_heap_may_be_live((uintptr_t)block))
+		free_and_look(block);
+	else
+		orma_heap_next.free(block);
+}
+
+ORMA_HEAP_API void free_sized(void *block, size_t size)
+{
+	(void)size;
+	if (orma_heap_may_be_live((uintptr_t)block))
+		free_and_look(block);
+	else
+		orma_heap_next.free(block);
+}
+
+ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	(void)alignment;
+	free_sized(block, size);
+}
+
+/* --- the others ------------------------------------------------------------------------------- */
+
+static inline int64_t suspend(void)
+{
+	int64_t left = orma_heap_self.left[ORMA_HEAP_MALLOC];
+
+	orma_heap_self.left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	atomic_signal_fence(memory_order_seq_cst);
+	return left;
+}
+
+/* True: the block has to be looked at. */
+static inline bool resume(int64_t left, const void *block, size_t size)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	orma_heap_self.left[ORMA_HEAP_MALLOC] = left;
+	return block && orma_heap_count(ORMA_HEAP_MALLOC, size);
+}
+
+/* Ends a function that has allocated: the caller of that function is the program. */
+#define LOOK_AND_RETURN(left, block, size)                                                         \
+	do {                                                                                       \
+		if (resume(left, block, size)) {                                                   \
+			const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;              \
+                                                                                                   \
+			orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)(block), size, &caller);       \
+		}                                                                                  \
+		return block;                                                                      \
+	} while (0)
+
+ORMA_HEAP_API void *calloc(size_t count, size_t size) /* calls: allow calloc, because this is it */
+{
+	int64_t left = suspend();
+	void *block = orma_heap_next.calloc(count, size);
+
+	/* If the product overflows, there is no block. */
+	LOOK_AND_RETURN(left, block, count * size);
+}
+
+/* The block that realloc() replaces. */
+struct replaced {
+	struct orma_heap_block block;
+	bool was_sampled;
+};
+
+static inline bool may_need_look(const void *block)
+{
+	return block && orma_heap_may_be_live((uintptr_t)block);
+}
+
+SLOW void replace_begin(void *block, struct replaced *ret)
+{
+	ret->was_sampled = orma_heap_free_begin(ORMA_HEAP_MALLOC, (uintptr_t)block, &ret->block);
+}
+
+SLOW void replace_end(void *old, const void *block, size_t size, const struct replaced *replaced)
+{
+	int saved_errno = errno;
+
+	/* With a size of 0, libraries that return NULL have freed the block. */
+	if (block || size == 0)
+		orma_heap_free_commit(&replaced->block);
+	else
+		orma_heap_free_cancel((uintptr_t)old, &replaced->block);
+	errno = saved_errno;
+}
+
+/* The caller is the program's function, as this one becomes a part of it. */
+static inline __attribute__((always_inline)) void *reallocate(void *old, size_t size)
+{
+	struct replaced replaced = {.was_sampled = false};
+	int64_t left;
+	void *block;
+
+	if (may_need_look(old)) {
+		if (orma_heap_is_early(old))
+			return orma_heap_early_realloc(old, size);
+		replace_begin(old, &replaced);
+	}
+	left = suspend();
+	block = orma_heap_next.realloc(old, size);
+	if (ORMA_UNLIKELY(replaced.was_sampled))
+		replace_end(old, block, size, &replaced);
+	LOOK_AND_RETURN(left, block, size);
+}
+
+ORMA_HEAP_API void *realloc(void *old, size_t size) /* calls: allow realloc, because this is it */
+{
+	return reallocate(old, size);
+}
+
+/* clang-format off */
+ORMA_HEAP_API void *reallocarray(void *old, size_t count, size_t size) /* calls: allow reallocarray, because this is it */
+/* clang-format on */
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return reallocate(old, bytes);
+}
+
+ORMA_HEAP_API int
+posix_memalign(void **ret, size_t alignment, /* calls: allow posix_memalign, because this is it */
+	       size_t size)
+{
+	int64_t left = suspend();
+	int r = orma_heap_next.posix_memalign(ret, alignment, size);
+
+	if (resume(left, r == 0 ? *ret : NULL, size)) {
+		const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
+
+		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)*ret, size, &caller);
+	}
+	return r;
+}
+
+ORMA_HEAP_API void *
+aligned_alloc(size_t alignment, /* calls: allow aligned_alloc, because of that */
+	      size_t size)
+{
+	int64_t left = suspend();
+	void *block = orma_heap_next.aligned_alloc(alignment, size);
+
+	LOOK_AND_RETURN(left, block, size);
+}
+
+ORMA_HEAP_API void *memalign(size_t alignment, size_t size)
+{
+	int64_t left = suspend();
+	void *block = orma_heap_next.memalign(alignment, size);
+
+	LOOK_AND_RETURN(left, block, size);
+}
+
+ORMA_HEAP_API void *valloc(size_t size)
+{
+	int64_t left = suspend();
+	void *block = orma_heap_next.valloc(size);
+
+	LOOK_AND_RETURN(left, block, size);
+}
+
+/* musl has none, so it is made of memalign(). */
+ORMA_HEAP_API void *pvalloc(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole;
+	int64_t left;
+	void *block;
+
+	if (__builtin_add_overflow(size, page - 1, &whole)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	whole &= ~(page - 1);
+	left = suspend();
+	block = orma_heap_next.memalign(page, whole);
+	LOOK_AND_RETURN(left, block, whole);
+}
+
+/* --- allocators of the program ---------------------------------------------------------------- */
+
+static inline bool is_custom(uint32_t heap)
+{
+	return heap > ORMA_HEAP_MALLOC && heap < ORMA_HEAPS_MAX;
+}
+
+static inline __attribute__((always_inline)) bool report_allocation(uint32_t heap, uint64_t id,
+								    uint64_t size)
+{
+	struct orma_unwind_registers caller;
+
+	if (!is_custom(heap) || !orma_heap_count(heap, (size_t)size) || !orma_heap_info_at(heap))
+		return false;
+	caller = ORMA_HEAP_CALLER;
+	return orma_heap_look(heap, id, size, &caller);
+}
+
+static inline __attribute__((always_inline)) bool report_sample(uint32_t heap, uint64_t id,
+								uint64_t size)
+{
+	struct orma_unwind_registers caller;
+
+	if (!is_custom(heap) || !orma_heap_info_at(heap) ||
+	    atomic_load_explicit(&orma_heap_infos[heap].interval, memory_order_relaxed) == 0)
+		return false;
+	caller = ORMA_HEAP_CALLER;
+	return orma_heap_record(heap, id, size, &caller);
+}
+
+bool orma_heap_report_allocation(uint32_t heap, uint64_t id, uint64_t size)
+{
+	return report_allocation(heap, id, size);
+}
+
+bool orma_heap_report_sample(uint32_t heap, uint64_t id, uint64_t size)
+{
+	return report_sample(heap, id, size);
+}
+
+void orma_heap_report_free(uint32_t heap, uint64_t id)
+{
+	if (is_custom(heap))
+		orma_heap_freed(heap, id);
+}
+
+bool AHeapProfile_reportAllocation(uint32_t heap, uint64_t id, uint64_t size)
+{
+	return report_allocation(heap, id, size);
+}
+
+bool AHeapProfile_reportSample(uint32_t heap, uint64_t id, uint64_t size)
+{
+	return report_sample(heap, id, size);
+}
+
+void AHeapProfile_reportFree(uint32_t heap, uint64_t id)
+{
+	if (is_custom(heap))
+		orma_heap_freed(heap, id);
+}
+
+/* --- the other names of heap_list.c ----------------------------------------------------------- */
+
+AHeapInfo *AHeapInfo_create(const char *name)
+{
+	return orma_heap_new(name);
+}
+
+AHeapInfo *AHeapInfo_setEnabledCallback(AHeapInfo *info,
+					void (*callback)(void *,
+							 const AHeapProfileEnableCallbackInfo *),
+					void *data)
+{
+	return orma_heap_set_enabled_callback(info, callback, data);
+}
+
+AHeapInfo *AHeapInfo_setDisabledCallback(AHeapInfo *info,
+					 void (*callback)(void *,
+							  const AHeapProfileDisableCallbackInfo *),
+					 void *data)
+{
+	return orma_heap_set_disabled_callback(info, callback, data);
+}
+
+uint64_t
+AHeapProfileEnableCallbackInfo_getSamplingInterval(const AHeapProfileEnableCallbackInfo *enabled)
+{
+	return orma_heap_enabled_interval(enabled);
+}
+
+uint32_t AHeapProfile_registerHeap(AHeapInfo *info)
+{
+	return orma_heap_register(info);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * live_set.c - a hash table of sampled blocks without locks, the filter in front of it, and the queue of late frees.
+ *
+ *   free(p): filter[hash(p)] == 0 -> not sampled: nothing else is read
+ *            otherwise            -> look into each table
+ *
+ * A table consists of places of 16 bytes. A block lies in one of the 16 places that begin at its hash; so a search ends
+ * after 16 places, whatever was removed in between, and removing needs no tombstones. When the 16 places of a new block
+ * are taken in all tables, a table of four times the size is added. Blocks never move, so there is no moment at which a
+ * search could miss one.
+ *
+ *   place:  EMPTY --reserve (CAS)--> RESERVED --publish (value, then release id)--> id --take (CAS)--> RESERVED --> EMPTY
+ *
+ * An id is in the set at most once per heap: it is published before malloc() returns it, and taken before free() gives
+ * it away. Two threads that free one block at the same time are the program's bug; the CAS lets one of them win.
+ *
+ * Rejected: probing until an empty place (tombstones, and rebuilding that must stop all threads); one table that moves
+ * when it grows (readers would need hazard pointers or epochs); tags in the blocks (the allocator is not ours).
+ */
+#include "heap/live_set.h"
+
+#include <sys/mman.h>
+
+#define WINDOW           16u
+#define TABLES_MAX       5u
+#define FIRST_TABLE_BITS 12u /* 4,096 places; each further table is four times as large */
+
+#define FILTER_BITS       16u
+#define LARGE_FILTER_BITS 20u
+#define SMALL_INTERVAL    16384u
+
+#define LATE_MAX 4096u
+
+enum { EMPTY = 0, RESERVED = 1 }; /* no ids, because orma_heap_live_reserve() refuses them */
+
+struct orma_heap_place {
+	/* The id, EMPTY or RESERVED. Acquire and release: `value` belongs to it. */
+	_Atomic uint64_t id;
+	_Atomic uint64_t
+		value; /* serial << 24 | heap << 8 | instances; written while reserved, relaxed */
+};
+
+static _Atomic uint8_t small_filter[1u << FILTER_BITS];
+/* Changed before the first block; read by every free. */
+struct orma_heap_filter orma_heap_filter = {small_filter, 64 - FILTER_BITS};
+
+/* Published once with release, and read with acquire. */
+static struct orma_heap_place *_Atomic tables[TABLES_MAX];
+static _Atomic uint32_t live_count; /* relaxed: a limit and a statistic */
+
+/* The late frees: writers take a place with head, one reader empties them. 0 = empty. */
+static _Atomic uint64_t late[LATE_MAX];
+static _Atomic uint32_t late_head;
+static uint32_t late_tail;
+
+static uint64_t pack(const struct orma_heap_block *block)
+{
+	return block->serial << 24 | (uint64_t)block->heap << 8 | block->instances;
+}
+
+static struct orma_heap_block unpack(uint64_t value)
+{
+	return (struct orma_heap_block){value >> 24, (uint8_t)(value >> 8), (uint8_t)value};
+}
+
+static void *map(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* --- the filter ------------------------------------------------------------------------------- */
+
+void orma_heap_live_prepare(uint64_t interval_bytes)
+{
+	_Atomic uint8_t *counts;
+
+	if (interval_bytes > SMALL_INTERVAL ||
+	    atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed) != small_filter ||
+	    orma_heap_live_count() > 0)
+		return;
+	counts = map((size_t)1 << LARGE_FILTER_BITS);
+	if (!counts)
+		return;
+	/* The small filter may have marks. A filter that says "maybe" too often is not wrong. */
+	for (size_t i = 0; i < 1u << FILTER_BITS; i++)
+		if (atomic_load_explicit(&small_filter[i], memory_order_relaxed) == UINT8_MAX)
+			for (size_t j = 0; j < 1u << (LARGE_FILTER_BITS - FILTER_BITS); j++)
+				atomic_init(&counts[(i << (LARGE_FILTER_BITS - FILTER_BITS)) + j],
+					    UINT8_MAX);
+	/* A reader that sees the new array with the old shift stays inside of it. */
+	atomic_store_explicit(&orma_heap_filter.counts, counts, memory_order_relaxed);
+	atomic_store_explicit(&orma_heap_filter.shift, 64 - LARGE_FILTER_BITS,
+			      memory_order_release);
+}
+
+void orma_heap_live_mark(uint64_t id)
+{
+	atomic_store_explicit(orma_heap_filter_place(id), UINT8_MAX, memory_order_relaxed);
+}
+
+static void filter_change(uint64_t id, int change)
+{
+	_Atomic uint8_t *place = orma_heap_filter_place(id);
+	uint8_t count = atomic_load_explicit(place, memory_order_relaxed);
+
+	while (count != UINT8_MAX &&
+	       !atomic_compare_exchange_weak_explicit(place, &count, (uint8_t)(count + change),
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* --- the tables ------------------------------------------------------------------------------- */
+
+static size_t table_mask(size_t table)
+{
+	return ((size_t)1 << (FIRST_TABLE_BITS + 2 * table)) - 1;
+}
+
+/* Any thread. NULL: there is no memory. */
+static struct orma_heap_place *add_table(size_t table)
+{
+	size_t bytes = (table_mask(table) + 1) * sizeof(struct orma_heap_place);
+	struct orma_heap_place *places = map(bytes), *other = NULL;
+
+	if (!places)
+		return NULL;
+	if (atomic_compare_exchange_strong_explicit(&tables[table], &other, places,
+						    memory_order_acq_rel, memory_order_acquire))
+		return places;
+	munmap(places, bytes);
+	return other;
+}
+
+static struct orma_heap_place *reserve_in(struct orma_heap_place *places, size_t table, uint64_t id)
+{
+	size_t mask = table_mask(table), first = orma_heap_hash(id) >> 20;
+
+	for (size_t i = 0; i < WINDOW; i++) {
+		struct orma_heap_place *place = &places[(first + i) & mask];
+		uint64_t empty = EMPTY;
+
+		if (atomic_load_explicit(&place->id, memory_order_relaxed) == EMPTY &&
+		    atomic_compare_exchange_strong_explicit(&place->id, &empty, RESERVED,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return place;
+	}
+	return NULL;
+}
+
+struct orma_heap_place *orma_heap_live_reserve(uint64_t id)
+{
+	struct orma_heap_place *place = NULL;
+
+	if (id <= RESERVED ||
+	    atomic_load_explicit(&live_count, memory_order_relaxed) >= ORMA_HEAP_LIVE_MAX)
+		return NULL;
+	for (size_t i = 0; i < TABLES_MAX && !place; i++) {
+		struct orma_heap_place *places =
+			atomic_load_explicit(&tables[i], memory_order_acquire);
+
+		if (!places)
+			places = add_table(i);
+		if (!places)
+			return NULL;
+		place = reserve_in(places, i, id);
+	}
+	if (place)
+		atomic_fetch_add_explicit(&live_count, 1, memory_order_relaxed);
+	return place;
+}
+
+void orma_heap_live_publish(struct orma_heap_place *place, uint64_t id,
+			    const struct orma_heap_block *block)
+{
+	atomic_store_explicit(&place->value, pack(block), memory_order_relaxed);
+	filter_change(id, 1);
+	atomic_store_explicit(&place->id, id, memory_order_release);
+}
+
+static void empty_place(struct orma_heap_place *place)
+{
+	atomic_store_explicit(&place->id, EMPTY, memory_order_release);
+	atomic_fetch_sub_explicit(&live_count, 1, memory_order_relaxed);
+}
+
+void orma_heap_live_give_up(struct orma_heap_place *place)
+{
+	empty_place(place);
+}
+
+static bool take_from(struct orma_heap_place *places, size_t table, uint64_t id, uint8_t heap,
+		      struct orma_heap_block *ret)
+{
+	size_t mask = table_mask(table), first = orma_heap_hash(id) >> 20;
+
+	for (size_t i = 0; i < WINDOW; i++) {
+		struct orma_heap_place *place = &places[(first + i) & mask];
+		uint64_t expected = id;
+
+		if (atomic_load_explicit(&place->id, memory_order_acquire) != id)
+			continue;
+		*ret = unpack(atomic_load_explicit(&place->value, memory_order_relaxed));
+		if (ret->heap != heap || !atomic_compare_exchange_strong_explicit(
+						 &place->id, &expected, RESERVED,
+						 memory_order_acquire, memory_order_relaxed))
+			continue;
+		empty_place(place);
+		filter_change(id, -1);
+		return true;
+	}
+	return false;
+}
+
+bool orma_heap_live_take(uint64_t id, uint8_t heap, struct orma_heap_block *ret)
+{
+	if (id <= RESERVED)
+		return false;
+	for (size_t i = 0; i < TABLES_MAX; i++) {
+		struct orma_heap_place *places =
+			atomic_load_explicit(&tables[i], memory_order_acquire);
+
+		if (!places)
+			return false;
+		if (take_from(places, i, id, heap, ret))
+			return true;
+	}
+	return false;
+}
+
+size_t orma_heap_live_count(void)
+{
+	return atomic_load_explicit(&live_count, memory_order_relaxed);
+}
+
+void orma_heap_live_forget(void)
+{
+	_Atomic uint8_t *counts;
+
+	for (size_t i = 0; i < TABLES_MAX; i++) {
+		struct orma_heap_place *places =
+			atomic_exchange_explicit(&tables[i], NULL, memory_order_relaxed);
+
+		if (places)
+			munmap(places, (table_mask(i) + 1) * sizeof(*places));
+	}
+	counts = atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed);
+	for (size_t i = 0; i < (size_t)1 << (64 - orma_heap_filter.shift); i++)
+		if (counts[i] != 0 && counts[i] != UINT8_MAX)
+			atomic_store_explicit(&counts[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < LATE_MAX; i++)
+		atomic_store_explicit(&late[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&late_head, 0, memory_order_relaxed);
+	late_tail = 0;
+	atomic_store_explicit(&live_count, 0, memory_order_relaxed);
+}
+
+/* --- late frees ------------------------------------------------------------------------------- */
+
+bool orma_heap_late_push(const struct orma_heap_block *block)
+{
+	uint32_t head = atomic_load_explicit(&late_head, memory_order_relaxed);
+
+	do {
+		/* The place is still full: the reader is a whole round behind. */
+		if (atomic_load_explicit(&late[head % LATE_MAX], memory_order_relaxed) != 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&late_head, &head, head + 1, memory_order_relaxed, memory_order_relaxed));
+	atomic_store_explicit(&late[head % LATE_MAX], pack(block), memory_order_release);
+	return true;
+}
+
+bool orma_heap_late_pop(struct orma_heap_block *ret)
+{
+	uint64_t value =
+		atomic_exchange_explicit(&late[late_tail % LATE_MAX], 0, memory_order_acquire);
+
+	if (value == 0)
+		return false;
+	late_tail++;
+	*ret = unpack(value);
+	return true;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * preload.c - the beginning and the end of liborma-heap in a program: environment, connection, fork, dlclose().
+ *
+ *   ORMA_HEAP_SOCK    the profiler's socket. Otherwise /run/perfetto/orma-profiler if that folder exists, else
+ *                     /tmp/orma-profiler
+ *   ORMA_HEAP_WAIT    1: the program begins only when a session has started, or after 3 seconds
+ *   ORMA_HEAP_FOLLOW  1: what the program forks or executes is profiled, too. Otherwise these variables, and this library
+ *                     in LD_PRELOAD, are removed from the environment
+ *
+ * A program that runs with more rights than its user gets no profiler: the library passes everything through.
+ */
+#include <dlfcn.h>
+#include <orma-heap/heap_profile.h>
+#include <orma/init.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "heap/heap_source.h"
+#include "heap/next_allocator.h"
+#include "heap/stack_capture.h"
+#include "heap/tracker.h"
+
+#define LIBRARY_NAME    "liborma-heap"
+#define SOCKET_IN_RUN   "/run/perfetto/orma-profiler"
+#define FOLDER_IN_RUN   "/run/perfetto"
+#define SOCKET_IN_TMP   "/tmp/orma-profiler"
+#define WAIT_TIMEOUT_MS 3000u
+#define BYE_TIMEOUT_MS  1000u
+/* Between two looks for a session, in programs that were started to be profiled. */
+#define CHILD_STEP_BYTES 16384
+#define MEMORY_BYTES     (2u << 20)
+
+/* Constant after the constructor. */
+static bool is_active, follows_children;
+
+/*
+ * The functions below replace getenv() and unsetenv(): shells define those themselves, and theirs do not work before the
+ * shell has begun. Returns the place of the variable in the environment, or NULL.
+ */
+static char **find_variable(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char **at = environ; at && *at; at++)
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return at;
+	return NULL;
+}
+
+static char *value_of(const char *name)
+{
+	char **at = find_variable(name);
+
+	return at ? *at + strlen(name) + 1 : NULL;
+}
+
+static void remove_variable(const char *name)
+{
+	char **at = find_variable(name);
+
+	for (; at && *at; at++)
+		at[0] = at[1];
+}
+
+static bool is_set(const char *name)
+{
+	const char *value = value_of(name);
+
+	return value && strcmp(value, "1") == 0;
+}
+
+static bool is_separator(char c)
+{
+	return c == ':' || c == ' ';
+}
+
+/* Is this entry of LD_PRELOAD the library? */
+static bool names_library(const char *entry, size_t size)
+{
+	const char *slash = memrchr(entry, '/', size);
+	const char *name = slash ? slash + 1 : entry;
+
+	return size - (size_t)(name - entry) >= sizeof(LIBRARY_NAME) - 1 &&
+	       memcmp(name, LIBRARY_NAME, sizeof(LIBRARY_NAME) - 1) == 0;
+}
+
+/* Edits the value in place, because nothing may be allocated for the environment here. */
+static void remove_from_preload(void)
+{
+	char *value = value_of("LD_PRELOAD"), *out = value, *at = value;
+
+	while (at && *at) {
+		size_t size = 0;
+
+		while (at[size] && !is_separator(at[size]))
+			size++;
+		if (size > 0 && !names_library(at, size)) {
+			if (out != value)
+				*out++ = ':';
+			memmove(out, at, size);
+			out += size;
+		}
+		at += size + (at[size] != '\0');
+	}
+	if (value)
+		*out = '\0';
+	if (value && out == value)
+		remove_variable("LD_PRELOAD");
+}
+
+static void forget_environment(void)
+{
+	remove_from_preload();
+	remove_variable("ORMA_HEAP_SOCK");
+	remove_variable("ORMA_HEAP_WAIT");
+	remove_variable("ORMA_HEAP_FOLLOW");
+}
+
+static void in_forked_child(void)
+{
+	orma_heap_source_forked(follows_children);
+}
+
+static int start(const char *socket, bool waits)
+{
+	struct orma_init_options options = {
+		.struct_size = sizeof(options),
+		.shm_size_bytes = MEMORY_BYTES,
+		.producer_socket = socket,
+		/* A socket that nobody named may be anybody's. */
+		.trusted_services = socket ? NULL : "",
+	};
+	int r;
+
+	if (!socket)
+		options.producer_socket =
+			access(FOLDER_IN_RUN, F_OK) == 0 ? SOCKET_IN_RUN : SOCKET_IN_TMP;
+	r = orma_heap_tracker_init();
+	if (r == 0)
+		r = orma_init(&options);
+	/* Registered after the client's own handlers, so that this one runs behind them. */
+	if (r == 0)
+		r = -pthread_atfork(NULL, NULL, in_forked_child);
+	return r == 0 ? orma_heap_source_register(waits) : r;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	bool waits = is_set("ORMA_HEAP_WAIT");
+
+	orma_heap_next_find();
+	orma_heap_stack_init();
+	if (getauxval(AT_SECURE))
+		return;
+	follows_children = is_set("ORMA_HEAP_FOLLOW");
+	if (follows_children)
+		orma_heap_tracker.idle_step = CHILD_STEP_BYTES;
+	is_active = start(value_of("ORMA_HEAP_SOCK"), waits) == 0;
+	if (!follows_children)
+		forget_environment();
+	if (is_active && waits)
+		orma_heap_source_wait(WAIT_TIMEOUT_MS);
+}
+
+/* Frees of later destructors still count: the service takes them from shared memory when the process is gone. */
+__attribute__((destructor)) static void on_unload(void)
+{
+	if (is_active)
+		orma_heap_source_say_bye(BYE_TIMEOUT_MS);
+}
+
+/* Samples of what is mapped in the place of the library must not get its names. */
+ORMA_HEAP_API int dlclose(void *handle)
+{
+	static int (*_Atomic next)(void *);
+	int (*function)(void *) = atomic_load_explicit(&next, memory_order_relaxed);
+	int r;
+
+	if (!function) {
+		void *address = dlsym(RTLD_NEXT, "dlclose");
+
+		memcpy(&function, &address, sizeof(function));
+		if (!function)
+			return -1;
+		atomic_store_explicit(&next, function, memory_order_relaxed);
+	}
+	r = function(handle);
+	if (r == 0)
+		orma_heap_source_maps_changed();
+	return r;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sampler.h - which allocations are sampled: a Poisson process over the bytes that a thread allocates.
+ *
+ * Each byte is hit by a point with a probability of 1 - exp(-1 / mean), independently. An allocation is sampled if one
+ * of its bytes is hit, so its probability is 1 - exp(-size / mean), and size divided by that is an unbiased estimate.
+ * With a mean of 1 every allocation is sampled, and counts with its size.
+ */
+#ifndef ORMA_HEAP_SAMPLER_H
+#define ORMA_HEAP_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* exp(-x) and -ln(x): within 1e-9 of the true value, without libm. x is at least 0, and above 0. */
+double orma_heap_exp_minus(double x);
+double orma_heap_minus_ln(double x);
+
+struct orma_heap_countdown {
+	int64_t left;       /* bytes before the next look */
+	bool ends_at_point; /* the byte behind them is hit */
+};
+
+/*
+ * Takes `fresh` bytes of an allocation, for which no point was drawn yet, and draws points until they are used up.
+ * Returns how many bytes were hit. `mean` is at least 2.
+ * `random` is the generator's state, which is never 0.
+ */
+uint64_t orma_heap_draw(uint64_t *random, uint64_t mean, uint64_t fresh,
+			struct orma_heap_countdown *ret);
+
+/* Decides if an allocation that was sampled with `mean` is also sampled with a larger mean. */
+bool orma_heap_thin(uint64_t *random, uint64_t mean, uint64_t larger_mean, uint64_t size);
+
+#endif

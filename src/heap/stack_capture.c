@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stack_capture.c - finds the end of the stack that a thread is on.
+ *
+ * A thread asks for its own stack once, because pthread_getattr_np() is slow and may allocate. The main thread's stack ends
+ * where the kernel put the environment. When the stack pointer lies elsewhere, the thread is on the alternate
+ * stack of a signal handler, or on that of a fiber. The kernel copies the latter for us: it stops where no memory is, so
+ * that a fiber's stack, whose end nobody knows, is read safely.
+ *
+ * Rejected: parsing /proc/self/maps in a sample (too slow); reading a fiber's stack directly up to a guessed end.
+ */
+#include "heap/stack_capture.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "heap/heap_thread.h"
+
+#define SCRATCH_COUNT 32u
+/* Room that the main thread's stack may take if it has no limit. */
+#define UNLIMITED_STACK_BYTES ((uintptr_t)1 << 30)
+
+static union orma_heap_scratch scratches[SCRATCH_COUNT];
+static _Atomic uint32_t
+	scratches_in_use; /* acquire and release: the content belongs to one thread */
+/* Set in the constructor. */
+static uintptr_t main_begin, main_end;
+
+union orma_heap_scratch *orma_heap_scratch_get(void)
+{
+	uint32_t used = atomic_load_explicit(&scratches_in_use, memory_order_relaxed);
+	uint32_t idx;
+
+	do {
+		if (used == UINT32_MAX)
+			return NULL;
+		idx = (uint32_t)__builtin_ctz(~used);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&scratches_in_use, &used, used | UINT32_C(1) << idx, memory_order_acquire,
+		memory_order_relaxed));
+	return &scratches[idx];
+}
+
+void orma_heap_scratch_put(union orma_heap_scratch *scratch)
+{
+	if (scratch)
+		atomic_fetch_and_explicit(&scratches_in_use,
+					  ~(UINT32_C(1) << (scratch - scratches)),
+					  memory_order_release);
+}
+
+void orma_heap_stack_init(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), room = UNLIMITED_STACK_BYTES;
+	uintptr_t strings = (uintptr_t)getauxval(AT_EXECFN), variables = (uintptr_t)environ;
+	struct rlimit limit;
+
+	/* The program may have made another environment, in its heap. */
+	if (variables > here && variables < strings)
+		strings = variables;
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < room)
+		room = (uintptr_t)limit.rlim_cur;
+	main_end = strings & ~(uintptr_t)15;
+	main_begin = main_end > room ? main_end - room : 0;
+}
+
+static void learn_own_stack(struct orma_heap_thread *self)
+{
+	pthread_attr_t attributes;
+	void *begin;
+	size_t size;
+
+	self->tid = (uint32_t)syscall(SYS_gettid);
+	/* Such a range contains no address, so that an error is not repeated for each sample. */
+	self->stack_begin = self->stack_end = 1;
+	if ((pid_t)self->tid == getpid()) {
+		self->stack_begin = main_begin;
+		self->stack_end = main_end;
+		return;
+	}
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	/* Its allocations are not the program's. */
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
+		self->stack_begin = (uintptr_t)begin;
+		self->stack_end = (uintptr_t)begin + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static bool copy_foreign(uintptr_t sp, union orma_heap_scratch *scratch,
+			 struct orma_unwind_stack *ret)
+{
+	struct iovec local = {scratch->bytes, sizeof(scratch->bytes)};
+	struct iovec remote = {(void *)sp, sizeof(scratch->bytes)};
+	ssize_t count = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	if (count <= 0) {
+		/* The kernel copies page by page, and refuses when the rest of a range is not there. */
+		remote.iov_len = local.iov_len = 4096 - sp % 4096;
+		count = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	}
+	if (count <= 0)
+		return false;
+	*ret = (struct orma_unwind_stack){sp, scratch->bytes, (size_t)count};
+	return true;
+}
+
+bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
+			  struct orma_unwind_stack *ret)
+{
+	struct orma_heap_thread *self = &orma_heap_self;
+	stack_t alternate;
+
+	if (self->stack_end == 0)
+		learn_own_stack(self);
+	if (sp >= self->stack_begin && sp < self->stack_end) {
+		*ret = (struct orma_unwind_stack){sp, (const void *)sp, self->stack_end - sp};
+		return true;
+	}
+	if (sigaltstack(NULL, &alternate) == 0 && !(alternate.ss_flags & SS_DISABLE) &&
+	    sp - (uintptr_t)alternate.ss_sp < alternate.ss_size) {
+		*ret = (struct orma_unwind_stack){
+			sp, (const void *)sp, (uintptr_t)alternate.ss_sp + alternate.ss_size - sp};
+		return true;
+	}
+	return scratch && copy_foreign(sp, scratch, ret);
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tracker.c - the slow path of the hooks.
+ *
+ * An allocation comes here when its thread's countdown has ended: once per step of 1 MiB without a session, and at each
+ * sampling point with one. A sample gets a serial, is written to each session that keeps it, and becomes a live block. Its
+ * free is written when the filter has led here and the live set knows the block. The serial makes the order of packets
+ * irrelevant, so threads need no lock between them.
+ *
+ *   allocation:  the allocator, then reserve a place, write the sample, publish the place
+ *   free:        take the place, write the free, then the allocator: nobody else has got the address yet
+ *
+ * A thread that is inside (is_busy) is not sampled again: signal handlers that interrupt it, the first packet of a thread,
+ * which allocates, pthread_getattr_np(), which may. Their frees wait in a queue for the library's thread. So do those of
+ * threads whose destructors have run, because a writer that they made would never be freed, and the first few of threads that
+ * have not sampled anything, because such a thread may be ending.
+ *
+ * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
+ * Its allocations are its parent's, and are recorded as such.
+ */
+#include "heap/tracker.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock_ns.h"
+#include "heap/heap_list.h"
+#include "heap/heap_packet.h"
+#include "heap/sampler.h"
+#include "heap/stack_capture.h"
+#include "unwind/self_space.h"
+
+/* Frees of sampled blocks that a thread leaves to the library's thread before it gets a sequence of its own. */
+#define EARLY_FREES_MAX 4
+/* With more threads than this, each hands its chunk over after each packet: chunks in hand would take the memory. */
+#define THREADS_MAX_WITH_CHUNK 64
+/* Rounds of destructors that every C library runs at least. */
+#define DESTRUCTOR_ROUNDS 4
+#define COPY_MIN          16384u
+/* Samples before stacks are walked here: programs that end before get no tables. The profiler walks copies of these. */
+#define COPIED_SAMPLES 64u
+/* If more than this of 64 stacks were cut, more is copied. */
+#define CUTS_MAX 3u
+
+struct orma_heap_tracker orma_heap_tracker = {.idle_step = ORMA_HEAP_STEP_BYTES};
+__thread struct orma_heap_thread orma_heap_self __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t thread_key;
+static _Atomic bool has_key;          /* relaxed: set in the constructor */
+static _Atomic uint32_t thread_count; /* threads with a sequence; relaxed: an estimate */
+static _Atomic uint32_t copy_max = COPY_MIN, copies, cuts; /* relaxed: estimates */
+
+static void add(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* The precision of a tick is enough, and does not read a device. */
+uint64_t orma_heap_now_ns(void)
+{
+	return orma_base_clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* The destructor stays until the last round, so that destructors of the program can be profiled. */
+static void on_thread_exit(void *ctx)
+{
+	uintptr_t round = (uintptr_t)ctx;
+
+	if (round < DESTRUCTOR_ROUNDS && pthread_setspecific(thread_key, (void *)(round + 1)) == 0)
+		return;
+	orma_heap_self.has_ended = true;
+	atomic_fetch_sub_explicit(&thread_count, 1, memory_order_relaxed);
+}
+
+int orma_heap_tracker_init(void)
+{
+	int r = -pthread_key_create(&thread_key, on_thread_exit);
+
+	atomic_store_explicit(&has_key, r == 0, memory_order_relaxed);
+	return r;
+}
+
+static bool register_thread(struct orma_heap_thread *self)
+{
+	if (self->is_registered)
+		return !self->has_ended;
+	if (!atomic_load_explicit(&has_key, memory_order_relaxed) ||
+	    pthread_setspecific(thread_key, (void *)1) != 0)
+		return false;
+	self->is_registered = true;
+	atomic_fetch_add_explicit(&thread_count, 1, memory_order_relaxed);
+	return true;
+}
+
+static void seed(struct orma_heap_thread *self)
+{
+	while (self->random == 0)
+		if (getrandom(&self->random, sizeof(self->random), GRND_NONBLOCK) !=
+		    sizeof(self->random))
+			self->random = orma_base_clock_ns(CLOCK_MONOTONIC) ^ (uintptr_t)self;
+}
+
+/* Between enter() and leave() the hooks of this thread do nothing. */
+struct visit {
+	int64_t malloc_left;
+	int saved_errno;
+};
+
+static bool enter(struct orma_heap_thread *self, struct visit *ret)
+{
+	if (self->is_busy) {
+		add(&orma_heap_tracker.nested_calls);
+		return false;
+	}
+	ret->saved_errno = errno;
+	self->is_busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	ret->malloc_left = self->left[ORMA_HEAP_MALLOC];
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
+static void leave(struct orma_heap_thread *self, const struct visit *visit)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (self->left[ORMA_HEAP_MALLOC] != ORMA_HEAP_NEVER)
+		add(&orma_heap_tracker.nested_calls);
+	self->left[ORMA_HEAP_MALLOC] = visit->malloc_left;
+	atomic_signal_fence(memory_order_seq_cst);
+	self->is_busy = false;
+	errno = visit->saved_errno;
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* Custom heaps may use any number as an id, also an address that malloc() has returned. */
+static uint64_t key_of(uint32_t heap, uint64_t id)
+{
+	return heap == ORMA_HEAP_MALLOC
+		       ? id
+		       : (id + heap * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* The share of cut stacks decides how much of the next ones is copied. */
+static size_t bytes_to_copy(size_t available, bool *ret_is_cut)
+{
+	uint32_t max = atomic_load_explicit(&copy_max, memory_order_relaxed);
+
+	*ret_is_cut = available > max;
+	if (*ret_is_cut)
+		atomic_fetch_add_explicit(&cuts, 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&copies, 1, memory_order_relaxed) % 64 == 63 &&
+	    atomic_exchange_explicit(&cuts, 0, memory_order_relaxed) > CUTS_MAX &&
+	    max < ORMA_HEAP_COPY_MAX)
+		atomic_store_explicit(&copy_max, 2 * max, memory_order_relaxed);
+	return available < max ? available : max;
+}
+
+/*
+ * Walks the stack in place. False: it has to be copied, because a table is missing, or a fiber's stack has another end than
+ * it seemed.
+ */
+static bool walk(const struct orma_unwind_stack *stack, union orma_heap_scratch *scratch,
+		 struct orma_heap_sample *sample)
+{
+	const struct orma_self_stack bounds = {(uintptr_t)stack->address,
+					       (uintptr_t)stack->address + stack->size};
+	struct orma_self_frames frames;
+	int r;
+
+	if (!scratch || sample->serial <= COPIED_SAMPLES)
+		return false;
+	r = orma_self_walk(&sample->registers, &bounds, scratch->addresses, ORMA_HEAP_FRAMES_MAX,
+			   &frames);
+	if (r == -ESTALE && orma_heap_tracker.on_stale)
+		orma_heap_tracker.on_stale();
+	/* Where the code has no rules, the walk of a copy would end at the same frame. */
+	if ((r != 0 && r != -ENODATA) || frames.count == 0)
+		return false;
+	sample->pcs = scratch->addresses;
+	sample->pc_count = frames.count;
+	sample->is_cut = r != 0 || frames.end == ORMA_UNWIND_END_FRAMES_MAX;
+	return true;
+}
+
+/* The two pieces of memory serve a walk and a fiber's stack. */
+static void capture(const struct orma_unwind_registers *caller,
+		    union orma_heap_scratch *const scratch[2], struct orma_heap_sample *sample)
+{
+	struct orma_unwind_stack stack;
+
+	sample->registers = *caller;
+	if (!orma_heap_stack_find((uintptr_t)caller->sp, scratch[1], &stack)) {
+		add(&orma_heap_tracker.failed_stacks);
+		return;
+	}
+	if (walk(&stack, scratch[0], sample))
+		return;
+	sample->stack = stack.bytes;
+	sample->stack_size = bytes_to_copy(stack.size, &sample->is_cut);
+}
+
+/* Losses of an instance with adaptive sampling double its interval. */
+static void note_loss(uint32_t instance, uint32_t heap)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+	uint64_t max = atomic_load_explicit(&tracker->adaptive_max[instance], memory_order_relaxed);
+
+	add(&tracker->counts[instance].lost_samples);
+	if (max > 0 && orma_heap_double_interval(&orma_heap_infos[heap], instance, max) &&
+	    tracker->on_interval)
+		tracker->on_interval(instance, heap);
+}
+
+struct chosen {
+	uint32_t instances; /* bit i: instance i keeps the sample */
+	uint64_t intervals[ORMA_INSTANCES_MAX];
+};
+
+/* `points` is 0 if the program has sampled the block itself. */
+static struct chosen choose(struct orma_heap_thread *self, const struct orma_heap_info *info,
+			    uint64_t mean, uint64_t size, uint64_t points)
+{
+	struct chosen chosen = {0};
+
+	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
+		uint64_t interval =
+			atomic_load_explicit(&info->instance_interval[i], memory_order_relaxed);
+
+		chosen.intervals[i] = interval;
+		if (interval != 0 &&
+		    (points == 0 || orma_heap_thin(&self->random, mean, interval, size)))
+			chosen.instances |= UINT32_C(1) << i;
+	}
+	return chosen;
+}
+
+/* Returns which of the chosen instances have the sample. */
+static uint32_t write_samples(struct orma_data_source *source, const struct chosen *chosen,
+			      struct orma_heap_sample *sample)
+{
+	uint32_t written = 0;
+	bool hands_over =
+		atomic_load_explicit(&thread_count, memory_order_relaxed) > THREADS_MAX_WITH_CHUNK;
+
+	for (uint32_t bits = chosen->instances; bits != 0; bits &= bits - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(bits);
+
+		sample->interval_bytes = chosen->intervals[i];
+		if (!orma_heap_write_sample(source, i, sample)) {
+			note_loss(i, sample->heap);
+			continue;
+		}
+		add(&orma_heap_tracker.counts[i].samples);
+		written |= UINT32_C(1) << i;
+		if (hands_over)
+			orma_data_source_flush_thread(source, i);
+	}
+	return written;
+}
+
+static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample *sample,
+			 const struct chosen *chosen, const struct orma_unwind_registers *caller)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+	struct orma_data_source *source =
+		atomic_load_explicit(&tracker->source, memory_order_acquire);
+	uint64_t key = key_of(sample->heap, sample->address);
+	struct orma_heap_place *place;
+	union orma_heap_scratch *scratch[2];
+	uint32_t written = 0;
+
+	if (!source || chosen->instances == 0)
+		return false;
+	place = orma_heap_live_reserve(key);
+	if (!place) {
+		add(&tracker->samples_beyond_live_set);
+		return false;
+	}
+	sample->serial =
+		1 + atomic_fetch_add_explicit(&tracker->next_serial, 1, memory_order_relaxed);
+	sample->timestamp_ns = orma_heap_now_ns();
+	sample->maps_generation =
+		atomic_load_explicit(&tracker->maps_generation, memory_order_relaxed);
+	scratch[0] = orma_heap_scratch_get();
+	scratch[1] = orma_heap_scratch_get();
+	capture(caller, scratch, sample);
+	sample->tid = self->tid;
+	if (register_thread(self))
+		written = write_samples(source, chosen, sample);
+	else
+		for (uint32_t bits = chosen->instances; bits != 0; bits &= bits - 1)
+			add(&tracker->counts[__builtin_ctz(bits)].lost_samples);
+	orma_heap_scratch_put(scratch[0]);
+	orma_heap_scratch_put(scratch[1]);
+	if (written == 0) {
+		orma_heap_live_give_up(place);
+		return false;
+	}
+	orma_heap_live_publish(
+		place, key,
+		&(struct orma_heap_block){sample->serial, (uint8_t)sample->heap, (uint8_t)written});
+	return true;
+}
+
+/* Draws the countdown anew, as the intervals have changed since it was drawn. */
+static void forget_countdowns(struct orma_heap_thread *self, uint32_t epoch)
+{
+	self->epoch = epoch;
+	self->ends_at_point = 0;
+	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++)
+		self->left[i] = 0;
+	/* enter() put this in the place of malloc()'s, which leave() restores. */
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+}
+
+/* Returns how many sampling points hit the block, and the next countdown. */
+static uint64_t draw(struct orma_heap_thread *self, uint32_t heap, uint64_t mean, uint64_t size,
+		     int64_t *left)
+{
+	uint64_t bit = UINT64_C(1) << heap, points = (self->ends_at_point & bit) != 0, fresh;
+	struct orma_heap_countdown next;
+
+	/* The bytes behind the end of the countdown. The first of them is hit if it ended at a point. */
+	fresh = *left < 0 ? (uint64_t) - (*left + (int64_t)points) : size;
+	if (fresh > size)
+		fresh = size;
+	self->ends_at_point &= ~bit;
+	if (mean == 0) {
+		*left = orma_heap_tracker.idle_step;
+		return 0;
+	}
+	if (mean == 1) {
+		*left = -1;
+		return size > 0 ? size : 1;
+	}
+	seed(self);
+	points += orma_heap_draw(&self->random, mean, fresh, &next);
+	*left = next.left;
+	if (next.ends_at_point)
+		self->ends_at_point |= bit;
+	return points;
+}
+
+bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
+		    const struct orma_unwind_registers *caller)
+{
+	struct orma_heap_thread *self = &orma_heap_self;
+	struct orma_heap_info *info = &orma_heap_infos[heap];
+	uint32_t epoch = atomic_load_explicit(&orma_heap_epoch, memory_order_acquire);
+	uint64_t mean = atomic_load_explicit(&info->interval, memory_order_relaxed), points;
+	struct orma_heap_sample sample = {.heap = heap, .address = id, .size = size};
+	bool is_sampled = false;
+	struct visit visit;
+	int64_t left;
+
+	if (!enter(self, &visit)) {
+		self->left[heap] = heap == ORMA_HEAP_MALLOC ? ORMA_HEAP_NEVER : 0;
+		return false;
+	}
+	left = heap == ORMA_HEAP_MALLOC ? visit.malloc_left : self->left[heap];
+	if (epoch != self->epoch) {
+		forget_countdowns(self, epoch);
+		visit.malloc_left = 0;
+		left = -(int64_t)(size & INT64_MAX);
+	}
+	if (mean == 0 && orma_heap_tracker.on_idle)
+		orma_heap_tracker.on_idle();
+	points = draw(self, heap, mean, size, &left);
+	if (points > 0) {
+		struct chosen chosen;
+
+		seed(self);
+		chosen = choose(self, info, mean, size, points);
+		sample.points = points;
+		is_sampled = sample_block(self, &sample, &chosen, caller);
+	}
+	if (heap == ORMA_HEAP_MALLOC)
+		visit.malloc_left = left;
+	else
+		self->left[heap] = left;
+	leave(self, &visit);
+	return is_sampled;
+}
+
+bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
+		      const struct orma_unwind_registers *caller)
+{
+	struct orma_heap_thread *self = &orma_heap_self;
+	struct orma_heap_sample sample = {.heap = heap, .address = id, .size = size};
+	struct chosen chosen;
+	struct visit visit;
+	bool is_recorded;
+
+	if (!enter(self, &visit))
+		return false;
+	chosen = choose(self, &orma_heap_infos[heap], 0, size, 0);
+	is_recorded = sample_block(self, &sample, &chosen, caller);
+	leave(self, &visit);
+	return is_recorded;
+}
+
+/* --- frees ------------------------------------------------------------------------------------ */
+
+/* The instances that still run and were told about the block. */
+static uint32_t who_knows(struct orma_data_source *source, const struct orma_heap_block *block)
+{
+	uint32_t known = source ? orma_data_source_started(source) & block->instances : 0;
+
+	for (uint32_t bits = known; bits != 0; bits &= bits - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(bits);
+
+		if (block->serial <
+		    atomic_load_explicit(&orma_heap_tracker.first_serial[i], memory_order_relaxed))
+			known &= ~(UINT32_C(1) << i);
+	}
+	return known;
+}
+
+static void count_frees(uint32_t instances, bool is_written)
+{
+	for (; instances != 0; instances &= instances - 1) {
+		struct orma_heap_instance_counts *counts =
+			&orma_heap_tracker.counts[__builtin_ctz(instances)];
+
+		add(is_written ? &counts->frees : &counts->lost_frees);
+	}
+}
+
+static void write_frees(struct orma_data_source *source, const struct orma_heap_block *block,
+			uint32_t known)
+{
+	uint64_t now_ns = orma_heap_now_ns();
+	bool hands_over =
+		atomic_load_explicit(&thread_count, memory_order_relaxed) > THREADS_MAX_WITH_CHUNK;
+
+	for (uint32_t bits = known; bits != 0; bits &= bits - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(bits);
+
+		count_frees(UINT32_C(1) << i,
+			    orma_heap_write_free(source, i, block->serial, now_ns));
+		if (hands_over)
+			orma_data_source_flush_thread(source, i);
+	}
+}
+
+void orma_heap_write_late_frees(void)
+{
+	struct orma_data_source *source =
+		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
+	struct orma_heap_block block;
+
+	while (orma_heap_late_pop(&block))
+		write_frees(source, &block, who_knows(source, &block));
+}
+
+bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *ret)
+{
+	uint64_t key = key_of(heap, id);
+
+	return orma_heap_may_be_live(key) && orma_heap_live_take(key, (uint8_t)heap, ret);
+}
+
+/* True: this thread must not write a packet. */
+static bool must_leave_to_library(struct orma_heap_thread *self)
+{
+	if (self->is_registered)
+		return self->has_ended;
+	return self->early_frees++ < EARLY_FREES_MAX;
+}
+
+void orma_heap_free_commit(const struct orma_heap_block *block)
+{
+	struct orma_heap_thread *self = &orma_heap_self;
+	struct orma_data_source *source =
+		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
+	uint32_t known = who_knows(source, block);
+	struct visit visit;
+
+	if (known == 0)
+		return;
+	if (self->is_busy || must_leave_to_library(self)) {
+		if (!orma_heap_late_push(block))
+			count_frees(known, false);
+		return;
+	}
+	if (!enter(self, &visit))
+		return;
+	if (register_thread(self))
+		write_frees(source, block, known);
+	else if (!orma_heap_late_push(block))
+		count_frees(known, false);
+	leave(self, &visit);
+}
+
+void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block)
+{
+	uint64_t key = key_of(block->heap, id);
+	struct orma_heap_place *place = orma_heap_live_reserve(key);
+
+	if (place)
+		orma_heap_live_publish(place, key, block);
+	else
+		add(&orma_heap_tracker.samples_beyond_live_set);
+}
+
+void orma_heap_freed(uint32_t heap, uint64_t id)
+{
+	int saved_errno = errno;
+	struct orma_heap_block block;
+
+	if (orma_heap_free_begin(heap, id, &block))
+		orma_heap_free_commit(&block);
+	errno = saved_errno;
+}
+
+/* --- other packets ---------------------------------------------------------------------------- */
+
+void orma_heap_run_inside(void (*fn)(void))
+{
+	struct orma_heap_thread *self = &orma_heap_self;
+	struct visit visit;
+
+	if (!enter(self, &visit))
+		return;
+	if (register_thread(self))
+		fn();
+	leave(self, &visit);
+}
+
+void orma_heap_leave_alone(void)
+{
+	orma_heap_self.left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+}
+
+/* --- fork ------------------------------------------------------------------------------------- */
+
+void orma_heap_tracker_forked(void)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+
+	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++) {
+		for (uint32_t j = 0; j < ORMA_INSTANCES_MAX; j++)
+			atomic_store_explicit(&orma_heap_infos[i].instance_interval[j], 0,
+					      memory_order_relaxed);
+		atomic_store_explicit(&orma_heap_infos[i].interval, 0, memory_order_relaxed);
+	}
+	atomic_fetch_add_explicit(&orma_heap_epoch, 1, memory_order_release);
+	orma_heap_live_forget();
+	orma_self_space_forked();
+	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
+		atomic_store_explicit(&tracker->adaptive_max[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&tracker->next_serial, 0, memory_order_relaxed);
+	atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
+	/* The child gets the seed of its parent's thread, and must not draw the same numbers. */
+	orma_heap_self.random = 0;
+	orma_heap_self.tid = (uint32_t)getpid();
+	orma_heap_self.is_registered = orma_heap_self.has_ended = orma_heap_self.is_busy = false;
+}

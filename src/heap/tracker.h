@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tracker.h - decides which allocations are sampled, and tells the sessions about these and their frees.
+ *
+ * Threads: everything here may be called on any thread and in signal handlers, unless it says otherwise. errno is preserved.
+ */
+#ifndef ORMA_HEAP_TRACKER_H
+#define ORMA_HEAP_TRACKER_H
+
+#include <orma/data_source.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heap/heap_thread.h"
+#include "heap/live_set.h"
+#include "unwind/unwind_walk.h"
+
+/* Packets that were written and lost for an instance since it started. Relaxed: statistics. */
+struct orma_heap_instance_counts {
+	_Atomic uint64_t samples, frees, lost_samples, lost_frees;
+};
+
+struct orma_heap_tracker {
+	struct orma_data_source *_Atomic source; /* NULL before the library has started; release */
+	/* Serials from here on are the instance's. Written before it starts; relaxed. */
+	_Atomic uint64_t first_serial[ORMA_INSTANCES_MAX];
+	/* 0, or the interval up to which losses double an instance's interval. Relaxed. */
+	_Atomic uint64_t adaptive_max[ORMA_INSTANCES_MAX];
+	_Atomic uint64_t next_serial;
+	_Atomic uint32_t maps_generation; /* the newest that was sent; relaxed */
+	struct orma_heap_instance_counts counts[ORMA_INSTANCES_MAX];
+	/* Totals of the process. Relaxed: statistics. */
+	_Atomic uint64_t nested_calls, failed_stacks, samples_beyond_live_set;
+	/* Called after an instance's interval of a heap was doubled. Constant. */
+	void (*on_interval)(uint32_t instance, uint32_t heap);
+	/* Called by threads that find no session; NULL = nothing to do. Written in the child of a fork. */
+	void (*_Atomic on_idle)(void);
+	/* Called when a walk meets a module that has no table yet; the library's thread makes one. Constant. */
+	void (*on_stale)(void);
+	/* Bytes that a thread allocates between two looks for a session. Constant after the constructor. */
+	int64_t idle_step;
+};
+
+extern struct orma_heap_tracker orma_heap_tracker __attribute__((visibility("hidden")));
+
+/*
+ * The countdown of the heap is below 0: a block was allocated. Draws the next countdown and returns true if the block was
+ * sampled. `caller` is who called the allocator.
+ */
+bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
+		    const struct orma_unwind_registers *caller);
+/* The block was sampled by an allocator of the program itself. True: it was recorded. */
+bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
+		      const struct orma_unwind_registers *caller);
+/* The filter says that the block may be sampled: takes it out of the live set. */
+void orma_heap_freed(uint32_t heap, uint64_t id);
+
+/* The same in two steps, for realloc(): the block is freed only if realloc() succeeds. */
+bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *ret);
+void orma_heap_free_commit(const struct orma_heap_block *block);
+void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block);
+
+/* Writes the frees that other threads could not write. The library's thread. */
+void orma_heap_write_late_frees(void);
+uint64_t orma_heap_now_ns(void);
+
+/* Runs a function that writes packets on a thread of the program, whose allocations in it are not sampled. Does nothing
+ * on a thread that must not write packets. */
+void orma_heap_run_inside(void (*fn)(void));
+/* Samples nothing on this thread, which is the library's. */
+void orma_heap_leave_alone(void);
+
+/* Makes what the threads need. Call it before the first session. 0 or -errno. */
+int orma_heap_tracker_init(void);
+/* In the child of a fork: nothing is sampled, and the parent's blocks are unknown. Async-signal-safe. */
+void orma_heap_tracker_forked(void);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_client_test.c - liborma-heap preloaded into a program, with a daemon of the test as the profiler.
+ */
+#include <orma/field.h>
+#include <orma/session.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/macros.h"
+#include "daemon.h"
+#include "harness.h"
+#include "schema/gen/orma_heap_record.pb.h"
+
+#define SUBJECT ORMA_BUILD_DIR "/tests/heap_subject"
+#define MODULE  ORMA_BUILD_DIR "/tests/heap_module.so"
+#define LIBRARY ORMA_BUILD_DIR "/liborma-heap.so"
+
+enum { RECORDS_MAX = 200000, PROCESSES_MAX = 8 };
+
+struct block {
+	uint64_t serial, size;
+	int pid;
+	bool is_freed;
+};
+
+static struct {
+	struct block samples[RECORDS_MAX], frees[RECORDS_MAX];
+	size_t sample_count, free_count;
+	unsigned processes, forked, starting, byes, maps;
+	uint64_t lost;
+	unsigned stackless, walked;
+} seen;
+
+static struct orma_test_daemon profiler;
+static struct orma_session *session;
+
+static void note_sample(int pid, const struct orma_pb_orma_heap_record_sample *sample)
+{
+	CHECK(seen.sample_count < RECORDS_MAX);
+	seen.samples[seen.sample_count++] =
+		(struct block){sample->serial, sample->size, pid, false};
+	seen.walked += sample->pcs.count >= 3;
+	seen.stackless +=
+		sample->is_without_stack || (sample->pcs.count == 0 && sample->stack.size == 0);
+}
+
+static void note_record(int pid, const struct orma_pb_orma_heap_record *record)
+{
+	if (record->process) {
+		seen.processes++;
+		seen.forked += record->process->is_forked;
+		seen.starting += record->process->is_from_startup;
+	}
+	if (record->sample)
+		note_sample(pid, record->sample);
+	for (size_t i = 0; record->free && i < record->free->serials.count; i++) {
+		CHECK(seen.free_count < RECORDS_MAX);
+		seen.frees[seen.free_count++] =
+			(struct block){record->free->serials.items[i], 0, pid, false};
+	}
+	if (record->lost)
+		seen.lost = record->lost->samples + record->lost->frees +
+			    record->lost->samples_beyond_live_set;
+	seen.byes += record->bye != NULL;
+	seen.maps += record->maps && record->maps->is_last_part;
+}
+
+static int note_packet(void *ctx, const void *packet, size_t size)
+{
+	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
+	struct orma_pb_orma_heap_record *record;
+	struct orma_field field, pid;
+
+	(void)ctx;
+	if (orma_field_find(packet, size, ORMA_PB_ORMA_HEAP_RECORD_PACKET_FIELD_PACKET_FIELD,
+			    &field) != 1)
+		return 0;
+	CHECK(orma_field_find(packet, size, 79, &pid) == 1);
+	CHECK_INT(orma_pb_orma_heap_record_decode(field.data, field.size, &arena, &record), 0);
+	note_record((int)pid.value, record);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct block *one = a, *other = b;
+
+	if (one->pid != other->pid)
+		return one->pid < other->pid ? -1 : 1;
+	return one->serial < other->serial ? -1 : one->serial > other->serial;
+}
+
+static void begin(const char *heapprofd)
+{
+	struct orma_session_options options = {.struct_size = sizeof(options)};
+	char text[512];
+
+	if (access(LIBRARY, R_OK) != 0)
+		orma_test_skip(
+			"liborma-heap.so, which builds with sanitizers and static builds lack");
+	orma_test_daemon_start(&profiler);
+	options.consumer_socket = profiler.consumers;
+	CHECK_INT(orma_session_new(&options, &session, NULL), 0);
+	snprintf(text, sizeof(text),
+		 "buffers { size_kb: 262144 } data_sources { config { name: \"orma.heap\" "
+		 "buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP "
+		 "heapprofd_config { all: true %s } } }",
+		 heapprofd);
+	CHECK_INT(orma_session_enable_text(session, "test", text, strlen(text), -1, NULL), 0);
+	CHECK_INT(orma_session_wait_started(session, 5000), 0);
+}
+
+static int run(bool follows, const char *mode, const char *argument)
+{
+	char socket[200];
+	char *arguments[] = {(char *)SUBJECT, (char *)mode, (char *)argument, NULL};
+	char *variables[] = {socket, (char *)"LD_PRELOAD=" LIBRARY, (char *)"ORMA_HEAP_WAIT=1",
+			     (char *)(follows ? "ORMA_HEAP_FOLLOW=1" : NULL), NULL};
+	int status;
+	pid_t pid;
+
+	snprintf(socket, sizeof(socket), "ORMA_HEAP_SOCK=%s", profiler.producers);
+	CHECK_INT(posix_spawn(&pid, SUBJECT, NULL, NULL, arguments, variables), 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void end(void)
+{
+	CHECK_INT(orma_session_stop(session), 0);
+	CHECK_INT(orma_session_wait_stopped(session, 5000, NULL), 0);
+	CHECK(orma_session_read(session, note_packet, NULL) >= 0);
+	orma_session_free(session);
+	orma_test_daemon_stop(&profiler);
+	qsort(seen.samples, seen.sample_count, sizeof(seen.samples[0]), compare);
+	for (size_t i = 0; i < seen.free_count; i++) {
+		struct block *block = bsearch(&seen.frees[i], seen.samples, seen.sample_count,
+					      sizeof(seen.samples[0]), compare);
+
+		CHECK(block && !block->is_freed);
+		block->is_freed = true;
+	}
+	CHECK_INT(seen.lost, 0);
+	CHECK_INT(seen.stackless, 0);
+}
+
+static unsigned count(uint64_t size, bool is_freed)
+{
+	unsigned found = 0;
+
+	for (size_t i = 0; i < seen.sample_count; i++)
+		found += seen.samples[i].size == size && seen.samples[i].is_freed == is_freed;
+	return found;
+}
+
+ORMA_TEST(every_block_is_seen_with_an_interval_of_1)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "exact", NULL), 0);
+	end();
+	CHECK_INT(count(7001, false), 40);
+	CHECK_INT(count(7001, true), 60);
+	CHECK_INT(count(7007, true), 1);
+	CHECK_INT(count(7003, true), 1);
+	CHECK_INT(count(7004, false), 1);
+	CHECK_INT(count(7005, false), 1);
+	CHECK_INT(count(7040, false), 1);
+	CHECK_INT(count(7006, false), 1);
+	CHECK(seen.processes == 1 && seen.starting == 1 && seen.forked == 0);
+	CHECK_INT(seen.byes, 1);
+	CHECK(seen.maps >= 1);
+}
+
+ORMA_TEST(sampled_blocks_estimate_all)
+{
+	/* Each block is sampled with a probability of 0.18; sigma is 171. */
+	double p = 1 - __builtin_exp(-7101.0 / 36000), expected = 200000 * p;
+	double sigma = __builtin_sqrt(expected * (1 - p)), sampled;
+
+	begin("sampling_interval_bytes: 36000");
+	CHECK_INT(run(false, "many", NULL), 0);
+	end();
+	CHECK_INT(count(7101, false), 0);
+	sampled = count(7101, true);
+	CHECK(__builtin_fabs(sampled - expected) < 4 * sigma);
+	/* The first stacks are copies, until there are tables: main(), run_many() and what called main(). */
+	CHECK(seen.walked > seen.sample_count / 10);
+}
+
+ORMA_TEST(a_child_of_a_fork_is_not_profiled)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "fork", NULL), 0);
+	end();
+	CHECK_INT(count(7201, true), 1);
+	CHECK_INT(count(7202, true) + count(7202, false), 0);
+	CHECK_INT(count(7203, false), 1);
+	CHECK_INT(seen.processes, 1);
+}
+
+ORMA_TEST(a_child_of_a_fork_is_profiled_when_children_are_followed)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(true, "fork", NULL), 0);
+	end();
+	CHECK_INT(count(7201, true), 1);
+	CHECK(count(7202, false) >= 50);
+	CHECK_INT(count(7203, false), 1);
+	CHECK(seen.processes == 2 && seen.forked == 1 && seen.byes == 2);
+}
+
+ORMA_TEST(a_vfork_child_allocates_for_its_parent)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "vfork", NULL), 0);
+	end();
+	CHECK_INT(count(7301, true), 1);
+	CHECK_INT(count(7302, true), 1);
+	CHECK_INT(count(7303, false), 1);
+	CHECK_INT(seen.processes, 1);
+}
+
+ORMA_TEST(a_program_that_is_executed_is_profiled_when_it_is_followed)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(true, "exec", NULL), 0);
+	end();
+	CHECK_INT(count(7001, false), 40);
+	CHECK_INT(seen.processes, 2);
+}
+
+ORMA_TEST(a_program_that_is_executed_is_left_alone)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "exec", NULL), 0);
+	end();
+	CHECK_INT(count(7001, false), 0);
+	CHECK_INT(seen.processes, 1);
+}
+
+ORMA_TEST(the_environment_is_as_if_the_program_were_not_profiled)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "environment", NULL), 0);
+	end();
+}
+
+ORMA_TEST(threads_are_counted_to_the_last_block)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "threads", NULL), 0);
+	end();
+	CHECK_INT(count(7401, true), 2000);
+	CHECK_INT(count(7402, true), 2000);
+}
+
+ORMA_TEST(ten_thousand_threads_are_counted)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "storm", NULL), 0);
+	end();
+	CHECK_INT(count(7401, true), 10000);
+	CHECK_INT(count(7402, true), 10000);
+}
+
+ORMA_TEST(mappings_are_sent_again_when_a_library_is_unloaded)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "dlclose", MODULE), 0);
+	end();
+	CHECK_INT(count(7801, true), 3);
+	CHECK(seen.maps >= 4);
+}
+
+ORMA_TEST(signal_handlers_are_counted)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "signal", NULL), 0);
+	end();
+	CHECK_INT(count(7501, true), 100);
+}
+
+ORMA_TEST(what_a_killed_program_has_sampled_arrives)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "kill", NULL), 128 + SIGKILL);
+	end();
+	CHECK_INT(count(7601, false), 1);
+	CHECK_INT(count(7602, false), 1);
+	CHECK_INT(seen.byes, 0);
+}
+
+ORMA_TEST(a_program_without_a_profiler_begins_at_once)
+{
+	struct timespec before, after;
+
+	begin("sampling_interval_bytes: 1");
+	snprintf(profiler.producers, sizeof(profiler.producers), "%s/nobody", orma_test_tmpdir());
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CHECK_INT(run(false, "exact", NULL), 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	/* It waits for 3 seconds for somebody who listens. */
+	CHECK(after.tv_sec - before.tv_sec < 10);
+	end();
+	CHECK_INT(seen.processes, 0);
+}

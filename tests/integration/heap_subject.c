@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_subject.c - a program that is profiled: it allocates blocks of known sizes, in the way that its first argument names.
+ *
+ * Sizes above 7000 are unlike any that the C library asks for, so a test recognises them.
+ */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_exact(void)
+{
+	void *block, *kept[100];
+
+	for (unsigned i = 0; i < 100; i++)
+		kept[i] = malloc(7001);
+	for (unsigned i = 0; i < 60; i++)
+		free(kept[i]);
+	block = realloc(calloc(7, 1001), 7003);
+	block = realloc(block, 7004);
+	if (!block || posix_memalign(&block, 64, 7005) != 0 || !aligned_alloc(64, 7040) ||
+	    !valloc(7006))
+		exit(1);
+}
+
+static void *volatile sink;
+
+static void run_many(void)
+{
+	for (unsigned i = 0; i < 200000; i++) {
+		sink = malloc(7101);
+		free(sink);
+	}
+}
+
+static void run_fork(void)
+{
+	pid_t child;
+
+	sink = malloc(7201);
+	child = fork();
+	if (child == 0) {
+		/* A child that follows connects after a step, and is told of the session then. */
+		free(sink);
+		for (unsigned i = 0; i < 100; i++) {
+			sink = malloc(7202);
+			usleep(10000);
+		}
+		exit(0);
+	}
+	waitpid(child, NULL, 0);
+	free(sink);
+	sink = malloc(7203);
+}
+
+static void run_vfork(char *program)
+{
+	pid_t child;
+
+	sink = malloc(7301);
+	child = vfork();
+	if (child == 0) {
+		free(sink);
+		sink = malloc(7302);
+		execl(program, program, "nothing", (char *)NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	free(sink);
+	sink = malloc(7303);
+}
+
+static void *in_thread(void *unused)
+{
+	(void)unused;
+	free(malloc(7401));
+	return malloc(7402);
+}
+
+static void run_threads(unsigned at_once, unsigned rounds)
+{
+	pthread_attr_t attributes;
+	pthread_t *threads = malloc(at_once * sizeof(*threads));
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	while (rounds-- > 0) {
+		for (unsigned i = 0; i < at_once; i++)
+			if (pthread_create(&threads[i], &attributes, in_thread, NULL) != 0)
+				exit(1);
+		for (unsigned i = 0; i < at_once; i++) {
+			void *block;
+
+			pthread_join(threads[i], &block);
+			free(block);
+		}
+	}
+	free(threads);
+}
+
+static void run_dlclose(const char *module)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		void *handle = dlopen(module, RTLD_NOW);
+		void *(*allocate)(void);
+		void *address = handle ? dlsym(handle, "allocate") : NULL;
+
+		if (!address)
+			exit(1);
+		memcpy(&allocate, &address, sizeof(allocate));
+		sink = allocate();
+		dlclose(handle);
+		free(sink);
+	}
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	/* The main thread may be inside of malloc(): a program must not do this, but some do. Here it never is. */
+	free(malloc(7501));
+}
+
+static void run_signal(void)
+{
+	signal(SIGUSR1, on_signal);
+	for (unsigned i = 0; i < 100; i++)
+		raise(SIGUSR1);
+}
+
+int main(int argument_count, char **arguments)
+{
+	const char *mode = argument_count > 1 ? arguments[1] : "";
+
+	if (strcmp(mode, "exact") == 0)
+		run_exact();
+	else if (strcmp(mode, "many") == 0)
+		run_many();
+	else if (strcmp(mode, "fork") == 0)
+		run_fork();
+	else if (strcmp(mode, "vfork") == 0)
+		run_vfork(arguments[0]);
+	else if (strcmp(mode, "exec") == 0)
+		execl(arguments[0], arguments[0], "exact", (char *)NULL);
+	else if (strcmp(mode, "threads") == 0)
+		run_threads(100, 20);
+	else if (strcmp(mode, "storm") == 0)
+		run_threads(500, 20);
+	else if (strcmp(mode, "dlclose") == 0)
+		run_dlclose(arguments[2]);
+	else if (strcmp(mode, "signal") == 0)
+		run_signal();
+	else if (strcmp(mode, "environment") == 0)
+		return getenv("LD_PRELOAD") || getenv("ORMA_HEAP_SOCK") || getenv("ORMA_HEAP_WAIT");
+	else if (strcmp(mode, "kill") == 0) {
+		sink = malloc(7601);
+		/* The library's thread has to tell the service that this thread has a sequence. */
+		usleep(100000);
+		sink = malloc(7602);
+		raise(SIGKILL);
+	}
+	return 0;
+}
