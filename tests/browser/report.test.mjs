@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Browser, findChromium } from "./cdp.mjs";
+import { rowsOf, samplesText, shopTrace } from "./shop.mjs";
 
 const orma = process.env.ORMA_PROGRAM;
 const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA_PROGRAM does not name a binary with SQLite";
@@ -17,28 +18,7 @@ const report = join(folder, "report.html");
 /** @type {Browser} */
 let page;
 
-/** Requests with steps in them on one thread, queries on another, a counter, and markup where names are. */
-function makeTrace() {
-	const events = [];
-	const add = (tid, ph, ts, name, more) => events.push({ pid: 7, tid, ph, ts, name, cat: "shop", ...more });
-	add(1, "M", 0, "process_name", { args: { name: "shop </script><b>" } });
-	add(1, "M", 0, "thread_name", { args: { name: "front" } });
-	add(2, "M", 0, "thread_name", { args: { name: "back" } });
-	for (let i = 0; i < 3000; i++) {
-		const at = 200 * i;
-		add(1, "X", at, "request", { dur: 160, args: { order: i, path: `/orders/<${i}>` } });
-		add(1, "X", at + 10, "<script>alert(1)</script>", { dur: 10 + (i % 7) });
-		add(2, "X", at + 50, "query", { dur: 30 + (i % 11) * 10 });
-		add(1, "C", at, "open orders", { args: { value: i % 5 } });
-	}
-	return JSON.stringify({ traceEvents: events });
-}
-
-/** The rows of a query, as arrays of text. */
-function sql(query) {
-	const lines = execFileSync(orma, ["sql", "--csv", file, query], { encoding: "utf8" }).trimEnd().split("\n");
-	return lines.slice(1).map((line) => line.split(",").map((cell) => cell.replace(/^"(.*)"$/, "$1")));
-}
+const sql = (query) => rowsOf(orma, file, query);
 const number = (query) => Number(sql(query)[0][0]);
 const write = (path, ...options) => execFileSync(orma, ["report", "-o", path, ...options, file], { stdio: "pipe" });
 
@@ -50,7 +30,7 @@ async function open(path, fragment) {
 
 before(async () => {
 	if (skip) return;
-	writeFileSync(file, makeTrace());
+	writeFileSync(file, shopTrace());
 	write(report);
 	page = await Browser.start({ width: 1200, height: 900 });
 	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
@@ -165,17 +145,6 @@ test("a report opens where its maker says, unless the address says otherwise", {
 	assert.ok(Math.abs((state.start + state.end) / 2 - middle) < 1e3);
 });
 
-/** Samples of stacks as perf prints them: functions with commas between them, the outermost first, and how many. */
-function makeSamples(path, counts) {
-	let text = "";
-	for (const [stack, count] of Object.entries(counts)) {
-		const frames = stack.split(",").reverse();
-		const lines = frames.map((name) => `\t    55d0 ${name}+0x10 (/usr/bin/server)\n`).join("");
-		text += `server 10/10 [000] 1.000000:  1 cpu-clock:\n${lines}\n`.repeat(count);
-	}
-	writeFileSync(path, text);
-}
-
 /** Clicks on the canvas of the first flame graph, in pixels from its corner. */
 async function clickFlame(x, y) {
 	const { left, top } = await page.run(
@@ -187,7 +156,7 @@ async function clickFlame(x, y) {
 test("a flame graph has the width of each function, and a click shows one alone", { skip }, async () => {
 	const samples = join(folder, "samples.txt");
 	const flames = join(folder, "flames.html");
-	makeSamples(samples, { "main,</script><b>": 6, "main,render": 2 });
+	writeFileSync(samples, samplesText({ "main,</script><b>": 6, "main,render": 2 }));
 	execFileSync(orma, ["report", "-o", flames, samples], { stdio: "pipe" });
 	page.errors.length = 0;
 	await page.send("Page.navigate", { url: pathToFileURL(flames).href });
@@ -207,8 +176,8 @@ test("a flame graph has the width of each function, and a click shows one alone"
 
 test("two profiles are one flame graph with what each of them has", { skip }, async () => {
 	const [a, b, both] = ["a.txt", "b.txt", "both.html"].map((name) => join(folder, name));
-	makeSamples(a, { "main,query": 6, "main,render": 2 });
-	makeSamples(b, { "main,query": 1, "main,render": 2, "main,sort": 1 });
+	writeFileSync(a, samplesText({ "main,query": 6, "main,render": 2 }));
+	writeFileSync(b, samplesText({ "main,query": 1, "main,render": 2, "main,sort": 1 }));
 	execFileSync(orma, ["report", "-o", both, a, b], { stdio: "pipe" });
 	page.errors.length = 0;
 	await page.send("Page.navigate", { url: pathToFileURL(both).href });
