@@ -77,11 +77,12 @@ int orma_output_name_thread(struct orma_packet_output *output, uint32_t sequence
 	struct orma_proto_writer *writer = orma_packet_output_begin_untimed(output, sequence);
 	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID,
-				UINT64_C(1) << 63 | (uint64_t)pid << 32 | tid);
+				orma_output_thread_uuid(pid, tid));
 	orma_proto_nested_begin(writer, &thread, ORMA_PB_TRACK_DESCRIPTOR_THREAD);
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_PID, (int32_t)pid);
 	orma_proto_write_int(writer, ORMA_PB_THREAD_DESCRIPTOR_TID, (int32_t)tid);
-	orma_proto_write_str(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
+	if (name.size > 0)
+		orma_proto_write_str(writer, ORMA_PB_THREAD_DESCRIPTOR_THREAD_NAME, name);
 	return orma_packet_output_end(output);
 }
 
@@ -92,7 +93,7 @@ int orma_output_name_process(struct orma_packet_output *output, uint32_t sequenc
 	struct orma_proto_writer *writer = orma_packet_output_begin_untimed(output, sequence);
 	orma_proto_nested_begin(writer, &track, ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_DESCRIPTOR_UUID,
-				UINT64_C(1) << 63 | (uint64_t)pid << 32);
+				orma_output_thread_uuid(pid, 0));
 	orma_proto_nested_begin(writer, &process, ORMA_PB_TRACK_DESCRIPTOR_PROCESS);
 	orma_proto_write_int(writer, ORMA_PB_PROCESS_DESCRIPTOR_PID, (int32_t)pid);
 	orma_proto_write_str(writer, ORMA_PB_PROCESS_DESCRIPTOR_PROCESS_NAME, name);

@@ -23,6 +23,11 @@ struct orma_output_event {
  * nest. */
 struct orma_proto_writer *orma_output_event(struct orma_packet_output *output,
 					    const struct orma_output_event *event);
+/* Returns the uuid of the track of a thread, or with tid 0 of a process. */
+static inline uint64_t orma_output_thread_uuid(uint32_t pid, uint32_t tid)
+{
+	return UINT64_C(1) << 63 | (uint64_t)pid << 32 | tid;
+}
 /* Names a thread or a process from the beginning on. 0 or the first error. */
 int orma_output_name_thread(struct orma_packet_output *output, uint32_t sequence, uint32_t pid,
 			    uint32_t tid, struct orma_str name);

@@ -44,6 +44,7 @@ extern const struct orma_format orma_format_ninja;
 extern const struct orma_format orma_format_perf;
 extern const struct orma_format orma_format_perf_text;
 extern const struct orma_format orma_format_pprof;
+extern const struct orma_format orma_format_report;
 extern const struct orma_format orma_format_strace;
 extern const struct orma_format orma_format_systrace;
 extern const struct orma_format orma_format_zstd;

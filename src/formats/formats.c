@@ -37,6 +37,7 @@ static const struct orma_format *const formats[] = {
 	&orma_format_collapsed,
 	&orma_format_perf_text,
 	&orma_format_strace,
+	&orma_format_report,
 	&orma_format_systrace,
 	&orma_format_pprof,
 };

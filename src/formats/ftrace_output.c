@@ -60,8 +60,9 @@ static int write_bundle(struct orma_ftrace_output *ftrace, uint32_t cpu)
 		orma_packet_output_begin_untimed(ftrace->output, SEQUENCE);
 	orma_proto_nested_begin(writer, &bundle, ORMA_PB_TRACE_PACKET_FTRACE_EVENTS);
 	orma_proto_write_varint(writer, ORMA_PB_FTRACE_EVENT_BUNDLE_CPU, cpu);
-	orma_proto_write_varint(writer, ORMA_PB_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK,
-				ORMA_FTRACE_CLOCK_MONOTONIC);
+	if (!ftrace->has_trace_clock)
+		orma_proto_write_varint(writer, ORMA_PB_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK,
+					ORMA_FTRACE_CLOCK_MONOTONIC);
 	orma_proto_write_raw(writer, events->data, events->size);
 	events->size = 0;
 	return orma_packet_output_end(ftrace->output);
@@ -227,9 +228,12 @@ static void write_switch(struct event *event)
 {
 	struct orma_str args = event->line->args, comm, pid, prio, rest;
 	struct orma_str state = value_of(event, "prev_state");
+	int64_t number;
 	if (state.data) {
 		write_all(event);
-		write_field_number(event, "prev_state", orma_ftrace_state_read(state));
+		if (!orma_ftrace_number_read(state, &number))
+			number = orma_ftrace_state_read(state);
+		write_field_number(event, "prev_state", number);
 		return;
 	}
 	const char *arrow = memmem(args.data, args.size, "==>", 3);

@@ -12,6 +12,7 @@ struct orma_ftrace_cpu;
 /* {.output = ...} is empty. */
 struct orma_ftrace_output {
 	struct orma_packet_output *output;
+	bool has_trace_clock; /* times are on the trace's clock; else CLOCK_MONOTONIC */
 	struct orma_ftrace_cpu *cpus;
 	uint32_t cpu_count, cpu_capacity;
 	struct orma_map names;  /* hash of name and process by thread, as the last packet said */

@@ -10,29 +10,9 @@
 #include "schema/gen/system_info.pb.h"
 #include "trace/cpus.h"
 #include "trace/system_packets.h"
+#include "trace/task_state.h"
 
-enum {
-	PAGE_BYTES_DEFAULT = 4096,
-	VERSION_PART_MAX = 255,
-	INFO_CPUS_MAX = 1024,
-	KNOWN_FEATURES = 2
-};
-
-/* "6.1.0-13-amd64" as 6 << 8 | 1, or 0. */
-static unsigned kernel_version(struct orma_str sysname, struct orma_str release)
-{
-	char text[32] = "", *end;
-	if (!sysname.data || !orma_base_str_is(sysname, "Linux") || release.size == 0)
-		return 0;
-	memcpy(text, release.data, release.size < sizeof(text) ? release.size : sizeof(text) - 1);
-	unsigned long major = strtoul(text, &end, 10);
-	if (*end != '.')
-		return 0;
-	unsigned long minor = strtoul(end + 1, &end, 10);
-	return major <= VERSION_PART_MAX && minor <= VERSION_PART_MAX
-		       ? (unsigned)(major << 8 | minor)
-		       : 0;
-}
+enum { PAGE_BYTES_DEFAULT = 4096, INFO_CPUS_MAX = 1024, KNOWN_FEATURES = 2 };
 
 static enum orma_syscall_arch arch_of(struct orma_str machine)
 {
@@ -62,7 +42,8 @@ static int take_uname(struct orma_system *system, struct orma_system_machine *ma
 	machine->arch = arch_of(uname->machine);
 	/* The letters of task states differ between kernels. */
 	if (machine_idx == 0 || !system->sched->kernel_version)
-		system->sched->kernel_version = kernel_version(uname->sysname, uname->release);
+		system->sched->kernel_version =
+			orma_task_kernel_version(uname->sysname, uname->release);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #include "trace/task_state.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -13,6 +14,8 @@ enum {
 	OLD_BITS = 0x3f, /* the same in all kernels */
 	INTERRUPTIBLE_OR_NOT = 0x3,
 	UNINTERRUPTIBLE = 0x2,
+	VERSION_PART_MAX = 255,
+	STATES = 0x2000, /* so many numbers have states */
 };
 
 /* A bit of prev_state and its letter, in the order of the letters. */
@@ -59,4 +62,29 @@ unsigned orma_task_state_letters(int64_t prev_state, unsigned kernel_version,
 		ret[size++] = '+';
 	ret[size] = '\0';
 	return size;
+}
+
+int64_t orma_task_state_number(struct orma_str letters, unsigned kernel_version)
+{
+	char text[ORMA_TASK_STATE_BYTES];
+	for (int64_t number = 0; number < STATES; number++)
+		if (orma_task_state_letters(number, kernel_version, text) > 0 &&
+		    orma_base_str_is(letters, text))
+			return number;
+	return 1;
+}
+
+unsigned orma_task_kernel_version(struct orma_str sysname, struct orma_str release)
+{
+	char text[32] = "", *end;
+	if (!sysname.data || !orma_base_str_is(sysname, "Linux") || release.size == 0)
+		return 0;
+	memcpy(text, release.data, release.size < sizeof(text) ? release.size : sizeof(text) - 1);
+	unsigned long major = strtoul(text, &end, 10);
+	if (*end != '.')
+		return 0;
+	unsigned long minor = strtoul(end + 1, &end, 10);
+	return major <= VERSION_PART_MAX && minor <= VERSION_PART_MAX
+		       ? (unsigned)(major << 8 | minor)
+		       : 0;
 }

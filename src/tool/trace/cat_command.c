@@ -22,6 +22,7 @@
 #include "tool/trace/file_write.h"
 #include "tool/trace/packet_cut.h"
 #include "tool/trace/packet_select.h"
+#include "tool/trace/trace_copy.h"
 #include "tool/trace/trace_file.h"
 #include "tool/trace/trace_input.h"
 #include "tool/trace/trace_origin.h"
@@ -315,6 +316,29 @@ static int take_option(void *ctx, int id, char *value)
 	}
 }
 
+static int copy_all(struct cat *cat, char **paths, int count)
+{
+	cat->cut.select = &cat->select;
+	int status = choose_output(cat);
+	if (status == ORMA_EXIT_OK)
+		status = check_files(cat, paths, count);
+	if (status == ORMA_EXIT_OK) {
+		for (int i = 0; i < count && status == ORMA_EXIT_OK && cat->output_error == 0; i++)
+			status = copy_trace(cat, paths[i]);
+		status = close_output(cat, status);
+	}
+	orma_packet_cut_done(&cat->cut);
+	orma_packet_select_done(&cat->select);
+	orma_base_buf_done(&cat->batch);
+	return status;
+}
+
+int orma_trace_copy(const char *output, char **paths, int count)
+{
+	struct cat cat = {.fd = -1, .output_path = output};
+	return copy_all(&cat, paths, count);
+}
+
 static int run(int argc, char **argv)
 {
 	struct cat cat = {.fd = -1};
@@ -324,20 +348,7 @@ static int run(int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return orma_tool_usage_error("name one trace file or more");
-	cat.cut.select = &cat.select;
-	status = choose_output(&cat);
-	if (status == ORMA_EXIT_OK)
-		status = check_files(&cat, argv + optind, argc - optind);
-	if (status == ORMA_EXIT_OK) {
-		for (int i = optind; i < argc && status == ORMA_EXIT_OK && cat.output_error == 0;
-		     i++)
-			status = copy_trace(&cat, argv[i]);
-		status = close_output(&cat, status);
-	}
-	orma_packet_cut_done(&cat.cut);
-	orma_packet_select_done(&cat.select);
-	orma_base_buf_done(&cat.batch);
-	return status;
+	return copy_all(&cat, argv + optind, argc - optind);
 }
 
 const struct orma_tool_command orma_cat_command = {

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report_events.h - the boxes of a report, in the order of time, as packets.
+ */
+#ifndef ORMA_FORMATS_REPORT_EVENTS_H
+#define ORMA_FORMATS_REPORT_EVENTS_H
+
+#include "formats/ftrace_output.h"
+#include "formats/report_tree.h"
+
+struct orma_report_events {
+	const struct orma_report_file *file;
+	struct orma_report_tree *tree;
+	struct orma_packet_output *output;
+	struct orma_ftrace_output ftrace;
+	struct orma_map strip_lines; /* the line of a thread's states + 1, by utid + 1 */
+	int64_t *state_numbers;      /* prev_state of each state */
+	struct orma_arena arena;     /* for the arguments of one event */
+	int64_t start_ns;            /* the trace's start */
+};
+
+/* Writes all boxes. 0 or the first error. */
+int orma_report_events_write(struct orma_report_events *events);
+
+/* An event of a line. At one time, lower numbers come first. */
+enum orma_report_moment { ORMA_REPORT_END, ORMA_REPORT_WAKE, ORMA_REPORT_BEGIN };
+
+/* A box of scheduling begins or ends; a strip of states has a new one. */
+int orma_report_write_switch(struct orma_report_events *events, const struct orma_report_line *line,
+			     uint32_t box, enum orma_report_moment moment);
+int orma_report_write_waking(struct orma_report_events *events, const struct orma_report_line *line,
+			     uint32_t box);
+
+/* The end of a box, since the trace's start. */
+static inline uint64_t orma_report_end_of(const struct orma_report_file *file,
+					  enum orma_report_table table, uint32_t box)
+{
+	return file->starts[table][box] +
+	       orma_report_file_get(file, table, ORMA_REPORT_LENGTH, box);
+}
+
+#endif

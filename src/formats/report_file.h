@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report_file.h - the data in a file that `orma report` has written; docs/report-format.md describes them.
+ *
+ * All of a file is checked when it is read: lines lie one behind the other in their tables, columns of a table have one count, and
+ * times do not overflow. Names and other numbers of boxes are not checked.
+ */
+#ifndef ORMA_FORMATS_REPORT_FILE_H
+#define ORMA_FORMATS_REPORT_FILE_H
+
+#include <orma/error.h>
+
+#include "base/arena.h"
+#include "trace/json_scan.h"
+#include "trace/trace_bytes.h"
+
+enum orma_report_table {
+	ORMA_REPORT_SLICE,
+	ORMA_REPORT_STATE,
+	ORMA_REPORT_SCHED,
+	ORMA_REPORT_THREAD_STATE,
+	ORMA_REPORT_COUNTER,
+	ORMA_REPORT_TABLES
+};
+
+enum orma_report_column_id {
+	ORMA_REPORT_LINE_LANE,
+	ORMA_REPORT_LINE_DEPTH,
+	ORMA_REPORT_LINE_COUNT,
+	ORMA_REPORT_GAP,
+	ORMA_REPORT_LENGTH,
+	ORMA_REPORT_NAME,
+	ORMA_REPORT_FLAGS,
+	ORMA_REPORT_MORE,
+	ORMA_REPORT_CATEGORY,
+	ORMA_REPORT_ARGS,
+	ORMA_REPORT_MIN,
+	ORMA_REPORT_MAX,
+	ORMA_REPORT_LAST,
+	ORMA_REPORT_COLUMNS
+};
+
+/* The bits of ORMA_REPORT_FLAGS. */
+enum {
+	ORMA_REPORT_IS_INSTANT = 2,
+	ORMA_REPORT_IS_UNFINISHED = 4,
+	ORMA_REPORT_IS_REAL_TIME = 16,
+};
+
+/* Numbers in planes of bytes. */
+struct orma_report_planes {
+	const uint8_t *bytes;
+	uint64_t count;
+	unsigned width;
+};
+
+/* The boxes [first, end) of a table are those of a lane at one depth. */
+struct orma_report_line {
+	enum orma_report_table table;
+	uint32_t lane, depth;
+	uint32_t first, end;
+};
+
+struct orma_report_file {
+	struct orma_buf meta, tracks, layout; /* JSON */
+	struct orma_trace_bytes unpacked;
+	struct orma_trace_window window;
+	struct orma_report_planes columns[ORMA_REPORT_TABLES][ORMA_REPORT_COLUMNS];
+	uint64_t *starts[ORMA_REPORT_TABLES]; /* by box, since the trace's start */
+	struct orma_report_line *lines;       /* lines of a table are neighbours */
+	uint32_t line_count, line_capacity;
+	struct orma_str *names, *args; /* by number - 1; arguments are JSON, between the brackets */
+	uint32_t name_count, name_capacity, args_count, args_capacity;
+	struct orma_arena arena;
+};
+
+/* {.unpacked = {.fd = -1, .spool_fd = -1}} is empty. 0, -EPROTONOSUPPORT (it is another page, or of another version), -EBADMSG, both with
+ * a message, or another negative errno value. The caller calls done() in any case. */
+int orma_report_file_read(struct orma_report_file *file, const struct orma_trace_bytes *input,
+			  struct orma_error *reterr);
+void orma_report_file_done(struct orma_report_file *file);
+
+/* Returns a number of a column; 0 where the column is missing. */
+static inline uint64_t orma_report_file_get(const struct orma_report_file *file,
+					    enum orma_report_table table,
+					    enum orma_report_column_id column, uint32_t row)
+{
+	const struct orma_report_planes *planes = &file->columns[table][column];
+	uint64_t value = 0;
+	for (unsigned plane = planes->width; plane-- > 0;)
+		value = value << 8 | planes->bytes[plane * planes->count + row];
+	return value;
+}
+
+/* Reads the items of an array, or the fields of an object, whose text is between the brackets. `fn` may be called with a key
+ * that is NULL. 0, -EBADMSG, or what `fn` returns if that is not 0. */
+typedef int orma_report_json_fn(void *ctx, const struct orma_json_value *key,
+				const struct orma_json_value *value);
+int orma_report_json_items(struct orma_str inner, orma_report_json_fn *fn, void *ctx);
+int orma_report_json_fields(struct orma_str inner, orma_report_json_fn *fn, void *ctx);
+/* Reads a whole text, which is one object. */
+int orma_report_json_object(struct orma_str text, orma_report_json_fn *fn, void *ctx);
+
+#endif
