@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile_trees.c - makes trees of the samples and heap profiles of a trace.
+ * profile_trees.c - makes trees of the profiles of a trace, which cost_profiles.c reads.
  *
- * A query adds up the weights of each call stack. A stack is then followed from its innermost frame outwards, up to the first
- * frame that is known to have a node below the same root, so that each pair of root and frame is looked at once. A node is found by
- * its parent and the number of its name; names have numbers of the trees' own, because the trees may hold two traces.
- * Weights are added to the innermost node, and to its callers when all are there.
+ * A stack is followed from its innermost frame outwards, up to the first frame that is known to have a node below the same root, so
+ * that each pair of root and frame is looked at once. A node is found by its parent and the number of its name; names have
+ * numbers of the trees' own, because the trees may hold two traces. Weights are added to the innermost node, and to its callers
+ * when all are there. Samples have their process as the root; a heap is of one process.
+ *
+ * stack_tree.c has the tree of one profile, in which functions of one name in two files differ. Here names alone count, because files of
+ * two builds differ, too.
  */
 #include "answers/profile_trees.h"
 
 #include <errno.h>
-#include <sqlite3.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "answers/cost_profiles.h"
+#include "answers/stack_functions.h"
+#include "answers/task_names.h"
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "store/grow.h"
 
-/* Frames of a stack, of which some may be inlined functions. */
+/* Frames of a stack. */
 enum { DEPTH_MAX = 4096 };
 
 /* The stacks of one trace on their way into the trees. */
 struct reading {
 	struct orma_profile_trees *trees;
 	struct orma_trace_database *database;
+	struct orma_stack_functions functions;
 	unsigned side;
 	/* The stacks belong here. */
 	struct orma_profile_tree *tree;
 	uint32_t root;         /* node + 1; 0 = none */
-	struct orma_map sites; /* node + 1 by callsite */
+	struct orma_map sites; /* node + 1 by root and callsite */
 };
 
 void orma_profile_trees_init(struct orma_profile_trees *trees)
@@ -94,69 +101,31 @@ static int find_node(struct reading *reading, uint32_t parent, struct orma_str n
 	return 0;
 }
 
-static int64_t cell(const struct reading *reading, enum orma_table_id table, size_t column,
-		    int64_t row)
+static int64_t cell(const struct reading *reading, size_t column, int64_t row)
 {
-	return orma_trace_database_cell(reading->database, table, column, (uint64_t)row);
+	return orma_trace_database_cell(reading->database, ORMA_TABLE_STACK_CALLSITE, column,
+					(uint64_t)row);
 }
 
-/* Adds a node for a frame without the functions that were inlined there: its name, or else the file that it is in. */
-static int add_frame(struct reading *reading, int64_t frame, uint32_t *node)
+static uint64_t site_key(const struct reading *reading, int64_t site)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	const struct orma_trace_database *database = reading->database;
-	struct orma_str name =
-		orma_trace_database_text(database, cell(reading, ORMA_TABLE_STACK_FRAME,
-							ORMA_STACK_FRAME_DEOBFUSCATED_NAME, frame));
-	if (name.size == 0)
-		name = orma_trace_database_text(database, cell(reading, ORMA_TABLE_STACK_FRAME,
-							       ORMA_STACK_FRAME_NAME, frame));
-	if (name.size > 0)
-		return find_node(reading, *node, name, node);
-	int64_t mapping = cell(reading, ORMA_TABLE_STACK_FRAME, ORMA_STACK_FRAME_MAPPING, frame);
-	if (mapping != ORMA_CELL_NULL)
-		name = orma_trace_database_text(database, cell(reading, ORMA_TABLE_STACK_MAPPING,
-							       ORMA_STACK_MAPPING_NAME, mapping));
-	if (name.size == 0)
-		name = ORMA_STR("unknown");
-	/* The kernel's own mappings have brackets already. */
-	bool has_brackets = name.data[0] == '[';
-	int r = orma_base_buf_printf(&text, "%s%.*s%s", has_brackets ? "" : "[", (int)name.size,
-				     name.data, has_brackets ? "" : "]");
-	return r ? r : find_node(reading, *node, orma_base_buf_str(&text), node);
+	return (uint64_t)reading->root << 32 | (uint32_t)site;
 }
 
-/* Adds the functions that were inlined at a frame, the outermost first. */
-static int add_inlined(struct reading *reading, int64_t set, uint32_t *node)
-{
-	const struct orma_table *table = &reading->database->tables.all[ORMA_TABLE_STACK_SYMBOL];
-	int64_t rows = (int64_t)orma_store_table_rows(table), row = set;
-	int r = 0;
-	while (row < rows &&
-	       cell(reading, ORMA_TABLE_STACK_SYMBOL, ORMA_STACK_SYMBOL_SYMBOL_SET_ID, row) == set)
-		row++;
-	while (row-- > set && r == 0) {
-		struct orma_str name = orma_trace_database_text(
-			reading->database,
-			cell(reading, ORMA_TABLE_STACK_SYMBOL, ORMA_STACK_SYMBOL_NAME, row));
-		r = find_node(reading, *node, name.size > 0 ? name : ORMA_STR("[unknown]"), node);
-	}
-	return r;
-}
-
+/* Adds the functions of a frame, of which the outermost one comes first. */
 static int add_site(struct reading *reading, int64_t site, uint32_t *node)
 {
-	int64_t frame =
-		cell(reading, ORMA_TABLE_STACK_CALLSITE, ORMA_STACK_CALLSITE_FRAME_ID, site);
-	int64_t set = frame == ORMA_CELL_NULL ? ORMA_CELL_NULL
-					      : cell(reading, ORMA_TABLE_STACK_FRAME,
-						     ORMA_STACK_FRAME_SYMBOL_SET_ID, frame);
+	int64_t frame = cell(reading, ORMA_STACK_CALLSITE_FRAME_ID, site);
+	uint32_t count = 0;
+	const struct orma_stack_line *lines =
+		frame >= 0 ? orma_stack_functions_frame(&reading->functions, frame, &count) : NULL;
 	int r = 0;
-	if (set != ORMA_CELL_NULL)
-		r = add_inlined(reading, set, node);
-	else if (frame != ORMA_CELL_NULL)
-		r = add_frame(reading, frame, node);
-	return r ? r : orma_base_map_put(&reading->sites, (uint64_t)site, (void *)(uintptr_t)*node);
+	while (count-- > 0 && r == 0)
+		r = find_node(reading, *node, reading->functions.items[lines[count].function].name,
+			      node);
+	return r ? r
+		 : orma_base_map_put(&reading->sites, site_key(reading, site),
+				     (void *)(uintptr_t)*node);
 }
 
 /* Finds the node of a stack by its innermost frame. Callers beyond DEPTH_MAX are left out, on the outside. */
@@ -173,8 +142,7 @@ static int find_stack(struct reading *reading, int64_t innermost, uint32_t *ret)
 			break;
 		}
 		path[depth++] = site;
-		site = cell(reading, ORMA_TABLE_STACK_CALLSITE, ORMA_STACK_CALLSITE_PARENT_ID,
-			    site);
+		site = cell(reading, ORMA_STACK_CALLSITE_PARENT_ID, site);
 	}
 	int r = 0;
 	while (depth-- > 0 && r == 0)
@@ -182,75 +150,50 @@ static int find_stack(struct reading *reading, int64_t innermost, uint32_t *ret)
 	return r;
 }
 
-/* Chooses the tree and the root that the following stacks belong to; a root without a name is none. */
-static int choose(struct reading *reading, struct orma_profile_tree *tree, struct orma_str root)
+/* The following stacks belong to the tree, below no root. */
+static void choose_tree(struct reading *reading, struct orma_profile_tree *tree)
 {
-	orma_base_map_done(&reading->sites);
+	if (reading->tree != tree)
+		orma_base_map_done(&reading->sites);
 	reading->tree = tree;
 	reading->root = 0;
-	if (!tree || root.size == 0)
+}
+
+/* The following stacks are of this process, if it is known. */
+static int choose_process(struct reading *reading, int64_t upid)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_task_name name = orma_process_name(reading->database, upid);
+	int r = 0;
+	reading->root = 0;
+	if (upid < 0 || !reading->tree)
 		return 0;
-	int r = find_node(reading, 0, root, &reading->root);
+	if (name.name.size == 0) {
+		r = orma_base_buf_printf(&text, "process %" PRId64, name.id);
+		name.name = orma_base_buf_str(&text);
+	}
 	if (r == 0)
-		tree->nodes[reading->root - 1].is_process = true;
+		r = find_node(reading, 0, name.name, &reading->root);
+	if (r == 0)
+		reading->tree->nodes[reading->root - 1].is_process = true;
 	return r;
 }
 
-static int add_stack(struct reading *reading, int64_t site, double weight, double count)
+static int add_stack(struct reading *reading, int64_t site, int64_t weight, int64_t count)
 {
 	uint32_t node;
-	if (!reading->tree || (weight == 0 && count == 0))
+	if (!reading->tree || weight <= 0)
 		return 0;
 	int r = find_stack(reading, site, &node);
 	if (r < 0 || node == 0)
 		return r;
 	struct orma_profile_weight *own = &reading->tree->nodes[node - 1].weights[reading->side];
-	own->self += weight;
-	own->count += count;
+	own->self += (double)weight;
+	own->count += (double)ORMA_MAX(count, (int64_t)0);
 	return 0;
 }
 
-static struct orma_str text_of(sqlite3_stmt *row, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(row, column);
-	return (struct orma_str){text ? text : "", (size_t)sqlite3_column_bytes(row, column)};
-}
-
-typedef int row_fn(struct reading *reading, sqlite3_stmt *row);
-
-static int for_each_row(struct reading *reading, const char *query, row_fn *fn)
-{
-	sqlite3_stmt *row = NULL;
-	int code = SQLITE_DONE;
-	int r = orma_sql_prepare(reading->database->sql, orma_base_str(query), &row, NULL);
-	while (r == 0 && (code = sqlite3_step(row)) == SQLITE_ROW)
-		r = fn(reading, row);
-	if (r == 0 && code != SQLITE_DONE)
-		r = code == SQLITE_NOMEM ? -ENOMEM : -EIO;
-	sqlite3_finalize(row);
-	return r;
-}
-
 /* --- samples --------------------------------------------------------------------------------- */
-
-/*
- * A profile that has counted already has weights, of which the first one counts. The rows of a tree and a process are neighbours: the
- * first column changes with either of them.
- */
-static const char sample_query[] =
-	"select dense_rank() over (order by name, unit, upid), name, unit, process, "
-	"callsite_id, weight, samples from ("
-	"select coalesce(w.name, '') as name, coalesce(w.unit, '') as unit, t.upid as upid, "
-	"coalesce(p.name, t.name, 'process ' || p.pid) as process, s.callsite_id as "
-	"callsite_id, "
-	"sum(coalesce(w.value, 1)) as weight, count(*) as samples from stack_sample s left join ("
-	"select stack_sample_id, value, k.name as name, k.unit as unit "
-	"from stack_sample_counter join stack_sample_counter_track k on k.id = track_id "
-	"where k.type = 'stack_sample_session_counter' and k.is_timebase) w "
-	"on w.stack_sample_id = s.id "
-	"left join stack_sample_task_context c on c.id = s.task_context_id "
-	"left join thread t on t.utid = c.utid left join process p on p.upid = t.upid "
-	"where s.callsite_id is not null group by 1, 2, 3, 5) order by 1, callsite_id";
 
 /* Returns the name that the page has for a unit. */
 static struct orma_str plain_unit(struct orma_str unit)
@@ -268,86 +211,78 @@ static struct orma_str plain_unit(struct orma_str unit)
 	return unit;
 }
 
-static int begin_samples(struct reading *reading, sqlite3_stmt *row)
+static int append_title(const struct orma_cost_profile *profile, struct orma_buf *title)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf title = {0};
-	struct orma_str name = text_of(row, 1), unit = plain_unit(text_of(row, 2));
-	int found = orma_base_buf_append_str(&title, "Samples by call stack");
-	if (found == 0 && name.size > 0 && !orma_base_str_is(name, "samples"))
-		found = orma_base_buf_printf(&title, ": %.*s", (int)name.size, name.data);
-	if (found < 0)
-		return found;
-	struct orma_profile_tree *tree =
-		find_tree(reading->trees, orma_base_buf_str(&title), unit, "samples", &found);
-	return found < 0 ? found : choose(reading, tree, text_of(row, 3));
+	const struct orma_profile_value *value = &profile->values[0];
+	struct orma_str source = profile->source;
+	bool is_named = value->name.size > 0 && !orma_base_str_is(value->name, "samples");
+	int r = orma_base_buf_append_str(title, "Samples by call stack");
+	if (r == 0 && is_named)
+		r = orma_base_buf_printf(title, ": %.*s", (int)value->name.size, value->name.data);
+	return r == 0 && source.size > 0
+		       ? orma_base_buf_printf(title, " (%.*s)", (int)source.size, source.data)
+		       : r;
 }
 
-struct group {
-	struct reading reading;
-	int64_t current;
-};
-
-static int add_sample(struct reading *reading, sqlite3_stmt *row)
+/* The first value of a sample counts. */
+static int add_samples(struct reading *reading, const struct orma_cost_profile *profile)
 {
-	struct group *group = ORMA_CONTAINER_OF(reading, struct group, reading);
-	int r = 0;
-	if (sqlite3_column_int64(row, 0) != group->current) {
-		group->current = sqlite3_column_int64(row, 0);
-		r = begin_samples(reading, row);
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf title = {0};
+	struct orma_str unit = profile->value_count > 0 ? plain_unit(profile->values[0].unit)
+							: ORMA_STR("samples");
+	int r = append_title(profile, &title);
+	if (r < 0)
+		return r;
+	choose_tree(reading,
+		    find_tree(reading->trees, orma_base_buf_str(&title), unit, "samples", &r));
+	for (uint32_t i = 0; i < profile->row_count && r == 0; i++) {
+		const struct orma_profile_row *row = &profile->rows[i];
+		int64_t upid = row->upid >= 0 ? row->upid
+					      : orma_thread_process(reading->database, row->utid);
+		r = choose_process(reading, upid);
+		if (r == 0)
+			r = add_stack(reading, row->callsite, row->values[0],
+				      profile->has_weights ? 0 : row->values[0]);
 	}
-	return r ? r
-		 : add_stack(reading, sqlite3_column_int64(row, 4), sqlite3_column_double(row, 5),
-			     sqlite3_column_double(row, 6));
+	return r;
 }
 
 /* --- heaps ----------------------------------------------------------------------------------- */
 
-/* A heap of several processes with one name is one tree: there is one after a restart, and in the other trace its pid differs. */
-static const char heap_query[] =
-	"select dense_rank() over (order by process, heap), process, heap, callsite_id, kept, "
-	"kept_count, taken, taken_count from ("
-	"select coalesce(p.name, 'process ' || p.pid, '') as process, coalesce(heap_name, '') as "
-	"heap, callsite_id, sum(size) as kept, sum(a.count) as kept_count, sum(max(size, 0)) as "
-	"taken, sum(max(a.count, 0)) as taken_count "
-	"from heap_profile_allocation a left join process p using (upid) "
-	"where callsite_id is not null group by 1, 2, 3) order by 1, callsite_id";
-
-static int choose_heap(struct reading *reading, sqlite3_stmt *row, const char *what)
+/* Chooses the tree of a heap. Processes of one name share it: a process may be started again, and in the other trace its pid differs. */
+static int choose_heap(struct reading *reading, int64_t upid, const char *what)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf title = {0};
-	struct orma_str process = text_of(row, 1), heap = text_of(row, 2);
-	int found = orma_base_buf_printf(&title, "Heap%s%.*s%s%.*s: %s", heap.size > 0 ? " " : "",
-					 (int)heap.size, heap.data, process.size > 0 ? " of " : "",
-					 (int)process.size, process.data, what);
-	if (found < 0)
-		return found;
-	struct orma_profile_tree *tree = find_tree(reading->trees, orma_base_buf_str(&title),
-						   ORMA_STR("bytes"), "allocations", &found);
-	return found < 0 ? found : choose(reading, tree, ORMA_STR(""));
+	struct orma_task_name name = orma_process_name(reading->database, upid);
+	bool is_known = name.name.size > 0;
+	int r = orma_base_buf_printf(&title, "Heap%s%.*s: %s", is_known ? " of " : "",
+				     is_known ? (int)name.name.size : 0,
+				     is_known ? name.name.data : "", what);
+	if (r == 0)
+		choose_tree(reading, find_tree(reading->trees, orma_base_buf_str(&title),
+					       ORMA_STR("bytes"), "allocations", &r));
+	return r;
 }
 
 /* Bytes that were allocated before the recording and freed in it weigh nothing. */
-static int add_kept(struct reading *reading, sqlite3_stmt *row)
+static int add_heaps(struct reading *reading, const struct orma_cost_profile *profile)
 {
-	struct group *group = ORMA_CONTAINER_OF(reading, struct group, reading);
-	int64_t heap = sqlite3_column_int64(row, 0);
-	int r = heap == group->current ? 0 : choose_heap(reading, row, "bytes not freed");
-	group->current = heap;
-	return r ? r
-		 : add_stack(reading, sqlite3_column_int64(row, 3),
-			     ORMA_MAX(sqlite3_column_double(row, 4), 0.0),
-			     ORMA_MAX(sqlite3_column_double(row, 5), 0.0));
-}
-
-static int add_taken(struct reading *reading, sqlite3_stmt *row)
-{
-	struct group *group = ORMA_CONTAINER_OF(reading, struct group, reading);
-	int64_t heap = sqlite3_column_int64(row, 0);
-	int r = heap == group->current ? 0 : choose_heap(reading, row, "bytes allocated");
-	group->current = heap;
-	return r ? r
-		 : add_stack(reading, sqlite3_column_int64(row, 3), sqlite3_column_double(row, 6),
-			     sqlite3_column_double(row, 7));
+	static const struct {
+		const char *name;
+		size_t bytes, objects;
+	} kinds[] = {{"bytes not freed", ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS},
+		     {"bytes allocated", ORMA_HEAP_ALLOC_SPACE, ORMA_HEAP_ALLOC_OBJECTS}};
+	int r = 0;
+	for (size_t kind = 0; kind < ORMA_ARRAY_SIZE(kinds); kind++)
+		for (uint32_t i = 0; i < profile->row_count && r == 0; i++) {
+			const struct orma_profile_row *row = &profile->rows[i];
+			r = choose_heap(reading, row->upid, kinds[kind].name);
+			if (r == 0)
+				r = add_stack(reading, row->callsite,
+					      row->values[kinds[kind].bytes],
+					      row->values[kinds[kind].objects]);
+		}
+	return r;
 }
 
 /* Adds what the nodes of a side weigh to their callers. */
@@ -372,19 +307,17 @@ static void add_up(struct orma_profile_tree *tree, unsigned side)
 int orma_profile_trees_add(struct orma_profile_trees *trees, struct orma_trace_database *database,
 			   unsigned side)
 {
-	struct group group = {.reading = {.trees = trees, .database = database, .side = side}};
-	int r = 0;
-	if (orma_store_table_rows(&database->tables.all[ORMA_TABLE_PROFILER_SAMPLE]) > 0)
-		r = for_each_row(&group.reading, sample_query, add_sample);
-	if (orma_store_table_rows(&database->tables.all[ORMA_TABLE_HEAP_ALLOCATION]) > 0) {
-		group.current = 0;
-		if (r == 0)
-			r = for_each_row(&group.reading, heap_query, add_kept);
-		group.current = 0;
-		if (r == 0)
-			r = for_each_row(&group.reading, heap_query, add_taken);
-	}
-	orma_base_map_done(&group.reading.sites);
+	struct reading reading = {.trees = trees, .database = database, .side = side};
+	struct orma_cost_profiles profiles = {0};
+	int r = orma_cost_profiles_read(&profiles, database);
+	if (r == 0 && profiles.count > 0)
+		r = orma_stack_functions_read(&reading.functions, database);
+	for (uint32_t i = 0; i < profiles.count && r == 0; i++)
+		r = profiles.items[i].is_heap ? add_heaps(&reading, &profiles.items[i])
+					      : add_samples(&reading, &profiles.items[i]);
+	orma_base_map_done(&reading.sites);
+	orma_stack_functions_done(&reading.functions);
+	orma_cost_profiles_done(&profiles);
 	for (size_t i = 0; i < trees->count && r == 0; i++)
 		add_up(&trees->items[i], side);
 	return r;

@@ -84,7 +84,8 @@ static int append_summary(struct orma_trace_database *database, const char *name
 		.name = name, .top = (size_t)options->top, .database = database};
 	int r = orma_summary_find(&summary);
 	if (has_profiles)
-		summary.samples.row_count = 0;
+		summary.samples.row_count = summary.waits.row_count =
+			summary.heap_functions.row_count = 0;
 	if (r == 0)
 		r = orma_report_append_summary(&summary, html);
 	orma_summary_done(&summary);

@@ -93,7 +93,7 @@ ORMA_TEST(samples_are_a_tree_below_their_process)
 	orma_profile_trees_init(&trees);
 	CHECK_INT(add(&trees, BEGIN SAMPLES, 0), 0);
 	check_tree(&trees, 0,
-		   "Samples by call stack in samples\n"
+		   "Samples by call stack (linux.perf) in samples\n"
 		   "0 server 0 4 4 0 0 0\n"
 		   "1 main 0 4 4 0 0 0\n"
 		   "2 work 2 3 3 0 0 0\n"
@@ -127,11 +127,11 @@ ORMA_TEST(a_heap_is_what_was_not_freed_and_what_was_allocated)
 		  0);
 	CHECK_INT((int)trees.count, 2);
 	check_tree(&trees, 0,
-		   "Heap h of server: bytes not freed in bytes\n"
+		   "Heap of server: bytes not freed in bytes\n"
 		   "0 main 0 30 1 0 0 0\n"
 		   "1 work 30 30 1 0 0 0\n");
 	check_tree(&trees, 1,
-		   "Heap h of server: bytes allocated in bytes\n"
+		   "Heap of server: bytes allocated in bytes\n"
 		   "0 main 0 57 3 0 0 0\n"
 		   "1 work 50 50 2 0 0 0\n"
 		   "1 [/server] 7 7 1 0 0 0\n");
@@ -146,7 +146,7 @@ ORMA_TEST(two_traces_share_a_tree)
 	CHECK_INT(add(&trees, BEGIN SAMPLE(10, 2) SAMPLE(20, 2), 1), 0);
 	CHECK_INT((int)trees.count, 1);
 	check_tree(&trees, 0,
-		   "Samples by call stack in samples\n"
+		   "Samples by call stack (linux.perf) in samples\n"
 		   "0 server 0 4 4 0 2 2\n"
 		   "1 main 0 4 4 0 2 2\n"
 		   "2 work 2 3 3 0 2 2\n"
