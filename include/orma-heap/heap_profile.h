@@ -31,6 +31,13 @@
  * was written for Perfetto's heapprofd needs no change. Link with liborma-heap (`pkg-config --libs orma-heap`). A program that is
  * linked with it need not be started with LD_PRELOAD.
  *
+ * The library connects to the profiler's socket: the one that ORMA_HEAP_SOCK names, else /run/perfetto/orma-profiler if
+ * that folder exists, else /tmp/orma-profiler. With ORMA_HEAP_WAIT=1 the program begins when a recording that selects it has
+ * started, or after 3 seconds. With ORMA_HEAP_FOLLOW=1 the programs and children that it starts are profiled, too; otherwise
+ * these variables, and the library in LD_PRELOAD, are removed from the environment. Programs that are setuid or setgid, or
+ * get capabilities from their file, are not profiled. A program that is linked statically cannot contain this library: it
+ * says so and ends.
+ *
  * Threads: all functions are MT-safe, except that the two functions that set a callback must not be called for one heap at
  *          the same time. Reports may come from signal handlers. They preserve errno and never block beyond the
  *          recording's `block_client`.

@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <orma/field.h>
 #include <orma/init.h>
 #include <stdatomic.h>
@@ -50,6 +49,11 @@
 #define MAPS_PART_BYTES   16384u
 #define COMMAND_BYTES_MAX 65536u
 #define COMMAND_ARGS_MAX  64u
+
+/* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
+enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
+/* A service that listens accepts a connection within this time. */
+#define CONNECT_TIMEOUT_MS 300
 
 /* An instance that selects this process. */
 struct session {
@@ -456,7 +460,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	orma_heap_tell_heaps();
 	(void)orma_base_loop_arm_in(orma_client.loop, &tick, TICK_NS, on_tick);
 	atomic_fetch_add_explicit(&starts, 1, memory_order_release);
-	syscall(SYS_futex, &starts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, &starts, WAKE_WAITERS, INT_MAX, NULL, NULL, 0);
 }
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
@@ -552,14 +556,14 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	uint64_t end_ns = now_ns + timeout_ms * ORMA_NS_PER_MS;
 
-	/* A service that is not there does not come either. */
-	if (orma_sync(timeout_ms) == 0)
+	/* A profiler starts its service first. One that is gone would make each program that is followed wait. */
+	if (orma_sync(CONNECT_TIMEOUT_MS) == 0 || orma_is_connected())
 		while (atomic_load_explicit(&starts, memory_order_acquire) == 0 &&
 		       now_ns < end_ns) {
 			const struct timespec left = {(time_t)((end_ns - now_ns) / ORMA_NS_PER_SEC),
 						      (long)((end_ns - now_ns) % ORMA_NS_PER_SEC)};
 
-			syscall(SYS_futex, &starts, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
+			syscall(SYS_futex, &starts, WAIT_FOR_WORD, 0, &left, NULL, 0);
 			now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 		}
 	/* The service then knows that this process exists, even if it calls exec at once. */
