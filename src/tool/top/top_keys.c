@@ -175,6 +175,7 @@ static enum orma_top_action take_letter(struct orma_top_screen *screen,
 		choice->by = (enum orma_top_by)((choice->by + 1) % ORMA_TOP_BY_KINDS);
 		return ORMA_TOP_ACTION_BY;
 	case ' ':
+	case 'Z':
 		screen->is_paused = !screen->is_paused;
 		break;
 	case 't':

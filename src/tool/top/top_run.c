@@ -24,6 +24,7 @@
 #include "tool/tool.h"
 #include "tool/top/top.h"
 #include "tool/top/top_batch.h"
+#include "tool/top/top_open.h"
 #include "tool/top/top_save.h"
 #include "tool/top/top_screen.h"
 #include "tool/top/top_session.h"
@@ -36,6 +37,7 @@ struct top {
 	struct orma_top_session session;
 	struct orma_top_decoder decoder;
 	struct orma_top_keep keep;
+	struct orma_top_pages pages;
 	struct orma_top_table table;
 	struct orma_top_screen screen;
 	struct orma_line_keys keys;
@@ -208,6 +210,7 @@ static int clear(struct top *top)
 
 static int act(struct top *top, enum orma_top_action action)
 {
+	char path[ORMA_TOP_PATH_BYTES];
 	switch (action) {
 	case ORMA_TOP_ACTION_QUIT:
 		top->is_ending = true;
@@ -217,7 +220,9 @@ static int act(struct top *top, enum orma_top_action action)
 		return 0;
 	case ORMA_TOP_ACTION_SAVE:
 	case ORMA_TOP_ACTION_OPEN:
-		orma_top_save(&top->keep, action == ORMA_TOP_ACTION_OPEN, top->screen.message);
+		if (orma_top_save(&top->keep, path, top->screen.message) &&
+		    action == ORMA_TOP_ACTION_OPEN)
+			orma_top_open(&top->pages, path, top->screen.message);
 		return 0;
 	case ORMA_TOP_ACTION_BY:
 		return change_rows(top);
@@ -390,6 +395,7 @@ int orma_top_run(const struct orma_top_options *options)
 	orma_top_session_close(&top.session);
 	orma_top_decoder_done(&top.decoder);
 	orma_top_keep_done(&top.keep);
+	orma_top_pages_done(&top.pages);
 	orma_top_table_done(&top.table);
 	orma_base_buf_done(&top.out);
 	orma_base_fd_close(top.signal_fd);

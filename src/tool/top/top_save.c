@@ -9,21 +9,21 @@
 
 #include "tool/ask/units.h"
 
-void orma_top_save(const struct orma_top_keep *keep, bool tells_view,
+bool orma_top_save(const struct orma_top_keep *keep, char ret_path[ORMA_TOP_PATH_BYTES],
 		   char message[ORMA_TOP_TEXT_BYTES])
 {
-	char path[64] = "", size[ORMA_UNIT_BYTES];
+	char *path = ret_path, size[ORMA_UNIT_BYTES];
 	time_t now = time(NULL);
 	struct tm parts;
+	path[0] = '\0';
 	if (localtime_r(&now, &parts))
-		(void)strftime(path, sizeof(path), "orma-top-%Y%m%d-%H%M%S.pftrace", &parts);
+		(void)strftime(path, ORMA_TOP_PATH_BYTES, "orma-top-%Y%m%d-%H%M%S.pftrace", &parts);
 	int64_t bytes = orma_top_keep_save(keep, path);
 	if (bytes < 0)
 		snprintf(message, ORMA_TOP_TEXT_BYTES, "cannot save %s: %s", path,
 			 strerror((int)-bytes));
-	else if (tells_view)
-		snprintf(message, ORMA_TOP_TEXT_BYTES, "saved; to look at it: orma view %s", path);
 	else
 		snprintf(message, ORMA_TOP_TEXT_BYTES, "saved %s in %s",
 			 orma_units_size((double)bytes, size), path);
+	return bytes >= 0;
 }

@@ -7,8 +7,10 @@
 #include "tool/top/top_keep.h"
 #include "tool/top/top_view.h"
 
-/* Writes orma-top-DATE-TIME.pftrace. Says in `message` what it wrote, or why not; with `tells_view` also the command that shows it. */
-void orma_top_save(const struct orma_top_keep *keep, bool tells_view,
+enum { ORMA_TOP_PATH_BYTES = 64 };
+
+/* Writes orma-top-DATE-TIME.pftrace. Says in `message` what it wrote, or why not. Returns whether the file is there. */
+bool orma_top_save(const struct orma_top_keep *keep, char ret_path[ORMA_TOP_PATH_BYTES],
 		   char message[ORMA_TOP_TEXT_BYTES]);
 
 #endif

@@ -32,7 +32,7 @@ enum orma_top_action {
 	ORMA_TOP_ACTION_QUIT,
 	ORMA_TOP_ACTION_ZERO,
 	ORMA_TOP_ACTION_SAVE,
-	ORMA_TOP_ACTION_OPEN,  /* saves, and says how to look at it */
+	ORMA_TOP_ACTION_OPEN,  /* saves, and shows the page of it */
 	ORMA_TOP_ACTION_BY,    /* choice->by has changed */
 	ORMA_TOP_ACTION_CLEAR, /* the terminal shows something else than was written */
 	ORMA_TOP_ACTION_SUSPEND,
