@@ -1,11 +1,15 @@
 #!/usr/bin/env node
 // screenshots.mjs ORMA TRACE REPORT OUT: makes the pictures of docs/pictures with a headless Chromium: the timeline of TRACE
-// (as `make demo` records it) light and dark, details, an area, a flame graph, a phone, and the page that `orma report` has made.
-import { mkdirSync, writeFileSync } from "node:fs";
+// (as `make demo` records it) light and dark, details, an area, a flame graph, a phone, and pages that `orma report` has made: REPORT, a
+// made-up profile, and two profiles that are compared.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser } from "../tests/browser/cdp.mjs";
 import { view } from "../tests/browser/orma_server.mjs";
+import { samplesText } from "../tests/browser/shop.mjs";
 
 const [orma, trace, report, out] = process.argv.slice(2);
 const SHIFT = 8;
@@ -55,9 +59,54 @@ await withPage({ width: 1440, height: 900 }, async (page) => {
 });
 await withPage({ width: 1440, height: 900, dark: true }, (page) => picture(page, "timeline-dark"));
 await withPage({ width: 390, height: 844, scale: 2 }, (page) => picture(page, "phone"));
+
+/** Samples of a shop's server before and after a change. */
+const BEFORE = {
+	"main,serve,parse_request,read_header": 120,
+	"main,serve,parse_request,check_utf8": 60,
+	"main,serve,route,match_path": 45,
+	"main,serve,handle_order,query_db,send,write": 210,
+	"main,serve,handle_order,query_db,wait_reply,poll": 330,
+	"main,serve,handle_order,query_db,decode_row,strtod": 140,
+	"main,serve,handle_order,render,escape_html": 180,
+	"main,serve,handle_order,render,append,memcpy": 90,
+	"main,serve,handle_order,render,append,grow,realloc": 70,
+	"main,log_line,format": 60,
+	"main,log_line,write": 40,
+	"main,collect_garbage,mark,visit,visit,visit": 110,
+	"main,collect_garbage,sweep": 50,
+};
+const AFTER = {
+	...BEFORE,
+	"main,serve,handle_order,render,escape_html": 60,
+	"main,serve,handle_order,query_db,decode_row,strtod": 310,
+	"main,serve,handle_order,query_db,decode_row,check_utf8": 170,
+};
+
+/** Draws a report from its top, or from the element that `selector` finds. */
+async function reportPicture(page, file, name, selector = "") {
+	const loaded = page.event("Page.loadEventFired");
+	await page.send("Page.navigate", { url: pathToFileURL(resolve(file)).href });
+	await loaded;
+	if (selector) await page.run(`document.querySelector(${JSON.stringify(selector)}).scrollIntoView()`);
+	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+	writeFileSync(join(out, `${name}.png`), await page.picture());
+}
+
+const folder = mkdtempSync(join(tmpdir(), "orma-screenshots-"));
+const [before, after, one, both] = ["before.txt", "after.txt", "one.html", "both.html"].map((name) => join(folder, name));
+writeFileSync(before, samplesText(BEFORE));
+writeFileSync(after, samplesText(AFTER));
+execFileSync(orma, ["report", "-o", one, before]);
+execFileSync(orma, ["report", "-o", both, before, after]);
 const page = await Browser.start({ width: 1200, height: 1000 });
-const loaded = page.event("Page.loadEventFired");
-await page.send("Page.navigate", { url: pathToFileURL(resolve(report)).href });
-await loaded;
-writeFileSync(join(out, "report.png"), await page.picture());
+await reportPicture(page, report, "report");
+await page.resize(1200, 800);
+await reportPicture(page, one, "report-flame", "h2");
+await page.setDark(true);
+await reportPicture(page, both, "report-compare");
+await page.setDark(false);
+await page.resize(390, 844, 2);
+await reportPicture(page, report, "report-phone");
 await page.stop();
+rmSync(folder, { recursive: true });
