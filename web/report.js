@@ -6,6 +6,7 @@ import { byId, h } from "./dom.js";
 import { Flame } from "./flame.js";
 import { startPage } from "./page.js";
 import { jsonIn } from "./report_data.js";
+import { improveTables } from "./report_tables.js";
 import { ReportSource } from "./source_report.js";
 import { Cropper } from "./text.js";
 
@@ -48,6 +49,7 @@ function drawFlames() {
 }
 
 async function startReport() {
+	improveTables(byId("report"));
 	drawFlames();
 	if (!document.getElementById("orma-layout")) return;
 	const template = /** @type {HTMLTemplateElement} */ (byId("orma-page"));

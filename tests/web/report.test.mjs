@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { AT_COUNT, AT_NAME, AT_ROW, FLAG_MERGED } from "../../web/answers.js";
 import { areaOf, detailOf, neighbourOf, searchOf } from "../../web/report_answers.js";
 import { columnOf, decode, doublesOf } from "../../web/report_data.js";
+import { compareKeys } from "../../web/report_tables.js";
 import { boxTile, classOf, pointTile } from "../../web/report_tiles.js";
 
 /** The planes of numbers. */
@@ -139,4 +140,10 @@ test("questions about rows and ranges are answered", () => {
 		],
 	);
 	assert.deepEqual(counters?.rows[0].slice(0, 3), ["load", 1, 5]);
+});
+
+test("cells are sorted as numbers or texts, and empty ones are last in either order", () => {
+	const sorted = (sign) => ["b", null, 10, 9, "a"].sort((a, b) => compareKeys(a, b, sign));
+	assert.deepEqual(sorted(1), [9, 10, "a", "b", null]);
+	assert.deepEqual(sorted(-1), ["b", "a", 10, 9, null]);
 });
