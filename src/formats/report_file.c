@@ -46,6 +46,8 @@ static int damaged(struct orma_error *reterr, const char *what)
 
 int orma_report_json_items(struct orma_str inner, orma_report_json_fn *fn, void *ctx)
 {
+	if (inner.size == 0)
+		return 0;
 	struct orma_json_scan scan = {inner.data, inner.data + inner.size, true};
 	struct orma_json_value value;
 	enum orma_json_next next;
@@ -57,6 +59,8 @@ int orma_report_json_items(struct orma_str inner, orma_report_json_fn *fn, void 
 
 int orma_report_json_fields(struct orma_str inner, orma_report_json_fn *fn, void *ctx)
 {
+	if (inner.size == 0)
+		return 0;
 	struct orma_json_scan scan = {inner.data, inner.data + inner.size, true};
 	struct orma_json_value key, value;
 	enum orma_json_next next;
