@@ -72,9 +72,11 @@ int orma_report_json_fields(struct orma_str inner, orma_report_json_fn *fn, void
 
 int orma_report_json_object(struct orma_str text, orma_report_json_fn *fn, void *ctx)
 {
-	struct orma_json_scan scan = {text.data, text.data + text.size, false};
 	struct orma_json_value value;
-	if (text.size == 0 || orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER ||
+	if (text.size == 0)
+		return -EBADMSG;
+	struct orma_json_scan scan = {text.data, text.data + text.size, false};
+	if (orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER ||
 	    value.kind != ORMA_JSON_OBJECT)
 		return -EBADMSG;
 	return orma_report_json_fields(value.text, fn, ctx);
