@@ -17,29 +17,18 @@
 
 /* `orma --help` lists them in this order. */
 static const struct orma_tool_command *const commands[] = {
-	&orma_record_command,
-	&orma_status_command,
-	&orma_top_command,
-	&orma_summary_command,
-	&orma_report_command,
-	&orma_view_command,
-	&orma_events_command,
-	&orma_diff_command,
-	&orma_assert_command,
-	&orma_sql_command,
-	&orma_export_command,
-	&orma_import_command,
-	&orma_dump_command,
-	&orma_cat_command,
-	&orma_doctor_command,
-	&orma_trigger_command,
-	&orma_protogen_command,
-	&orma_traced_command,
-	&orma_probes_command,
-	&orma_perfetto_command,
-	&orma_trigger_perfetto_command,
-	&orma_tracebox_command,
-	&orma_trace_processor_command,
+	&orma_record_command,    &orma_status_command,
+	&orma_top_command,       &orma_summary_command,
+	&orma_report_command,    &orma_view_command,
+	&orma_events_command,    &orma_diff_command,
+	&orma_assert_command,    &orma_sql_command,
+	&orma_export_command,    &orma_import_command,
+	&orma_dump_command,      &orma_cat_command,
+	&orma_symbolize_command, &orma_doctor_command,
+	&orma_trigger_command,   &orma_protogen_command,
+	&orma_traced_command,    &orma_probes_command,
+	&orma_perfetto_command,  &orma_trigger_perfetto_command,
+	&orma_tracebox_command,  &orma_trace_processor_command,
 };
 
 /* Earlier names, and those of Perfetto's programs that take the same options. */
@@ -59,7 +48,7 @@ static void print_help(FILE *out)
 	      out);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(commands); i++)
 		if (commands[i]->summary)
-			orma_tool_print_line(out, "  %-8s  %s", commands[i]->name,
+			orma_tool_print_line(out, "  %-9s  %s", commands[i]->name,
 					     commands[i]->summary);
 	fputs("\n"
 	      "Options:\n"

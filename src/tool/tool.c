@@ -65,10 +65,21 @@ void orma_tool_print_version(const char *program)
 	char sqlite = '-';
 #endif
 
-	orma_tool_print_line(stdout, "%s %s %czstd %cdeflate %cpcre2 %csqlite", program,
-			     orma_version(), codecs >> ORMA_CODEC_ZSTD & 1 ? '+' : '-',
+#ifdef ORMA_HAVE_DW
+	char dw = '+';
+#else
+	char dw = '-';
+#endif
+#ifdef ORMA_HAVE_LZMA
+	char lzma = '+';
+#else
+	char lzma = '-';
+#endif
+
+	orma_tool_print_line(stdout, "%s %s %czstd %cdeflate %cpcre2 %csqlite %clibdw %clzma",
+			     program, orma_version(), codecs >> ORMA_CODEC_ZSTD & 1 ? '+' : '-',
 			     codecs >> ORMA_CODEC_DEFLATE & 1 ? '+' : '-',
-			     orma_tool_regex_ops ? '+' : '-', sqlite);
+			     orma_tool_regex_ops ? '+' : '-', sqlite, dw, lzma);
 }
 
 void orma_tool_warn(const char *format, ...)

@@ -14,6 +14,7 @@
  *   top/       shows what happens now: top
  *   ask/       answers questions about traces: summary, events, diff, assert, sql
  *   export/    writes traces for other programs: export
+ *   profile/   works on profiles: symbolize
  *   view/      shows traces in a browser: view
  *   protogen/  generates C from .proto files: protogen
  *
@@ -40,9 +41,9 @@ extern const struct orma_tool_command orma_assert_command, orma_cat_command, orm
 	orma_doctor_command, orma_dump_command, orma_events_command, orma_export_command,
 	orma_import_command, orma_perfetto_command, orma_probes_command, orma_protogen_command,
 	orma_record_command, orma_report_command, orma_sql_command, orma_status_command,
-	orma_summary_command, orma_top_command, orma_traced_command, orma_tracebox_command,
-	orma_trace_processor_command, orma_trigger_command, orma_trigger_perfetto_command,
-	orma_view_command;
+	orma_summary_command, orma_symbolize_command, orma_top_command, orma_traced_command,
+	orma_tracebox_command, orma_trace_processor_command, orma_trigger_command,
+	orma_trigger_perfetto_command, orma_view_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 
@@ -54,7 +55,7 @@ const char *orma_tool_path(void);
 void orma_tool_set_drop_in(bool is_drop_in);
 bool orma_tool_is_drop_in(void);
 /* Prints the version, and the optional libraries that are built in: "orma 0.2.0 +zstd +deflate
- * -pcre2 +sqlite". */
+ * -pcre2 +sqlite +libdw -lzma". */
 void orma_tool_print_version(const char *program);
 void orma_tool_warn(const char *format, ...) ORMA_PRINTF(1, 2);
 /* Does the same, and returns ORMA_EXIT_FAILURE. */

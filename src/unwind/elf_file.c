@@ -210,7 +210,6 @@ static bool is_named(const struct orma_elf_file *file, const Elf64_Shdr *names,
 static int read_sections(struct orma_elf_file *file, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr names, section, strings;
-	bool has_symtab = false;
 
 	if (header->e_shnum == 0 || header->e_shentsize != sizeof(Elf64_Shdr))
 		return 0;
@@ -221,15 +220,19 @@ static int read_sections(struct orma_elf_file *file, const Elf64_Ehdr *header)
 
 		if (r < 0 || section.sh_type == SHT_NOBITS)
 			continue;
-		if (is_symtab || (section.sh_type == SHT_DYNSYM && !has_symtab)) {
+		if (is_symtab || (section.sh_type == SHT_DYNSYM && !file->has_symtab)) {
 			r = read_section(file, header, section.sh_link, &strings);
 			if (r < 0)
 				return r;
 			file->symbols = part_of(&section);
 			file->symbol_names = part_of(&strings);
-			has_symtab = is_symtab;
+			file->has_symtab = is_symtab;
 		} else if (is_named(file, &names, &section, ".eh_frame")) {
 			file->eh_frame = part_of(&section);
+		} else if (is_named(file, &names, &section, ".gnu_debuglink")) {
+			file->debug_link = part_of(&section);
+		} else if (is_named(file, &names, &section, ".gnu_debugdata")) {
+			file->debug_data = part_of(&section);
 		}
 	}
 	return r;
@@ -252,7 +255,8 @@ static int read_headers(struct orma_elf_file *file)
 	r = read_segments(file, &header, &hdr);
 	/* A running program has its segments, so damaged sections do not make it useless. */
 	if (r == 0 && read_sections(file, &header) < 0)
-		file->symbols.size = file->eh_frame.size = 0;
+		file->symbols.size = file->eh_frame.size = file->debug_link.size =
+			file->debug_data.size = 0;
 	if (r == 0 && file->eh_frame.size == 0 && hdr.p_type == PT_GNU_EH_FRAME)
 		r = find_eh_frame(file, &hdr);
 	return r;

@@ -4,6 +4,7 @@
 #ifndef ORMA_UNWIND_ELF_FILE_H
 #define ORMA_UNWIND_ELF_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ struct orma_elf_file {
 	struct orma_elf_load loads[ORMA_ELF_LOADS_MAX];
 	struct orma_elf_part eh_frame;
 	struct orma_elf_part symbols, symbol_names; /* .symtab, else .dynsym */
+	bool has_symtab;
+	/* .gnu_debuglink, which names the file with debugging information, and .gnu_debugdata */
+	struct orma_elf_part debug_link, debug_data;
 	uint8_t build_id[ORMA_ELF_BUILD_ID_MAX];
 	size_t build_id_size; /* 0 when the file has none */
 };
