@@ -23,6 +23,7 @@
 
 struct orma_journal_api;
 typedef const struct orma_journal_api *orma_journal_load_fn(const char **ret_missing);
+struct orma_perf_kernel;
 struct orma_self_trace;
 struct orma_sightings_list;
 
@@ -38,6 +39,8 @@ struct orma_probe_env {
 	struct orma_self_trace *self;
 	/* Finds the functions that read the journal; NULL = orma_journal_library_load(). */
 	orma_journal_load_fn *load_journal;
+	/* Opens perf events (perf/perf_kernel.h); NULL = the kernel that this process runs on. */
+	const struct orma_perf_kernel *perf_kernel;
 	uint64_t turn_ns; /* how long a run may take; 0 = ORMA_PROBE_TURN_NS */
 };
 

@@ -154,7 +154,9 @@ static int open_file(int32_t pid, const struct orma_process_map *map, struct sta
 		return fd;
 	int size = snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	append_path(path + size, sizeof(path) - (size_t)size, map->path);
-	return open_checked(path, map, ret_stat);
+	fd = open_checked(path, map, ret_stat);
+	/* A process that has ended has no root any more, but most have ours. */
+	return fd == -ENOENT || fd == -ESRCH ? open_checked(path + size, map, ret_stat) : fd;
 }
 
 /* --- the cache; the mutex is held ------------------------------------------------------------- */

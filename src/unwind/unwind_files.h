@@ -47,7 +47,7 @@ uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
 
 /*
  * The file of an executable mapping of the process `pid`. It is opened through
- * /proc/PID/map_files, else through the root folder of the process, and only if it is a regular
+ * /proc/PID/map_files, else through the root folder of the process, or ours when it has ended, and only if it is a regular
  * file that has the inode and the device, or the build id, of the mapping. "[vdso]" is taken from
  * this process, because all have the same. Files with equal build ids and owners share one table.
  *

@@ -40,6 +40,10 @@ static const struct orma_proto_field_desc perf_event_config_fields[] = {
 	{20, 1, 345, offsetof(struct orma_pb_perf_event_config, target_cpu), 0, 0, ORMA_PROTO_KIND_UINT32, 0},
 	{21, 0, 356, offsetof(struct orma_pb_perf_event_config, ignore_open_failure), 10, 0, ORMA_PROTO_KIND_BOOL, 0},
 	{22, 1, 376, offsetof(struct orma_pb_perf_event_config, cpuid), 0, 0, ORMA_PROTO_KIND_STRING, 0},
+	{9900, 0, 382, offsetof(struct orma_pb_perf_event_config, follow_children), 11, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9901, 0, 398, offsetof(struct orma_pb_perf_event_config, off_cpu), 12, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{9902, 0, 406, offsetof(struct orma_pb_perf_event_config, stack_bytes), 13, 0, ORMA_PROTO_KIND_UINT32, 0},
+	{9903, 1, 418, offsetof(struct orma_pb_perf_event_config, cgroup), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 };
 static const char perf_event_config_names[] = {
 	"PerfEventConfig"
@@ -63,11 +67,15 @@ static const char perf_event_config_names[] = {
 	"\0followers"
 	"\0target_cpu"
 	"\0ignore_open_failure"
-	"\0cpuid"};
+	"\0cpuid"
+	"\0follow_children"
+	"\0off_cpu"
+	"\0stack_bytes"
+	"\0cgroup"};
 const struct orma_proto_desc orma_pb_perf_event_config_desc = {
 	perf_event_config_names,
 	perf_event_config_fields, perf_event_config_types,
-	sizeof(struct orma_pb_perf_event_config), 21, 1,
+	sizeof(struct orma_pb_perf_event_config), 25, 1,
 };
 _Static_assert(sizeof(struct orma_pb_perf_event_config) <= UINT16_MAX, "fits struct_size");
 

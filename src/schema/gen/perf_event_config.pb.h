@@ -40,6 +40,7 @@ struct orma_pb_perf_event_config {
 	ORMA_PROTO_REPEATED(struct orma_pb_follower_event *) followers;
 	ORMA_PROTO_REPEATED(uint32_t ) target_cpu;
 	ORMA_PROTO_REPEATED(struct orma_str ) cpuid;
+	ORMA_PROTO_REPEATED(struct orma_str ) cgroup;
 	uint32_t sampling_frequency;
 	uint32_t ring_buffer_pages;
 	uint32_t ring_buffer_read_period_ms;
@@ -47,9 +48,12 @@ struct orma_pb_perf_event_config {
 	uint32_t unwind_state_clear_period_ms;
 	uint32_t additional_cmdline_count;
 	uint32_t max_daemon_memory_kb;
+	uint32_t stack_bytes;
 	bool all_cpus;
 	bool kernel_frames;
 	bool ignore_open_failure;
+	bool follow_children;
+	bool off_cpu;
 };
 enum {
 	ORMA_PB_PERF_EVENT_CONFIG_ALL_CPUS = 1,
@@ -73,6 +77,10 @@ enum {
 	ORMA_PB_PERF_EVENT_CONFIG_TARGET_CPU = 20,
 	ORMA_PB_PERF_EVENT_CONFIG_IGNORE_OPEN_FAILURE = 21,
 	ORMA_PB_PERF_EVENT_CONFIG_CPUID = 22,
+	ORMA_PB_PERF_EVENT_CONFIG_FOLLOW_CHILDREN = 9900,
+	ORMA_PB_PERF_EVENT_CONFIG_OFF_CPU = 9901,
+	ORMA_PB_PERF_EVENT_CONFIG_STACK_BYTES = 9902,
+	ORMA_PB_PERF_EVENT_CONFIG_CGROUP = 9903,
 };
 static inline struct orma_pb_perf_event_config *orma_pb_perf_event_config_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_perf_event_config_desc, arena); }
 static inline int orma_pb_perf_event_config_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_perf_event_config **ret) { return orma_proto_decode(&orma_pb_perf_event_config_desc, data, size, arena, ret); }
@@ -112,6 +120,13 @@ static inline int orma_pb_perf_event_config_add_target_cpu(struct orma_pb_perf_e
 static inline bool orma_pb_perf_event_config_has_ignore_open_failure(const struct orma_pb_perf_event_config *m) { return m->has[0] >> 10 & 1; }
 static inline void orma_pb_perf_event_config_set_ignore_open_failure(struct orma_pb_perf_event_config *m, bool v) { m->has[0] |= UINT32_C(1) << 10; m->ignore_open_failure = v; }
 static inline int orma_pb_perf_event_config_add_cpuid(struct orma_pb_perf_event_config *m, struct orma_arena *arena, struct orma_str v) { struct orma_str *at = orma_proto_repeated_add((struct orma_proto_repeated *)&m->cpuid, sizeof(v), arena); if (at) *at = v; return at ? 0 : -ENOMEM; }
+static inline bool orma_pb_perf_event_config_has_follow_children(const struct orma_pb_perf_event_config *m) { return m->has[0] >> 11 & 1; }
+static inline void orma_pb_perf_event_config_set_follow_children(struct orma_pb_perf_event_config *m, bool v) { m->has[0] |= UINT32_C(1) << 11; m->follow_children = v; }
+static inline bool orma_pb_perf_event_config_has_off_cpu(const struct orma_pb_perf_event_config *m) { return m->has[0] >> 12 & 1; }
+static inline void orma_pb_perf_event_config_set_off_cpu(struct orma_pb_perf_event_config *m, bool v) { m->has[0] |= UINT32_C(1) << 12; m->off_cpu = v; }
+static inline bool orma_pb_perf_event_config_has_stack_bytes(const struct orma_pb_perf_event_config *m) { return m->has[0] >> 13 & 1; }
+static inline void orma_pb_perf_event_config_set_stack_bytes(struct orma_pb_perf_event_config *m, uint32_t v) { m->has[0] |= UINT32_C(1) << 13; m->stack_bytes = v; }
+static inline int orma_pb_perf_event_config_add_cgroup(struct orma_pb_perf_event_config *m, struct orma_arena *arena, struct orma_str v) { struct orma_str *at = orma_proto_repeated_add((struct orma_proto_repeated *)&m->cgroup, sizeof(v), arena); if (at) *at = v; return at ? 0 : -ENOMEM; }
 
 /* PerfEventConfig.CallstackSampling */
 struct orma_pb_perf_event_config_callstack_sampling {

@@ -35,7 +35,7 @@ static void on_signal(struct orma_watch *watch, unsigned ready)
 
 static int serve(int *parent_fd, void *ctx)
 {
-	struct orma_probes_options options = {0};
+	struct orma_probes_options options = {.kinds = ORMA_PROBES_SYSTEM};
 	struct orma_probes *probes = NULL;
 	struct orma_watch watch = {0};
 	sigset_t signals;

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#ifdef ORMA_HAVE_PERF
+#include "probes/perf/perf_probe.h"
+#endif
 #include "probes/probe.h"
 #include "probes/self_trace/self_trace.h"
 #include "probes/sightings.h"
@@ -21,13 +24,24 @@
 #define SHM_BYTES  (2u << 20)
 #define PAGE_BYTES (32u << 10)
 
-static int (*const makers[])(const struct orma_probe_env *env, struct orma_probe **ret) = {
-	orma_probe_cgroup_stats_new,     orma_probe_frozen_ftrace_new,
-	orma_probe_ftrace_new,           orma_probe_inode_file_map_new,
-	orma_probe_process_stats_new,    orma_probe_sys_stats_new,
-	orma_probe_sysfs_power_new,      orma_probe_system_info_new,
-	orma_probe_systemd_journald_new, orma_probe_self_new,
-	orma_probe_metatrace_new,
+static const struct {
+	int (*make)(const struct orma_probe_env *env, struct orma_probe **ret);
+	unsigned kind;
+} makers[] = {
+	{orma_probe_cgroup_stats_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_frozen_ftrace_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_ftrace_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_inode_file_map_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_process_stats_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_sys_stats_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_sysfs_power_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_system_info_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_systemd_journald_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_self_new, ORMA_PROBES_SYSTEM},
+	{orma_probe_metatrace_new, ORMA_PROBES_SYSTEM},
+#ifdef ORMA_HAVE_PERF
+	{orma_probe_perf_new, ORMA_PROBES_PROFILERS},
+#endif
 };
 
 struct orma_probes {
@@ -94,7 +108,8 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 		return r;
 	r = start_library(probes, options);
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers) && r == 0; i++)
-		r = makers[i](&probes->env, &probes->all[i]);
+		if (options->kinds == 0 || options->kinds & makers[i].kind)
+			r = makers[i].make(&probes->env, &probes->all[i]);
 	return r;
 }
 

@@ -9,13 +9,19 @@
 
 struct orma_probes;
 
+enum {
+	ORMA_PROBES_SYSTEM = 1,    /* the operating system's data sources */
+	ORMA_PROBES_PROFILERS = 2, /* profiles of programs; the static binary has none */
+};
+
 struct orma_probes_options {
 	const char *producer_socket; /* NULL = default */
 	const char *producer_name; /* NULL = "perfetto.traced_probes", the name that configs filter
 				      by */
+	unsigned kinds;            /* ORMA_PROBES_*; 0 = all */
 };
 
-/* Starts the library (once per process) with caller_drives, and registers all probes. 0 or
+/* Starts the library (once per process) with caller_drives, and registers the probes. 0 or
  * -errno. */
 int orma_tool_probes_new(const struct orma_probes_options *options, struct orma_probes **ret);
 struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_attr.h - what linux.perf asks of the kernel.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_ATTR_H
+#define ORMA_PROBES_PERF_PERF_ATTR_H
+
+#include <linux/perf_event.h>
+
+#include "base/buf.h"
+#include "probes/perf/perf_config.h"
+#include "probes/perf/perf_parse.h"
+
+/* Features that older kernels lack, or that users may not have. The session goes on without it. */
+enum {
+	ORMA_PERF_CAN_BUILD_ID = 1,       /* Linux 5.12: mappings with build ids */
+	ORMA_PERF_CAN_INHERIT_THREAD = 2, /* Linux 5.13 */
+	ORMA_PERF_CAN_KERNEL = 4,         /* needs perf_event_paranoid below 2, or root */
+	ORMA_PERF_CAN_ALL = 7,
+};
+
+struct orma_perf_attr_options {
+	const struct orma_perf_config *config;
+	bool is_per_task; /* the event belongs to a task and its children, not to a CPU */
+	unsigned can;     /* ORMA_PERF_CAN_... */
+	uint32_t stack_bytes;
+	uint32_t wakeup_bytes;
+};
+
+/* Where the numbers of tracepoints and PMUs are found. */
+struct orma_perf_paths {
+	const char *tracefs; /* NULL = the usual places */
+	const char *sys;
+};
+
+/* The numbers of an event: type, config, config1, config2. 0, -ENOENT (there is no such tracepoint
+ * or PMU) or another -errno. */
+int orma_perf_attr_find(const struct orma_perf_paths *paths, const struct orma_perf_event *event,
+			struct perf_event_attr *ret);
+/* Completes the numbers of the timebase. */
+void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
+			   struct perf_event_attr *attr);
+/* Completes those of a follower, and of counters that are only read. */
+void orma_perf_attr_count(const struct orma_perf_attr_options *options,
+			  const struct orma_perf_event *event, struct perf_event_attr *attr);
+/* An event that never happens, but owns a ring. */
+void orma_perf_attr_dummy(const struct orma_perf_attr_options *options,
+			  struct perf_event_attr *ret);
+void orma_perf_attr_layout(const struct perf_event_attr *attr, struct orma_perf_layout *ret);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_complain.c - says what the kernel does not grant, why, and what helps. Owns nothing.
+ *
+ * The kernel refuses for several reasons with the same two errors, so the setting that decides is
+ * read and named.
+ */
+#include "probes/perf/perf_complain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log_message.h"
+#include "probes/probe_files.h"
+
+#define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
+#define NOT_KNOWN     INT64_MIN
+
+static int64_t read_paranoid(void)
+{
+	int64_t value;
+
+	return orma_probes_file_read_i64(AT_FDCWD, PARANOID_PATH, &value) < 0 ? NOT_KNOWN : value;
+}
+
+static void complain_refused(void)
+{
+	int64_t paranoid = read_paranoid();
+
+	if (paranoid == NOT_KNOWN)
+		orma_base_log(ORMA_LOG_ERROR, "linux.perf: this kernel has no perf events");
+	else if (paranoid >= 3 && geteuid() != 0)
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: kernel.perf_event_paranoid is %d, so only root may use "
+			"perf events; run as root, or \"sysctl kernel.perf_event_paranoid=2\"",
+			(int)paranoid);
+	else
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: the kernel refuses perf events "
+			      "(kernel.perf_event_paranoid is %d); in a container, its seccomp "
+			      "filter may forbid them: run it with CAP_PERFMON, or with "
+			      "--security-opt seccomp=unconfined",
+			      (int)paranoid);
+}
+
+void orma_perf_complain_open(const struct orma_perf_config *config, int error)
+{
+	switch (error) {
+	case -EACCES:
+		complain_refused();
+		break;
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: the event is not known here; virtual machines often have "
+			"no hardware counters (use the counter SW_CPU_CLOCK), and tracepoints "
+			"need tracefs at /sys/kernel/tracing and root");
+		break;
+	case -ENODATA:
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: there is no process to profile: those of the "
+			      "configuration have ended, or do not belong to this user");
+		break;
+	case -EMFILE:
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: there are not enough descriptors for one event for each "
+			      "thread and CPU; raise \"ulimit -n\", or name fewer processes");
+		break;
+	case -E2BIG:
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: more than 8192 threads would be opened one by one; name "
+			      "fewer processes, or run as root");
+		break;
+	default:
+		orma_base_log(config->ignore_open_failure ? ORMA_LOG_INFO : ORMA_LOG_ERROR,
+			      "linux.perf: the event cannot be opened: %s", strerror(-error));
+	}
+}
+
+void orma_perf_complain_tasks(const struct orma_perf_config *config,
+			      const struct orma_perf_events *events)
+{
+	bool is_named =
+		config->scope.target_pid_count > 0 || config->scope.target_cmdline_count > 0;
+
+	orma_base_log(ORMA_LOG_WARNING,
+		      "linux.perf: kernel.perf_event_paranoid is %d, so this user may not watch "
+		      "whole CPUs: %zu %s of %s %s sampled, and their children; root sees all, and "
+		      "so does everybody after \"sysctl kernel.perf_event_paranoid=0\"",
+		      (int)read_paranoid(), events->task_count,
+		      events->task_count == 1 ? "thread" : "threads",
+		      is_named ? "the named processes" : "this user's processes",
+		      events->task_count == 1 ? "is" : "are");
+	if (config->follower_count > 0)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.perf: followers are not counted for single tasks");
+}
+
+void orma_perf_complain_limits(const struct orma_perf_config *config,
+			       const struct orma_perf_events *events)
+{
+	if (!(events->can & ORMA_PERF_CAN_KERNEL) && !config->timebase.exclude_kernel) {
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.perf: time in the kernel is not seen, because "
+			      "kernel.perf_event_paranoid is %d; run as root, or \"sysctl "
+			      "kernel.perf_event_paranoid=1\"",
+			      (int)read_paranoid());
+		if (config->off_cpu)
+			orma_base_log(ORMA_LOG_WARNING,
+				      "linux.perf: threads stop in the kernel, so no wait can be "
+				      "seen either");
+	}
+}

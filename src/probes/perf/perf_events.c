@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_events.c - opens the events of an instance, maps their rings, and merges their records.
+ *
+ * Owns the descriptors, the rings and their watches. There are two forms:
+ *
+ *   whole CPUs:    one group of events for each CPU; its leader owns the CPU's ring.
+ *   single tasks:  one event for each task and CPU, inherited by the children of the task. The
+ *                  kernel maps no ring for an inherited event of all CPUs, so each CPU has a ring
+ *                  of its own, to which all its events write. It belongs to an event of this
+ *                  process that never happens, since the ring of a task that ends reports a
+ *                  hang-up for ever.
+ *
+ * The kernel refuses an attribute as a whole. Features that an older kernel may lack are taken
+ * back one by one, and then those that the user may not have. `can` has the granted ones.
+ *
+ * The ring has room for half a second at the rate of the session, because records have a fixed
+ * size: the kernel reserves the whole copy of the stack. Wake-ups come when a quarter is full, so
+ * an idle machine causes none. A user whose locked memory is limited gets smaller rings.
+ *
+ * Records of one CPU are in order. Records of several CPUs are merged by time, because a thread may
+ * map a library on one CPU and be sampled on another. The caller's limit keeps records out that are
+ * newer than what other CPUs may still write.
+ */
+#include "probes/perf/perf_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/log_message.h"
+#include "base/macros.h"
+#include "probes/probe_files.h"
+
+#define RING_BYTES_MIN   (256u << 10)
+#define RING_BYTES_MAX   (16u << 20)
+#define RING_BYTES_LEAST (32u << 10) /* below it a record of 16 KiB does not fit twice */
+#define RING_PARTS       2u          /* seconds / RING_PARTS of samples fit */
+#define WAKEUP_PARTS     4u
+#define RECORD_BYTES     1024u /* besides the stack */
+#define PERIOD_HZ        1000u /* guess for events that are sampled by count */
+#define FDS_MAX          65536u
+#define NO_RECORD        UINT64_MAX
+
+/* ---- descriptors ---- */
+
+static int add_fd(struct orma_perf_events *events, struct orma_perf_cpu *cpu, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (cpu->fd_count == cpu->fd_capacity) {
+		size_t capacity = ORMA_MAX(cpu->fd_capacity * 2, (size_t)8);
+		int32_t *fds = capacity <= FDS_MAX
+				       ? orma_base_realloc_array(cpu->fds, capacity, sizeof(*fds))
+				       : NULL;
+		if (!fds) {
+			events->kernel->close(events->kernel->ctx, fd);
+			return capacity <= FDS_MAX ? -ENOMEM : -EMFILE;
+		}
+		cpu->fds = fds;
+		cpu->fd_capacity = capacity;
+	}
+	cpu->fds[cpu->fd_count++] = fd;
+	return fd;
+}
+
+static int open_event(struct orma_perf_events *events, struct orma_perf_cpu *cpu,
+		      const struct perf_event_attr *attr, pid_t pid, int group_fd,
+		      unsigned long flags)
+{
+	const struct orma_perf_kernel *kernel = events->kernel;
+
+	return add_fd(events, cpu,
+		      kernel->open(kernel->ctx, attr, pid, (int)cpu->cpu, group_fd, flags));
+}
+
+static int set_filter(struct orma_perf_events *events, int fd, const struct orma_perf_event *event)
+{
+	if (event->kind != ORMA_PERF_EVENT_TRACEPOINT || !event->filter || !event->filter[0])
+		return 0;
+	return events->kernel->control(events->kernel->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
+				       (unsigned long)(uintptr_t)event->filter);
+}
+
+/* ---- one group ---- */
+
+/* The attributes of all events of a group, found once. */
+struct group {
+	struct perf_event_attr leader, followers[ORMA_PERF_FOLLOWERS_MAX], dummy;
+	uint32_t follower_count;
+};
+
+static const struct orma_perf_event off_cpu_event = {.kind = ORMA_PERF_EVENT_COUNTER,
+						     .counter = 4 /* SW_CONTEXT_SWITCHES */};
+
+static int make_group(const struct orma_perf_open *open,
+		      const struct orma_perf_attr_options *options, struct group *ret)
+{
+	const struct orma_perf_config *config = open->config;
+	int r = orma_perf_attr_find(
+		&open->paths, config->off_cpu ? &off_cpu_event : &config->timebase, &ret->leader);
+
+	if (r < 0)
+		return r;
+	if (config->poll_ms > 0) {
+		orma_perf_attr_count(options, &config->timebase, &ret->leader);
+		ret->leader.disabled = 1;
+	} else {
+		orma_perf_attr_sample(options, &ret->leader);
+	}
+	/* Without counts of inherited events, followers would not be seen. */
+	bool reads = config->poll_ms > 0 || (ret->leader.sample_type & PERF_SAMPLE_READ);
+	ret->follower_count = reads ? config->follower_count : 0;
+	for (uint32_t i = 0; i < ret->follower_count && r == 0; i++) {
+		r = orma_perf_attr_find(&open->paths, &config->followers[i], &ret->followers[i]);
+		orma_perf_attr_count(options, &config->followers[i], &ret->followers[i]);
+	}
+	orma_perf_attr_dummy(options, &ret->dummy);
+	return r;
+}
+
+static int open_group(struct orma_perf_events *events, struct orma_perf_cpu *cpu,
+		      const struct group *group, pid_t pid, unsigned long flags)
+{
+	const struct orma_perf_config *config = events->config;
+	int leader = open_event(events, cpu, &group->leader, pid, -1, flags), r = leader;
+
+	if (r >= 0)
+		r = set_filter(events, leader, &config->timebase);
+	for (uint32_t i = 0; i < group->follower_count && r >= 0; i++) {
+		r = open_event(events, cpu, &group->followers[i], pid, leader, flags);
+		if (r >= 0)
+			r = set_filter(events, r, &config->followers[i]);
+	}
+	return r < 0 ? r : leader;
+}
+
+/* ---- rings ---- */
+
+static size_t pick_ring_bytes(const struct orma_perf_config *config, uint32_t stack_bytes)
+{
+	uint64_t hz = config->period > 0 || config->off_cpu ? PERIOD_HZ : config->hz;
+	uint64_t record = RECORD_BYTES;
+	size_t size = RING_BYTES_MIN;
+
+	if (config->ring_pages > 0)
+		return (size_t)config->ring_pages * (size_t)getpagesize();
+	if (config->wants_stacks && (config->user_frames == ORMA_PERF_USER_DWARF ||
+				     config->user_frames == ORMA_PERF_USER_FP))
+		record += stack_bytes;
+	uint64_t wanted = ORMA_MIN(hz, UINT64_C(1000000)) * record / RING_PARTS;
+	while (size < wanted && size < RING_BYTES_MAX)
+		size *= 2;
+	return size;
+}
+
+static int map_ring(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
+{
+	const struct orma_perf_kernel *kernel = events->kernel;
+	size_t page_size = (size_t)getpagesize();
+	int r = kernel->map(kernel->ctx, cpu->fds[0], page_size + events->ring_bytes, &cpu->memory);
+
+	if (r < 0)
+		return r;
+	cpu->memory_bytes = page_size + events->ring_bytes;
+	orma_perf_ring_init(&cpu->ring, cpu->memory, page_size, events->ring_bytes);
+	return 0;
+}
+
+static void on_ready(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_perf_cpu *cpu = ORMA_CONTAINER_OF(watch, struct orma_perf_cpu, watch);
+
+	/* After a hang-up the descriptor is ready for ever. */
+	if (ready & ORMA_LOOP_HANGUP)
+		orma_base_watch_remove(watch);
+	cpu->events->on_ready(cpu->events->ctx);
+}
+
+/* ---- CPUs and tasks ---- */
+
+static int open_cgroup(const struct orma_perf_open *open, struct orma_str path)
+{
+	char name[4096];
+	static const char root[] = "/sys/fs/cgroup/";
+
+	if (path.size + sizeof(root) > sizeof(name) || path.size == 0 ||
+	    memchr(path.data, '\0', path.size))
+		return -EINVAL;
+	(void)open;
+	memcpy(name, root, sizeof(root) - 1);
+	memcpy(name + sizeof(root) - 1, path.data, path.size);
+	name[sizeof(root) - 1 + path.size] = '\0';
+	return strstr(name, "..") ? -EINVAL : orma_probes_dir_open(AT_FDCWD, name);
+}
+
+/* One group for each control group; the first owns the ring. */
+static int open_cgroups(const struct orma_perf_open *open, struct orma_perf_events *events,
+			struct orma_perf_cpu *cpu, const struct group *group)
+{
+	int owner = open_event(events, cpu, &group->dummy, 0, -1, 0), r = owner;
+
+	if (r >= 0)
+		r = map_ring(events, cpu);
+	for (size_t i = 0; i < open->config->cgroup_count && r >= 0; i++) {
+		ORMA_AUTO(orma_base_fd_closep) int fd = open_cgroup(open, open->config->cgroups[i]);
+		r = fd;
+		if (r >= 0)
+			r = open_group(events, cpu, group, fd, PERF_FLAG_PID_CGROUP);
+		if (r >= 0)
+			r = events->kernel->control(events->kernel->ctx, r,
+						    PERF_EVENT_IOC_SET_OUTPUT,
+						    (unsigned long)owner);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int open_cpu(const struct orma_perf_open *open, struct orma_perf_events *events,
+		    struct orma_perf_cpu *cpu, const struct group *group)
+{
+	if (open->config->cgroup_count > 0)
+		return open_cgroups(open, events, cpu, group);
+	int r = open_group(events, cpu, group, -1, 0);
+	if (r < 0 || open->config->poll_ms > 0)
+		return r < 0 ? r : 0;
+	return map_ring(events, cpu);
+}
+
+static int open_task(struct orma_perf_events *events, struct orma_perf_cpu *cpu,
+		     const struct group *group, uint32_t tid)
+{
+	int r = open_group(events, cpu, group, (pid_t)tid, 0);
+
+	if (r < 0)
+		return r;
+	return events->kernel->control(events->kernel->ctx, r, PERF_EVENT_IOC_SET_OUTPUT,
+				       (unsigned long)cpu->fds[0]);
+}
+
+static int open_tasks(const struct orma_perf_open *open, struct orma_perf_events *events,
+		      const struct group *group)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < events->cpu_count && r >= 0; i++) {
+		r = open_event(events, &events->cpus[i], &group->dummy, 0, -1, 0);
+		if (r >= 0)
+			r = map_ring(events, &events->cpus[i]);
+	}
+	for (size_t i = 0; i < open->tid_count && r >= 0; i++) {
+		bool is_open = true;
+		for (size_t k = 0; k < events->cpu_count && r >= 0 && is_open; k++) {
+			r = open_task(events, &events->cpus[k], group, open->tids[i]);
+			/* The task may have ended since it was listed, and others are not ours. */
+			if (r == -ESRCH ||
+			    ((r == -EACCES || r == -EPERM) && events->task_count > 0)) {
+				is_open = false;
+				r = 0;
+			}
+		}
+		events->task_count += is_open && r >= 0;
+	}
+	if (r < 0)
+		return r;
+	return events->task_count > 0 ? 0 : -ENODATA;
+}
+
+/* ---- granted features ---- */
+
+static int try_open(const struct orma_perf_open *open, struct orma_perf_events *events,
+		    unsigned can, size_t ring_bytes)
+{
+	struct orma_perf_attr_options options = {.config = open->config,
+						 .is_per_task = open->is_per_task,
+						 .can = can,
+						 .stack_bytes = open->stack_bytes,
+						 .wakeup_bytes =
+							 (uint32_t)(ring_bytes / WAKEUP_PARTS)};
+	struct group group = {0};
+
+	*events = (struct orma_perf_events){.kernel = open->kernel,
+					    .config = open->config,
+					    .is_per_task = open->is_per_task,
+					    .can = can,
+					    .stack_bytes = open->stack_bytes,
+					    .ring_bytes = ring_bytes,
+					    .on_ready = open->on_ready,
+					    .ctx = open->ctx};
+	int r = make_group(open, &options, &group);
+	if (r < 0)
+		return r;
+	orma_perf_attr_layout(&group.leader, &events->layout);
+	events->cpus = orma_base_alloc_array(open->cpu_count, sizeof(*events->cpus));
+	if (!events->cpus)
+		return -ENOMEM;
+	events->cpu_count = open->cpu_count;
+	for (size_t i = 0; i < open->cpu_count; i++)
+		events->cpus[i] = (struct orma_perf_cpu){
+			.events = events, .cpu = open->cpus[i], .next_time = NO_RECORD};
+	if (open->is_per_task)
+		return open_tasks(open, events, &group);
+	for (size_t i = 0; i < events->cpu_count && r == 0; i++)
+		r = open_cpu(open, events, &events->cpus[i], &group);
+	return r;
+}
+
+/* Takes one thing back after the kernel has refused. False when nothing is left. */
+static bool take_back(int error, unsigned *can, size_t *ring_bytes, bool is_fixed_ring)
+{
+	static const unsigned newer[] = {ORMA_PERF_CAN_BUILD_ID, ORMA_PERF_CAN_INHERIT_THREAD};
+
+	if (error == -EINVAL || error == -E2BIG)
+		for (size_t i = 0; i < ORMA_ARRAY_SIZE(newer); i++)
+			if (*can & newer[i]) {
+				*can &= ~newer[i];
+				return true;
+			}
+	if ((error == -EACCES || error == -EPERM) && *can & ORMA_PERF_CAN_KERNEL) {
+		*can &= ~(unsigned)ORMA_PERF_CAN_KERNEL;
+		return true;
+	}
+	/* Locked memory is limited; the kernel says EPERM. */
+	if ((error == -EPERM || error == -ENOMEM) && !is_fixed_ring &&
+	    *ring_bytes > RING_BYTES_LEAST) {
+		*ring_bytes /= 2;
+		return true;
+	}
+	return false;
+}
+
+static int watch_rings(const struct orma_perf_open *open, struct orma_perf_events *events)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < events->cpu_count && r == 0 && open->loop; i++)
+		if (events->cpus[i].memory)
+			r = orma_base_loop_watch(open->loop, &events->cpus[i].watch,
+						 events->cpus[i].fds[0], ORMA_LOOP_READ, on_ready);
+	return r;
+}
+
+int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_events *events)
+{
+	unsigned can = ORMA_PERF_CAN_ALL;
+	size_t ring_bytes = pick_ring_bytes(open->config, open->stack_bytes);
+	int r;
+
+	do {
+		r = try_open(open, events, can, ring_bytes);
+		if (r < 0)
+			orma_perf_events_close(events);
+	} while (r < 0 && take_back(r, &can, &ring_bytes, open->config->ring_pages > 0));
+	if (r == 0)
+		r = watch_rings(open, events);
+	if (r < 0)
+		orma_perf_events_close(events);
+	return r == -EPERM ? -EACCES : r;
+}
+
+void orma_perf_events_close(struct orma_perf_events *events)
+{
+	const struct orma_perf_kernel *kernel = events->kernel;
+
+	for (size_t i = 0; i < events->cpu_count; i++) {
+		struct orma_perf_cpu *cpu = &events->cpus[i];
+		orma_base_watch_remove(&cpu->watch);
+		orma_perf_ring_done(&cpu->ring);
+		if (cpu->memory)
+			kernel->unmap(kernel->ctx, cpu->memory, cpu->memory_bytes);
+		/* Members of a group first, then its leader. */
+		while (cpu->fd_count > 0)
+			kernel->close(kernel->ctx, cpu->fds[--cpu->fd_count]);
+		orma_base_free(cpu->fds);
+	}
+	orma_base_free(events->cpus);
+	events->cpus = NULL;
+	events->cpu_count = 0;
+}
+
+static void control_all(struct orma_perf_events *events, unsigned long request)
+{
+	for (size_t i = 0; i < events->cpu_count; i++)
+		for (size_t k = 0; k < events->cpus[i].fd_count; k++)
+			(void)events->kernel->control(events->kernel->ctx, events->cpus[i].fds[k],
+						      request, 0);
+}
+
+void orma_perf_events_enable(struct orma_perf_events *events)
+{
+	control_all(events, PERF_EVENT_IOC_ENABLE);
+}
+
+void orma_perf_events_disable(struct orma_perf_events *events)
+{
+	control_all(events, PERF_EVENT_IOC_DISABLE);
+}
+
+/* ---- records ---- */
+
+static void peek_time(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
+{
+	size_t size;
+	const void *record = orma_perf_ring_peek(&cpu->ring, &size);
+
+	cpu->next_time = NO_RECORD;
+	/* A record without a time is taken at once. */
+	if (record && !orma_perf_ring_record_time(&events->layout, record, size, &cpu->next_time))
+		cpu->next_time = 0;
+}
+
+void orma_perf_events_refresh(struct orma_perf_events *events)
+{
+	for (size_t i = 0; i < events->cpu_count; i++) {
+		orma_perf_ring_refresh(&events->cpus[i].ring);
+		peek_time(events, &events->cpus[i]);
+	}
+}
+
+bool orma_perf_events_next(struct orma_perf_events *events, uint64_t limit_ns,
+			   struct orma_perf_record *ret, struct orma_perf_cpu **ret_cpu)
+{
+	for (;;) {
+		struct orma_perf_cpu *oldest = NULL;
+		size_t size;
+		for (size_t i = 0; i < events->cpu_count; i++)
+			if (events->cpus[i].next_time != NO_RECORD &&
+			    (!oldest || events->cpus[i].next_time < oldest->next_time))
+				oldest = &events->cpus[i];
+		if (!oldest || oldest->next_time > limit_ns)
+			return false;
+		const void *record = orma_perf_ring_peek(&oldest->ring, &size);
+		if (record &&
+		    orma_perf_ring_record_parse(&events->layout, record, size, ret) == 0) {
+			if (ret->type != PERF_RECORD_SAMPLE ||
+			    !(events->layout.sample_type & PERF_SAMPLE_CPU))
+				ret->cpu = oldest->cpu;
+			*ret_cpu = oldest;
+			return true;
+		}
+		events->bad_count++;
+		if (!record)
+			oldest->next_time = NO_RECORD;
+		else
+			orma_perf_events_advance(events, oldest);
+	}
+}
+
+void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
+{
+	size_t size;
+
+	if (!orma_perf_ring_peek(&cpu->ring, &size))
+		return;
+	orma_perf_ring_advance(&cpu->ring, size);
+	peek_time(events, cpu);
+}
+
+void orma_perf_events_release(struct orma_perf_events *events)
+{
+	for (size_t i = 0; i < events->cpu_count; i++)
+		orma_perf_ring_release(&events->cpus[i].ring);
+}
+
+int orma_perf_events_read(struct orma_perf_events *events, const struct orma_perf_cpu *cpu,
+			  uint64_t *ret_counts, size_t max)
+{
+	uint64_t words[2 + ORMA_PERF_FOLLOWERS_MAX] = {0};
+	bool is_group = events->config->follower_count > 0;
+	ssize_t r = cpu->fd_count > 0 ? events->kernel->read(events->kernel->ctx, cpu->fds[0],
+							     words, sizeof(words))
+				      : -ENODATA;
+
+	if (r < (ssize_t)sizeof(words[0]))
+		return r < 0 ? (int)r : -EBADMSG;
+	size_t count = is_group ? (size_t)words[0] : 1, first = is_group ? 1 : 0;
+	max = ORMA_MIN(max, (size_t)r / sizeof(words[0]) - first);
+	count = ORMA_MIN(count, max);
+	memcpy(ret_counts, words + first, count * sizeof(words[0]));
+	return (int)count;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_events.h - the open events of an instance, and its records in the order of time.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_EVENTS_H
+#define ORMA_PROBES_PERF_PERF_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/loop.h"
+#include "probes/perf/perf_attr.h"
+#include "probes/perf/perf_config.h"
+#include "probes/perf/perf_kernel.h"
+#include "probes/perf/perf_parse.h"
+#include "probes/perf/perf_ring.h"
+
+/* The events of one CPU, and their ring. */
+struct orma_perf_cpu {
+	struct orma_watch watch;
+	struct orma_perf_events *events;
+	uint32_t cpu;
+	int32_t *fds; /* the first is the leader, or owns the ring */
+	size_t fd_count, fd_capacity;
+	void *memory;
+	size_t memory_bytes;
+	struct orma_perf_ring ring;
+	uint64_t next_time; /* time of the first record; UINT64_MAX = there is none */
+};
+
+struct orma_perf_events {
+	const struct orma_perf_kernel *kernel;
+	const struct orma_perf_config *config;
+	struct orma_perf_layout layout;
+	struct orma_perf_cpu *cpus;
+	size_t cpu_count;
+	bool is_per_task;
+	unsigned can; /* ORMA_PERF_CAN_... that the kernel has granted */
+	uint32_t stack_bytes;
+	size_t ring_bytes;  /* for each CPU */
+	size_t task_count;  /* tasks that were opened one by one */
+	uint64_t bad_count; /* records that make no sense */
+	void (*on_ready)(void *ctx);
+	void *ctx;
+};
+
+struct orma_perf_open {
+	const struct orma_perf_kernel *kernel;
+	const struct orma_perf_config *config;
+	struct orma_perf_paths paths;
+	const char *proc_path;
+	const uint32_t *cpus; /* online and wanted */
+	size_t cpu_count;
+	/* Tasks to open one by one; used when all CPUs must not be watched. */
+	const uint32_t *tids;
+	size_t tid_count;
+	bool is_per_task; /* do not try to watch whole CPUs */
+	uint32_t stack_bytes;
+	struct orma_loop *loop;      /* NULL = nothing is watched */
+	void (*on_ready)(void *ctx); /* a ring is a quarter full */
+	void *ctx;
+};
+
+/* Opens the events, disabled. `events` must not move afterwards. 0; -EACCES (the kernel refuses
+ * whole CPUs, and is_per_task was not set; or it refuses tasks as well), -ENOENT (no such event),
+ * -ENODATA (no task is left) or another -errno. */
+int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_events *events);
+void orma_perf_events_close(struct orma_perf_events *events);
+void orma_perf_events_enable(struct orma_perf_events *events);
+void orma_perf_events_disable(struct orma_perf_events *events);
+
+/* Looks what the kernel has written. */
+void orma_perf_events_refresh(struct orma_perf_events *events);
+/* The oldest record that is not newer than the limit, of all CPUs; false when there is none. It is
+ * valid until orma_perf_events_advance(). */
+bool orma_perf_events_next(struct orma_perf_events *events, uint64_t limit_ns,
+			   struct orma_perf_record *ret, struct orma_perf_cpu **ret_cpu);
+void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_cpu *cpu);
+/* Gives the kernel the room of the records that were read. */
+void orma_perf_events_release(struct orma_perf_events *events);
+/* Reads the counts of a CPU: the timebase's and those of the followers. Their number or -errno. */
+int orma_perf_events_read(struct orma_perf_events *events, const struct orma_perf_cpu *cpu,
+			  uint64_t *ret_counts, size_t max);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_probe.c - the data source linux.perf: its instances, from their start to their end.
+ *
+ * Owns the instances, one per session. Each opens the events of its configuration at its start. If
+ * the kernel does not let this user watch whole CPUs, single tasks are watched: those of the
+ * configuration, or else the user's own. The log says so, with the remedy.
+ *
+ * An instance reads its rings when one of them is a quarter full, when the session asks for a flush,
+ * at its end, and at ring_buffer_read_period_ms if the session has set it. So an idle machine causes
+ * no wake-up. A read leaves records alone that are newer than its beginning, because another CPU may
+ * still write an older one; the next read, or the end, has them.
+ *
+ * If too many stacks of a process are cut, the events are opened again with larger copies, and the
+ * old ones are closed after the change. Between the two, some microseconds are not sampled.
+ *
+ * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
+ * start is acknowledged, when they are there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock_ns.h"
+#include "base/fd.h"
+#include "base/log_message.h"
+#include "base/macros.h"
+#include "probes/perf/perf_complain.h"
+#include "probes/perf/perf_probe.h"
+#include "probes/perf/perf_reader.h"
+#include "probes/perf/perf_targets.h"
+#include "probes/probe.h"
+#include "probes/probe_files.h"
+#include "probes/probe_text.h"
+#include "schema/gen/data_source_config.pb.h"
+
+#define MEMORY_CHECK_MS UINT64_C(1000)
+#define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
+/* A record is written within this time after its clock was read. */
+#define SETTLE_NS (UINT64_C(100) * 1000)
+
+struct perf_probe {
+	struct orma_probe base; /* first */
+	const struct orma_perf_kernel *kernel;
+	struct orma_perf_paths paths;
+	const char *proc_path;
+	int proc_fd;
+	struct orma_unwind_files *files;
+	uint64_t random; /* chooses shards */
+};
+
+struct perf_instance {
+	struct orma_probe_instance base; /* first */
+	struct orma_arena arena;
+	struct orma_perf_config config;
+	uint64_t session_id;
+	struct orma_perf_events *events; /* NULL = not open */
+	struct orma_perf_scope scope;
+	struct orma_perf_processes processes;
+	struct orma_perf_stacks stacks;
+	struct orma_perf_packets packets;
+	struct orma_perf_reader reader;
+	struct orma_kallsyms *kallsyms;
+	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
+	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
+	struct orma_timer memory_timer;
+	struct orma_probes_numbers cpus;
+	bool is_running;
+	bool cannot_grow; /* the stacks' copies are as large as they can be */
+	uint64_t clear_ns;
+};
+
+static struct perf_instance *to_instance(struct orma_probe_instance *base)
+{
+	return ORMA_CONTAINER_OF(base, struct perf_instance, base);
+}
+
+static struct perf_probe *probe_of(struct perf_instance *instance)
+{
+	return ORMA_CONTAINER_OF(instance->base.probe, struct perf_probe, base);
+}
+
+static uint64_t now_on_clock(struct perf_instance *instance)
+{
+	const struct orma_perf_kernel *kernel = probe_of(instance)->kernel;
+
+	return kernel->clock_ns(kernel->ctx, instance->config.clock);
+}
+
+/* ---- opening ---- */
+
+static void on_ready(void *ctx)
+{
+	struct perf_instance *instance = ctx;
+
+	if (instance->is_running)
+		orma_probe_run_soon(&instance->base);
+}
+
+static int open_events(struct perf_instance *instance, bool is_per_task, uint32_t stack_bytes,
+		       struct orma_perf_events **ret)
+{
+	struct perf_probe *probe = probe_of(instance);
+	struct orma_probes_numbers tids = {0};
+	struct orma_perf_open open = {
+		.kernel = probe->kernel,
+		.config = &instance->config,
+		.paths = probe->paths,
+		.proc_path = probe->proc_path,
+		.cpus = instance->cpus.items,
+		.cpu_count = instance->cpus.count,
+		.is_per_task = is_per_task,
+		.stack_bytes = stack_bytes,
+		.loop = probe->base.loop,
+		.on_ready = on_ready,
+		.ctx = instance,
+	};
+	struct orma_perf_events *events = orma_base_zalloc(sizeof(*events));
+	int r = events ? 0 : -ENOMEM;
+
+	if (r == 0 && is_per_task)
+		r = orma_perf_targets_tasks(probe->proc_fd, &instance->scope, &tids);
+	open.tids = tids.items;
+	open.tid_count = tids.count;
+	if (r == 0)
+		r = orma_perf_events_open(&open, events);
+	orma_probes_numbers_done(&tids);
+	if (r == 0)
+		*ret = events;
+	else
+		orma_base_free(events);
+	return r;
+}
+
+static void close_events(struct orma_perf_events *events)
+{
+	if (events)
+		orma_perf_events_close(events);
+	orma_base_free(events);
+}
+
+/* Processes that are named by their ids, with their children, need no events of whole CPUs. */
+static bool prefers_tasks(const struct orma_perf_config *config)
+{
+	return (config->follow_children || config->off_cpu) && config->poll_ms == 0 &&
+	       config->cgroup_count == 0 && orma_perf_scope_is_pids(&config->scope);
+}
+
+static int open_first(struct perf_instance *instance)
+{
+	const struct orma_perf_config *config = &instance->config;
+	bool is_per_task = prefers_tasks(config);
+	int r = open_events(instance, is_per_task, config->stack_bytes, &instance->events);
+
+	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
+		r = open_events(instance, true, config->stack_bytes, &instance->events);
+		if (r == 0)
+			orma_perf_complain_tasks(config, instance->events);
+	}
+	if (r < 0) {
+		orma_perf_complain_open(config, r);
+		return r;
+	}
+	orma_perf_complain_limits(config, instance->events);
+	return 0;
+}
+
+static void grow_stacks(struct perf_instance *instance)
+{
+	struct orma_perf_events *old = instance->events, *events;
+	uint32_t bytes = ORMA_MIN(old->stack_bytes * 2, ORMA_PERF_STACK_BYTES_MAX);
+
+	instance->reader.wants_larger_stacks = false;
+	if (instance->cannot_grow)
+		return;
+	if (bytes <= old->stack_bytes ||
+	    open_events(instance, old->is_per_task, bytes, &events) < 0) {
+		instance->cannot_grow = true;
+		return;
+	}
+	orma_perf_events_disable(old);
+	orma_perf_events_enable(events);
+	(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
+	orma_perf_reader_set_events(&instance->reader, events);
+	instance->events = events;
+	close_events(old);
+	orma_perf_processes_reset_cuts(&instance->processes);
+	orma_base_log(ORMA_LOG_INFO,
+		      "linux.perf: more than 5 %% of a process's stacks are longer than their "
+		      "copies; copies have %u bytes now",
+		      bytes);
+}
+
+static void arm_memory_timer(struct perf_instance *instance);
+
+static void begin_sampling(struct perf_instance *instance)
+{
+	orma_perf_events_enable(instance->events);
+	instance->is_running = true;
+	arm_memory_timer(instance);
+	if (instance->base.period_ms > 0)
+		orma_probe_run_soon(&instance->base);
+}
+
+/* ---- the kernel's names ---- */
+
+static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
+{
+	struct perf_instance *instance = ctx;
+
+	if (result < 0)
+		orma_base_log(
+			ORMA_LOG_WARNING, "linux.perf: the kernel's functions have no names: %s%s",
+			strerror(-result),
+			result == -EACCES ? "; run as root, or set kernel.kptr_restrict to 0" : "");
+	instance->kallsyms = kallsyms;
+	instance->stacks.kallsyms = kallsyms;
+	orma_kallsyms_load_free(ORMA_TAKE(instance->kallsyms_load));
+	if (!instance->base.is_stopping)
+		begin_sampling(instance);
+	if (instance->start_completion)
+		orma_data_source_complete(instance->base.probe->source, instance->start_completion);
+	instance->start_completion = 0;
+}
+
+static void load_kallsyms(struct perf_instance *instance)
+{
+	struct perf_probe *probe = probe_of(instance);
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+
+	if (!instance->config.kernel_frames || !(instance->events->can & ORMA_PERF_CAN_KERNEL) ||
+	    orma_base_buf_printf(&path, "%s/kallsyms", probe->proc_path) < 0)
+		return;
+	const char *name = orma_base_buf_cstr(&path);
+	if (name)
+		(void)orma_kallsyms_load_start(probe->base.loop, name, on_kallsyms, instance,
+					       &instance->kallsyms_load);
+}
+
+/* ---- the guardrail ---- */
+
+static uint64_t read_memory_kb(struct perf_probe *probe)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_str text;
+	uint64_t size, resident;
+
+	if (orma_probes_file_read(probe->proc_fd, "self/statm", &buf, &text) < 0 ||
+	    !orma_probes_text_next_u64(&text, &size) ||
+	    !orma_probes_text_next_u64(&text, &resident))
+		return 0;
+	return resident * 4;
+}
+
+static void on_memory_timer(struct orma_timer *timer)
+{
+	struct perf_instance *instance =
+		ORMA_CONTAINER_OF(timer, struct perf_instance, memory_timer);
+	uint64_t memory_kb = read_memory_kb(probe_of(instance));
+
+	if (memory_kb <= instance->config.memory_kb_max) {
+		arm_memory_timer(instance);
+		return;
+	}
+	orma_base_log(ORMA_LOG_ERROR,
+		      "linux.perf: max_daemon_memory_kb: the process uses %u KiB; the recording of "
+		      "samples ends",
+		      (unsigned)memory_kb);
+	orma_perf_events_disable(instance->events);
+	orma_perf_packets_guardrail(&instance->packets);
+	instance->is_running = false;
+}
+
+static void arm_memory_timer(struct perf_instance *instance)
+{
+	if (instance->config.memory_kb_max > 0)
+		(void)orma_base_loop_arm_in(probe_of(instance)->base.loop, &instance->memory_timer,
+					    MEMORY_CHECK_MS * ORMA_NS_PER_MS, on_memory_timer);
+}
+
+/* ---- an instance ---- */
+
+static int setup(struct orma_probe_instance *base, const void *config, size_t size)
+{
+	struct perf_instance *instance = to_instance(base);
+	struct orma_pb_data_source_config *source;
+	int r = orma_perf_config_parse(config, size, &instance->arena, &instance->config);
+
+	if (r == 0)
+		r = orma_proto_decode(&orma_pb_data_source_config_desc, config, size,
+				      &instance->arena, &source);
+	if (r < 0) {
+		orma_base_arena_done(&instance->arena);
+		return r;
+	}
+	instance->session_id = source->tracing_session_id;
+	base->period_ms =
+		instance->config.poll_ms > 0 ? instance->config.poll_ms : instance->config.read_ms;
+	return 0;
+}
+
+static int prepare(struct perf_instance *instance)
+{
+	struct perf_probe *probe = probe_of(instance);
+	const struct orma_perf_config *config = &instance->config;
+	uint64_t random =
+		orma_base_fnv1a(probe->random, &instance->session_id, sizeof(instance->session_id));
+
+	orma_perf_scope_init(&instance->scope, &config->scope, random);
+	instance->stacks.config = config;
+	instance->stacks.processes = &instance->processes;
+	instance->processes = (struct orma_perf_processes){
+		.files = probe->files,
+		.scope = &instance->scope,
+		.proc_fd = probe->proc_fd,
+		.wants_cmdlines = config->scope.target_cmdline_count > 0 ||
+				  config->scope.exclude_cmdline_count > 0 ||
+				  config->scope.additional_count > 0,
+		.follows_children = config->follow_children,
+	};
+	int r = orma_perf_stacks_init(&instance->stacks);
+	if (r < 0)
+		return r;
+	r = orma_perf_targets_cpus(probe->paths.sys, config, &instance->cpus);
+	if (r < 0) {
+		orma_base_log(ORMA_LOG_ERROR, "linux.perf: none of the CPUs can be watched: %s",
+			      strerror(-r));
+		return r;
+	}
+	r = orma_perf_reader_init(&instance->reader,
+				  instance->cpus.items[instance->cpus.count - 1] + 1);
+	if (r == 0)
+		r = orma_perf_packets_init(&instance->packets, probe->base.source,
+					   instance->base.idx, config, instance->scope.chosen_shard,
+					   &instance->stacks);
+	return r;
+}
+
+static bool start(struct orma_probe_instance *base)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	if (prepare(instance) < 0 || open_first(instance) < 0)
+		return false;
+	/* Events of single tasks are those of the scope, and of their children. */
+	instance->processes.is_all_in = instance->events->is_per_task &&
+					instance->config.scope.exclude_pid_count == 0 &&
+					instance->config.scope.exclude_cmdline_count == 0;
+	instance->reader.config = &instance->config;
+	instance->reader.events = instance->events;
+	instance->reader.processes = &instance->processes;
+	instance->reader.stacks = &instance->stacks;
+	instance->reader.packets = &instance->packets;
+	load_kallsyms(instance);
+	if (!instance->kallsyms_load)
+		begin_sampling(instance);
+	return false;
+}
+
+static enum orma_completion begin_start(struct orma_probe_instance *base, uint64_t completion)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	if (!instance->kallsyms_load)
+		return ORMA_COMPLETE;
+	instance->start_completion = completion;
+	return ORMA_POSTPONE;
+}
+
+static bool is_turn_over(void *ctx)
+{
+	return orma_probe_is_turn_over(ctx);
+}
+
+/* Forgets what is known of processes now and then, if the session wants that. */
+static void clear_if_due(struct perf_instance *instance)
+{
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t period_ns = (uint64_t)instance->config.clear_period_ms * ORMA_NS_PER_MS;
+
+	if (period_ns == 0)
+		return;
+	if (instance->clear_ns > 0 && now_ns >= instance->clear_ns + period_ns)
+		orma_perf_processes_drop_code(&instance->processes);
+	if (instance->clear_ns == 0 || now_ns >= instance->clear_ns + period_ns)
+		instance->clear_ns = now_ns;
+}
+
+static void run(struct orma_probe_instance *base)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	if (!instance->is_running)
+		return;
+	if (instance->config.poll_ms > 0) {
+		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
+		return;
+	}
+	base->is_unfinished = orma_perf_reader_run(
+		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
+	if (base->is_unfinished)
+		return;
+	if (instance->reader.wants_larger_stacks)
+		grow_stacks(instance);
+	clear_if_due(instance);
+}
+
+static void flush(struct orma_probe_instance *base)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	if (instance->is_running && instance->config.poll_ms == 0)
+		(void)orma_perf_reader_run(&instance->reader, now_on_clock(instance), NULL, NULL);
+}
+
+static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_t completion)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	(void)completion;
+	if (!instance->is_running)
+		return ORMA_COMPLETE;
+	orma_perf_events_disable(instance->events);
+	if (instance->config.poll_ms > 0) {
+		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
+	} else {
+		(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
+		orma_perf_waits_end_all(&instance->reader.waits, now_on_clock(instance),
+					&instance->stacks, &instance->packets);
+		(void)orma_module_symbols_write(instance->stacks.symbols, base->probe->source,
+						base->idx,
+						orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
+	}
+	instance->is_running = false;
+	return ORMA_COMPLETE;
+}
+
+static void clear(struct orma_probe_instance *base)
+{
+	to_instance(base)->packets.must_clear = true;
+}
+
+static void destroy(struct orma_probe_instance *base)
+{
+	struct perf_instance *instance = to_instance(base);
+
+	orma_base_timer_disarm(&instance->memory_timer);
+	orma_kallsyms_load_free(instance->kallsyms_load);
+	close_events(instance->events);
+	orma_perf_reader_done(&instance->reader);
+	orma_perf_packets_done(&instance->packets);
+	orma_perf_stacks_done(&instance->stacks);
+	orma_perf_processes_done(&instance->processes);
+	orma_perf_scope_done(&instance->scope);
+	orma_kallsyms_free(instance->kallsyms);
+	orma_probes_numbers_done(&instance->cpus);
+	orma_base_arena_done(&instance->arena);
+}
+
+/* ---- the probe ---- */
+
+static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
+{
+	struct perf_probe *probe = ORMA_CONTAINER_OF(base, struct perf_probe, base);
+
+	probe->proc_path = env->proc_path;
+	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path};
+	probe->kernel = env->perf_kernel ? env->perf_kernel : &orma_perf_kernel_real;
+	if (getrandom(&probe->random, sizeof(probe->random), GRND_NONBLOCK) !=
+	    sizeof(probe->random))
+		probe->random = orma_base_clock_ns(CLOCK_REALTIME);
+	probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	if (probe->proc_fd < 0)
+		return probe->proc_fd;
+	return orma_unwind_files_new(NULL, &probe->files);
+}
+
+static void close_probe(struct orma_probe *base)
+{
+	struct perf_probe *probe = ORMA_CONTAINER_OF(base, struct perf_probe, base);
+
+	orma_base_fd_close(probe->proc_fd);
+	if (probe->files)
+		orma_unwind_files_free(probe->files);
+}
+
+static const struct orma_probe_ops ops = {
+	.name = "linux.perf",
+	.probe_bytes = sizeof(struct perf_probe),
+	.instance_bytes = sizeof(struct perf_instance),
+	.open = open_probe,
+	.close = close_probe,
+	.setup = setup,
+	.start = start,
+	.begin_start = begin_start,
+	.run = run,
+	.flush = flush,
+	.begin_stop = begin_stop,
+	.clear = clear,
+	.destroy = destroy,
+};
+
+int orma_probe_perf_new(const struct orma_probe_env *env, struct orma_probe **ret)
+{
+	return orma_probe_make(&ops, env, ret);
+}

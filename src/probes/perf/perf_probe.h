@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_probe.h - the data source linux.perf.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_PROBE_H
+#define ORMA_PROBES_PERF_PERF_PROBE_H
+
+#include "probes/probe.h"
+
+/* Registers it, as the functions in probe.h do. */
+int orma_probe_perf_new(const struct orma_probe_env *env, struct orma_probe **ret);
+
+#endif

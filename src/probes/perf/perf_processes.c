@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_processes.c - the processes that records name: their scope and their code.
+ *
+ * Owns one struct for each process that was seen. The mappings of a process that is older than the
+ * recording are read from /proc when its first sample comes. From then on, and from the beginning
+ * for younger ones, they follow the kernel's records, which come in the order of time: what a
+ * sample finds is what was mapped when it was taken. Reading /proc/PID/maps at each unknown
+ * address instead, as others do, gives wrong names after dlclose() and for ids that were reused.
+ *
+ * A process that has ended stays for a second of the records' time: its other threads may still
+ * run when its first thread ends, and CPUs deliver their last samples late.
+ *
+ * The command line is read only if the scope names command lines, because the kernel reads it out
+ * of the memory of the process, which may hang.
+ */
+#include "probes/perf/perf_processes.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/macros.h"
+#include "probes/probe_files.h"
+
+#define ENDED_NS   ORMA_NS_PER_SEC
+#define REREAD_NS  ORMA_NS_PER_SEC
+#define CACHES_MAX 64u /* 64 KiB each */
+
+static void free_process(struct orma_perf_processes *processes, struct orma_perf_process *process)
+{
+	processes->cache_count -= process->cache != NULL;
+	orma_unwind_process_free(process->code);
+	orma_base_free(process->cache);
+	orma_base_free(process);
+}
+
+static struct orma_perf_process *find(struct orma_perf_processes *processes, uint32_t pid)
+{
+	return orma_base_map_get(&processes->by_pid, pid);
+}
+
+static void forget_ended(struct orma_perf_processes *processes, uint64_t now_ns)
+{
+	struct orma_perf_process *process;
+
+	while ((process = processes->first_ended) && process->end_ns + ENDED_NS < now_ns) {
+		processes->first_ended = process->next_ended;
+		if (!processes->first_ended)
+			processes->last_ended = NULL;
+		/* Its id may belong to another process by now. */
+		if (find(processes, process->pid) == process)
+			orma_base_map_remove(&processes->by_pid, process->pid);
+		free_process(processes, process);
+	}
+}
+
+void orma_perf_processes_done(struct orma_perf_processes *processes)
+{
+	size_t position = 0;
+
+	forget_ended(processes, UINT64_MAX);
+	for (struct orma_map_slot *slot;
+	     (slot = orma_base_map_next(&processes->by_pid, &position));)
+		free_process(processes, slot->value);
+	orma_base_map_done(&processes->by_pid);
+	orma_base_buf_done(&processes->text);
+	processes->first_ended = processes->last_ended = NULL;
+}
+
+/* ---- one process ---- */
+
+static struct orma_perf_process *add(struct orma_perf_processes *processes, uint32_t pid)
+{
+	if (processes->by_pid.count >= ORMA_PERF_PROCESSES_MAX)
+		return NULL;
+	struct orma_perf_process *process = orma_base_zalloc(sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	if (orma_base_map_put(&processes->by_pid, pid, process) < 0) {
+		orma_base_free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static void decide(struct orma_perf_processes *processes, struct orma_perf_process *process)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str cmdline = {NULL, 0};
+
+	if (processes->wants_cmdlines &&
+	    orma_probes_file_read(processes->proc_fd,
+				  orma_probes_path(path, "", process->pid, "/cmdline"),
+				  &processes->text, &cmdline) < 0)
+		cmdline.size = 0;
+	process->is_in_scope = processes->is_all_in ||
+			       orma_perf_scope_includes(processes->scope, process->pid, cmdline);
+	process->is_decided = true;
+	if (process->is_in_scope)
+		return;
+	orma_unwind_process_free(process->code);
+	process->code = NULL;
+}
+
+struct orma_perf_process *orma_perf_processes_get(struct orma_perf_processes *processes,
+						  uint32_t pid)
+{
+	struct orma_perf_process *process = find(processes, pid);
+
+	if (!process)
+		process = add(processes, pid);
+	if (process && !process->is_decided)
+		decide(processes, process);
+	return process;
+}
+
+struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
+						   struct orma_perf_process *process)
+{
+	if (process->code)
+		return process->code;
+	if (orma_unwind_process_new(processes->files, (int32_t)process->pid, &process->code) < 0)
+		return NULL;
+	/* A process that has ended has no mappings left; its stacks end with their first frame. */
+	if (!process->is_young)
+		(void)orma_unwind_process_read_maps(process->code);
+	return process->code;
+}
+
+struct orma_unwind_cache *orma_perf_process_cache(struct orma_perf_processes *processes,
+						  struct orma_perf_process *process)
+{
+	uint64_t generation = orma_unwind_process_generation(process->code);
+
+	if (!process->cache) {
+		if (processes->cache_count >= CACHES_MAX)
+			return NULL;
+		process->cache = orma_base_zalloc(sizeof(*process->cache));
+		if (!process->cache)
+			return NULL;
+		processes->cache_count++;
+	} else if (process->cache_generation != generation) {
+		memset(process->cache, 0, sizeof(*process->cache));
+	}
+	process->cache_generation = generation;
+	return process->cache;
+}
+
+void orma_perf_processes_reset_cuts(struct orma_perf_processes *processes)
+{
+	size_t position = 0;
+
+	for (struct orma_map_slot *slot;
+	     (slot = orma_base_map_next(&processes->by_pid, &position));) {
+		struct orma_perf_process *process = slot->value;
+		process->sample_count = process->cut_count = 0;
+	}
+}
+
+void orma_perf_processes_drop_code(struct orma_perf_processes *processes)
+{
+	size_t position = 0;
+
+	for (struct orma_map_slot *slot;
+	     (slot = orma_base_map_next(&processes->by_pid, &position));) {
+		struct orma_perf_process *process = slot->value;
+		if (process->is_young || process->has_ended)
+			continue;
+		orma_unwind_process_free(process->code);
+		process->code = NULL;
+	}
+}
+
+bool orma_perf_process_reread(struct orma_perf_processes *processes,
+			      struct orma_perf_process *process, uint64_t now_ns)
+{
+	(void)processes;
+	if (!process->code || (process->reread_ns > 0 && now_ns < process->reread_ns + REREAD_NS))
+		return false;
+	process->reread_ns = now_ns;
+	return orma_unwind_process_read_maps(process->code) == 0;
+}
+
+/* ---- records ---- */
+
+static void end_process(struct orma_perf_processes *processes, struct orma_perf_process *process,
+			uint64_t now_ns)
+{
+	if (process->has_ended)
+		return;
+	process->has_ended = true;
+	process->end_ns = now_ns;
+	if (processes->last_ended)
+		processes->last_ended->next_ended = process;
+	else
+		processes->first_ended = process;
+	processes->last_ended = process;
+}
+
+static void take_mapping(struct orma_perf_processes *processes,
+			 const struct orma_perf_record *record)
+{
+	const struct orma_perf_mapping *mapping = &record->mapping;
+	struct orma_perf_process *process = find(processes, record->pid);
+	struct orma_process_map map = {
+		.start = mapping->start,
+		.end = mapping->start + mapping->size,
+		.offset = mapping->offset,
+		.inode = mapping->inode,
+		.device_major = mapping->device_major,
+		.device_minor = mapping->device_minor,
+		.is_executable = !mapping->is_data,
+		.build_id = mapping->build_id,
+		.build_id_size = mapping->build_id_size,
+		.path = mapping->path,
+	};
+
+	/* The mappings of an older process are read when its first sample comes. */
+	if (!process || (!process->code && !process->is_young) ||
+	    (process->is_decided && !process->is_in_scope) ||
+	    !orma_perf_process_code(processes, process))
+		return;
+	/* "//anon" and the like are no files. */
+	if (map.path.size > 1 && map.path.data[0] == '/' && map.path.data[1] == '/')
+		map.path.size = 0;
+	(void)orma_unwind_process_map(process->code, &map);
+}
+
+static void take_exec(struct orma_perf_processes *processes, const struct orma_perf_record *record)
+{
+	struct orma_perf_process *process = find(processes, record->pid);
+
+	if (!process)
+		process = add(processes, record->pid);
+	if (!process)
+		return;
+	process->is_young = true;
+	/* The command line has changed, and may be in another scope. A child that is followed stays in. */
+	process->is_decided &= process->is_in_scope && processes->follows_children;
+	if (process->code)
+		orma_unwind_process_exec(process->code);
+}
+
+static void take_fork(struct orma_perf_processes *processes, const struct orma_perf_record *record)
+{
+	struct orma_perf_process *old = find(processes, record->pid), *parent;
+
+	/* A new thread. */
+	if (record->pid == record->parent.pid)
+		return;
+	if (old) {
+		/* The id is used again. */
+		orma_base_map_remove(&processes->by_pid, record->pid);
+		if (!old->has_ended)
+			free_process(processes, old);
+	}
+	/* The child may have ended before its first sample is read, so its mappings are those of its
+	 * parent, which are read now if need be. */
+	parent = orma_perf_processes_get(processes, record->parent.pid);
+	struct orma_perf_process *child =
+		parent && parent->is_in_scope ? add(processes, record->pid) : NULL;
+	if (!child)
+		return;
+	if (processes->follows_children)
+		child->is_decided = child->is_in_scope = true;
+	const struct orma_unwind_process *code = orma_perf_process_code(processes, parent);
+	if (code && orma_unwind_process_fork(code, (int32_t)child->pid, &child->code) == 0)
+		child->is_young = true;
+}
+
+void orma_perf_processes_take(struct orma_perf_processes *processes,
+			      const struct orma_perf_record *record)
+{
+	struct orma_perf_process *process;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+		take_mapping(processes, record);
+		break;
+	case PERF_RECORD_COMM:
+		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
+			take_exec(processes, record);
+		break;
+	case PERF_RECORD_FORK:
+		take_fork(processes, record);
+		break;
+	case PERF_RECORD_EXIT:
+		process = record->pid == record->tid ? find(processes, record->pid) : NULL;
+		if (process)
+			end_process(processes, process, record->time);
+		break;
+	default:
+		break;
+	}
+	forget_ended(processes, record->time);
+}

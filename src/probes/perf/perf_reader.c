@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_reader.c - takes the records of all rings in the order of time, and writes packets.
+ *
+ * Owns the totals of each CPU and the threads that wait. Everything else is the instance's.
+ *
+ * Samples of processes that are out of scope cost the kernel as much as others, and the user should
+ * see that they exist. One packet for each would be as large as a sample, so there is one a second
+ * for each CPU.
+ */
+#include "probes/perf/perf_reader.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/macros.h"
+#include "schema/gen/profile_packet.pb.h"
+
+#define SKIPPED_NS    ORMA_NS_PER_SEC
+#define CUT_PERCENT   5u         /* share of a process's samples; above it, copies become larger */
+#define CUT_SAMPLES   32u        /* that it must have before */
+#define RECORDS_CHECK 16u        /* records between two looks at the clock */
+#define NO_PID        UINT32_MAX /* a task that ends has it */
+
+int orma_perf_reader_init(struct orma_perf_reader *reader, uint32_t cpu_limit)
+{
+	*reader = (struct orma_perf_reader){.cpu_limit = cpu_limit};
+	reader->cpus = orma_base_alloc_array(cpu_limit, sizeof(*reader->cpus));
+	return reader->cpus ? 0 : -ENOMEM;
+}
+
+void orma_perf_reader_done(struct orma_perf_reader *reader)
+{
+	orma_perf_waits_done(&reader->waits);
+	orma_base_free(reader->cpus);
+	reader->cpus = NULL;
+}
+
+/* ---- samples ---- */
+
+static void take_counts(struct orma_perf_reader *reader, const struct orma_perf_record *record,
+			struct orma_perf_fact *ret)
+{
+	const struct orma_perf_words *counts = &record->sample.counts;
+	struct orma_perf_cpu_state *cpu = &reader->cpus[record->cpu];
+
+	if (counts->count == 0) {
+		cpu->total += record->sample.period;
+		ret->counts[ret->count_count++] = cpu->total;
+		return;
+	}
+	for (size_t i = 0; i < counts->count && i < ORMA_ARRAY_SIZE(ret->counts); i++) {
+		cpu->last[i] = orma_perf_word(*counts, i);
+		ret->counts[ret->count_count++] = cpu->base[i] + cpu->last[i];
+	}
+}
+
+void orma_perf_reader_set_events(struct orma_perf_reader *reader, struct orma_perf_events *events)
+{
+	reader->events = events;
+	for (uint32_t cpu = 0; cpu < reader->cpu_limit; cpu++)
+		for (size_t i = 0; i < ORMA_ARRAY_SIZE(reader->cpus[cpu].base); i++) {
+			reader->cpus[cpu].base[i] += reader->cpus[cpu].last[i];
+			reader->cpus[cpu].last[i] = 0;
+		}
+}
+
+static void note_cut(struct orma_perf_reader *reader, struct orma_perf_process *process,
+		     const struct orma_perf_record *record, const struct orma_perf_stack *stack)
+{
+	process->sample_count++;
+	/* A long stack whose end was not needed is as good as a whole one. */
+	if (!record->sample.is_stack_cut ||
+	    stack->error != ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_MEMORY_INVALID)
+		return;
+	process->cut_count++;
+	reader->cut_count++;
+	if (process->sample_count >= CUT_SAMPLES &&
+	    (uint64_t)process->cut_count * 100 > (uint64_t)process->sample_count * CUT_PERCENT)
+		reader->wants_larger_stacks = true;
+}
+
+static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_fact *fact)
+{
+	struct orma_perf_cpu_state *cpu = &reader->cpus[fact->cpu];
+
+	reader->skipped_count++;
+	if (reader->config->off_cpu ||
+	    (cpu->skipped_ns > 0 && fact->time < cpu->skipped_ns + SKIPPED_NS))
+		return;
+	cpu->skipped_ns = fact->time;
+	orma_perf_packets_skipped(reader->packets, fact);
+}
+
+static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record)
+{
+	struct orma_perf_fact fact = {
+		.time = record->time,
+		.cpu = record->cpu,
+		.pid = record->pid,
+		.tid = record->tid,
+		.mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+	};
+	struct orma_perf_stack stack;
+
+	if (record->pid == NO_PID)
+		return;
+	if (!reader->config->off_cpu)
+		take_counts(reader, record, &fact);
+	if (!reader->config->wants_stacks) {
+		reader->sample_count++;
+		orma_perf_packets_sample(reader->packets, &fact, NULL);
+		return;
+	}
+	struct orma_perf_process *process = orma_perf_processes_get(reader->processes, record->pid);
+	if (!process || !process->is_in_scope) {
+		skip_sample(reader, &fact);
+		return;
+	}
+	reader->sample_count++;
+	orma_perf_stacks_walk(reader->stacks, process, record, &stack);
+	note_cut(reader, process, record, &stack);
+	if (reader->config->off_cpu)
+		orma_perf_waits_begin(&reader->waits, &fact, &stack, reader->stacks);
+	else
+		orma_perf_packets_sample(reader->packets, &fact, &stack);
+}
+
+/* ---- other records ---- */
+
+static void take_other(struct orma_perf_reader *reader, const struct orma_perf_record *record)
+{
+	switch (record->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		reader->lost_count += record->lost;
+		orma_perf_packets_lost(reader->packets, record->cpu, record->lost);
+		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		if (!record->turn.is_out)
+			orma_perf_waits_end(&reader->waits, record->tid, record->time,
+					    reader->stacks, reader->packets);
+		break;
+	case PERF_RECORD_EXIT:
+		orma_perf_waits_forget(&reader->waits, record->tid);
+		orma_perf_processes_take(reader->processes, record);
+		break;
+	default:
+		orma_perf_processes_take(reader->processes, record);
+	}
+}
+
+bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
+			  bool (*is_over)(void *ctx), void *ctx)
+{
+	struct orma_perf_record record;
+	struct orma_perf_cpu *cpu;
+	unsigned count = 0;
+	bool is_early = false;
+
+	orma_perf_events_refresh(reader->events);
+	while (!is_early && orma_perf_events_next(reader->events, limit_ns, &record, &cpu)) {
+		if (record.cpu >= reader->cpu_limit)
+			record.cpu = cpu->cpu;
+		if (record.type == PERF_RECORD_SAMPLE)
+			take_sample(reader, &record);
+		else
+			take_other(reader, &record);
+		orma_perf_events_advance(reader->events, cpu);
+		is_early = is_over && ++count % RECORDS_CHECK == 0 && is_over(ctx);
+	}
+	orma_perf_events_release(reader->events);
+	return is_early;
+}
+
+void orma_perf_reader_poll(struct orma_perf_reader *reader, uint64_t now_ns)
+{
+	for (size_t i = 0; i < reader->events->cpu_count; i++) {
+		const struct orma_perf_cpu *cpu = &reader->events->cpus[i];
+		struct orma_perf_fact fact = {.time = now_ns, .cpu = cpu->cpu};
+		int r = orma_perf_events_read(reader->events, cpu, fact.counts,
+					      ORMA_ARRAY_SIZE(fact.counts));
+		if (r <= 0)
+			continue;
+		fact.count_count = (size_t)r;
+		orma_perf_packets_counts(reader->packets, &fact);
+	}
+}

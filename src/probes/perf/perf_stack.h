@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_stack.h - the call stack of a sample: walked in the ring, and known by number afterwards.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_STACK_H
+#define ORMA_PROBES_PERF_PERF_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probes/perf/perf_config.h"
+#include "probes/perf/perf_parse.h"
+#include "probes/perf/perf_processes.h"
+#include "profile/module_symbols.h"
+#include "profile/stack_intern.h"
+#include "symbols/kallsyms.h"
+
+#define ORMA_PERF_STACK_FRAMES_MAX 1024u
+
+struct orma_perf_stacks {
+	const struct orma_perf_config *config;
+	struct orma_perf_processes *processes;
+	struct orma_stack_intern *intern;
+	struct orma_module_symbols *symbols;  /* addresses whose functions are named at the end */
+	const struct orma_kallsyms *kallsyms; /* NULL = the kernel's functions have no names */
+	bool is_full;                         /* the reader should forget what it knows */
+	uint64_t walk_count, frame_count, error_count;
+	uint64_t kernel[ORMA_PERF_STACK_FRAMES_MAX], user[ORMA_PERF_STACK_FRAMES_MAX];
+};
+
+/* The addresses of a sample, walked. They lie in `kernel` and `user` of the stacks. */
+struct orma_perf_stack {
+	size_t kernel_count, user_count;
+	struct orma_perf_process *process;
+	int error; /* enum orma_pb_profiling_stack_unwind_error; 1 = the stack is whole */
+	uint64_t time;
+};
+
+/* The other members are set by the caller. 0 or -ENOMEM; orma_perf_stacks_done() follows in both cases. */
+int orma_perf_stacks_init(struct orma_perf_stacks *stacks);
+void orma_perf_stacks_done(struct orma_perf_stacks *stacks);
+/* The reader has forgotten all stacks. */
+void orma_perf_stacks_clear(struct orma_perf_stacks *stacks);
+/* Finds the addresses of a sample. */
+void orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
+			   const struct orma_perf_record *record, struct orma_perf_stack *ret);
+/* The number of a stack, whose addresses are still in the buffers; 0 = it is empty, or there is no
+ * memory. orma_stack_intern_write() describes it to the reader. */
+uint64_t orma_perf_stacks_number(struct orma_perf_stacks *stacks,
+				 const struct orma_perf_stack *stack);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_targets.c - the CPUs and tasks whose events are opened. Owns nothing.
+ *
+ * A list of tasks is old when it has been made: threads that begin while it is read are children
+ * of listed ones, and inherit their events if those were open by then. So a thread that begins in
+ * this moment may be missed; the next ones are not.
+ */
+#include "probes/perf/perf_targets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "probes/probe_text.h"
+
+#define CPUS_MAX 4096u
+
+/* ---- CPUs ---- */
+
+static bool is_wanted(const struct orma_perf_config *config, uint32_t cpu)
+{
+	for (size_t i = 0; i < config->cpu_count; i++)
+		if (config->cpus[i] == cpu)
+			return true;
+	return config->cpu_count == 0;
+}
+
+/* Reads "0-3,8": one part of the list. */
+static bool read_range(struct orma_str part, uint32_t *ret_first, uint32_t *ret_last)
+{
+	struct orma_str first;
+
+	if (!orma_probes_text_until(&part, '-', &first))
+		first = part;
+	return orma_probes_text_u32(first, ret_first) && orma_probes_text_u32(part, ret_last) &&
+	       *ret_last < CPUS_MAX;
+}
+
+int orma_perf_targets_cpus(const char *sys_path, const struct orma_perf_config *config,
+			   struct orma_probes_numbers *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+	struct orma_str text, part;
+	uint32_t first, last;
+	int r = orma_base_buf_printf(&path, "%s/devices/system/cpu/online", sys_path);
+	const char *name = r == 0 ? orma_base_buf_cstr(&path) : NULL;
+
+	if (!name)
+		return -ENOMEM;
+	r = orma_probes_file_read(AT_FDCWD, name, &buf, &text);
+	if (r < 0)
+		return r;
+	text = orma_probes_text_trim(text);
+	while (text.size > 0 && text.data[text.size - 1] == '\n')
+		text.size--;
+	for (bool is_last = false; !is_last && r == 0;) {
+		if (!orma_probes_text_until(&text, ',', &part)) {
+			part = text;
+			is_last = true;
+		}
+		if (!read_range(part, &first, &last))
+			return -EBADMSG;
+		for (uint32_t cpu = first; cpu <= last && r == 0; cpu++)
+			if (is_wanted(config, cpu))
+				r = orma_probes_numbers_add(ret, cpu);
+	}
+	if (r == 0 && ret->count == 0)
+		r = -ENODATA;
+	return r;
+}
+
+/* ---- tasks ---- */
+
+static int add_threads(int proc_fd, uint32_t pid, struct orma_probes_numbers *ret)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_probes_numbers tids = {0};
+	int r = orma_probes_dir_numbers(proc_fd, orma_probes_path(path, "", pid, "/task"), "",
+					&tids);
+
+	/* The process has ended. */
+	if (r < 0)
+		r = 0;
+	for (size_t i = 0; i < tids.count && r == 0; i++)
+		r = ret->count < ORMA_PERF_TASKS_MAX ? orma_probes_numbers_add(ret, tids.items[i])
+						     : -E2BIG;
+	orma_probes_numbers_done(&tids);
+	return r;
+}
+
+static bool is_ours(int proc_fd, uint32_t pid)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct stat facts;
+
+	return pid != (uint32_t)getpid() &&
+	       fstatat(proc_fd, orma_probes_path(path, "", pid, ""), &facts, 0) == 0 &&
+	       facts.st_uid == geteuid();
+}
+
+static bool is_included(int proc_fd, struct orma_perf_scope *scope, uint32_t pid,
+			struct orma_buf *buf)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str cmdline;
+
+	if (orma_probes_file_read(proc_fd, orma_probes_path(path, "", pid, "/cmdline"), buf,
+				  &cmdline) < 0)
+		return false;
+	/* Threads of the kernel have no command line, and are not ours. */
+	return cmdline.size > 0 && orma_perf_scope_includes(scope, pid, cmdline);
+}
+
+static int add_own(int proc_fd, struct orma_perf_scope *scope, struct orma_probes_numbers *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_probes_numbers pids = {0};
+	int r = orma_probes_dir_numbers(proc_fd, ".", "", &pids);
+
+	for (size_t i = 0; i < pids.count && r == 0; i++)
+		if (is_ours(proc_fd, pids.items[i]) &&
+		    is_included(proc_fd, scope, pids.items[i], &buf))
+			r = add_threads(proc_fd, pids.items[i], ret);
+	orma_probes_numbers_done(&pids);
+	return r;
+}
+
+int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope,
+			    struct orma_probes_numbers *ret)
+{
+	const struct orma_perf_scope_config *config = scope->config;
+	int r = 0;
+
+	if (!orma_perf_scope_is_pids(config))
+		r = add_own(proc_fd, scope, ret);
+	for (size_t i = 0; i < config->target_pid_count && r == 0; i++)
+		if (config->target_pids[i] > 0)
+			r = add_threads(proc_fd, (uint32_t)config->target_pids[i], ret);
+	return r == 0 && ret->count == 0 ? -ENODATA : r;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_test.c - linux.perf with the kernel of this machine: programs whose shares of time are known.
+ *
+ * Other programs run at the same time, so shares of the program's own time are compared and not
+ * rates. Where the kernel grants no perf events, the tests are skipped.
+ */
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define ORMA ORMA_BUILD_DIR "/orma"
+
+static char folder[64];
+static volatile unsigned long sink;
+
+static void skip_without_events(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		orma_test_skip("perf events of whole CPUs; they need root, and a container that "
+			       "permits them");
+	close(fd);
+	strcpy(folder, "/tmp/orma-perf-XXXXXX");
+	CHECK(mkdtemp(folder) != NULL);
+}
+
+static void remove_folder(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	CHECK(system(command) == 0);
+}
+
+/* ---- a program ---- */
+
+__attribute__((noinline)) void orma_perf_test_spin(unsigned long count);
+__attribute__((noinline)) void orma_perf_test_three(void);
+__attribute__((noinline)) void orma_perf_test_one(void);
+
+void orma_perf_test_spin(unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		sink += i;
+}
+
+void orma_perf_test_three(void)
+{
+	orma_perf_test_spin(300000);
+	__asm__ volatile("");
+}
+
+void orma_perf_test_one(void)
+{
+	orma_perf_test_spin(100000);
+	__asm__ volatile("");
+}
+
+static void spin_for_ever(void)
+{
+	for (;;) {
+		orma_perf_test_three();
+		orma_perf_test_one();
+	}
+}
+
+static pid_t start(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	/* Its children are ours now. */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+/* ---- recording and asking ---- */
+
+static void record(const char *perf_config, unsigned duration_ms)
+{
+	char path[128], command[1024];
+
+	snprintf(path, sizeof(path), "%s/config", folder);
+	FILE *file = fopen(path, "we");
+	CHECK(file != NULL);
+	fprintf(file,
+		"buffers { size_kb: 16384 } duration_ms: %u "
+		"data_sources { config { name: \"linux.perf\" perf_event_config { %s } } }",
+		duration_ms, perf_config);
+	CHECK(fclose(file) == 0);
+	/* It has a service of its own, also when another one runs. */
+	snprintf(command, sizeof(command),
+		 "cd %s && PERFETTO_PRODUCER_SOCK_NAME=%s/p PERFETTO_CONSUMER_SOCK_NAME=%s/c " ORMA
+		 " record -q -c config --txt -o trace 2> messages",
+		 folder, folder, folder);
+	int r = system(command);
+	if (r != 0) {
+		snprintf(command, sizeof(command), "cat %s/messages >&2", folder);
+		(void)system(command);
+	}
+	CHECK(r == 0);
+}
+
+/* The only number in the answer of a query. */
+static double ask(const char *query)
+{
+	char command[2048], line[256] = "";
+	double number = -1;
+
+	snprintf(command, sizeof(command), ORMA " sql %s/trace \"%s\"", folder, query);
+	FILE *answer = popen(command, "re");
+	CHECK(answer != NULL);
+	while (fgets(line, sizeof(line), answer))
+		number = strtod(line, NULL);
+	CHECK(pclose(answer) == 0);
+	return number;
+}
+
+/* Samples whose stack has the function, of a process. */
+static double count_function(pid_t pid, const char *function)
+{
+	char query[1024];
+
+	snprintf(
+		query, sizeof(query),
+		"with recursive up(sample, site) as (select s.id, s.callsite_id from perf_sample s "
+		"join thread t using(utid) where t.tid = %d union all select sample, c.parent_id "
+		"from up join stack_profile_callsite c on c.id = site where c.parent_id is not "
+		"null) select count(distinct sample) from up join stack_profile_callsite c on c.id "
+		"= site join stack_profile_frame f on f.id = c.frame_id join stack_profile_symbol "
+		"y "
+		"on y.symbol_set_id = f.symbol_set_id where y.name = '%s'",
+		(int)pid, function);
+	return ask(query);
+}
+
+static void check_shares(pid_t pid)
+{
+	double three = count_function(pid, "orma_perf_test_three");
+	double one = count_function(pid, "orma_perf_test_one");
+	double spin = count_function(pid, "orma_perf_test_spin");
+
+	CHECK(three + one > 50);
+	double share = three / (three + one);
+	/* Three sigma of 50 samples are 0.18. */
+	CHECK(share > 0.57 && share < 0.93);
+	CHECK(spin >= three + one - 5);
+}
+
+ORMA_TEST(a_program_has_its_shares_of_time)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(spin_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 1000 } follow_children: true "
+		 "callstack_sampling { kernel_frames: true scope { target_pid: %d } }",
+		 (int)pid);
+	record(config, 2000);
+	end(pid);
+	check_shares(pid);
+	remove_folder();
+}
+
+ORMA_TEST(the_whole_machine_is_sampled)
+{
+	skip_without_events();
+	pid_t pid = start(spin_for_ever);
+
+	record("timebase { frequency: 100 } callstack_sampling { kernel_frames: true }", 1500);
+	end(pid);
+	CHECK(count_function(pid, "orma_perf_test_spin") > 5);
+	CHECK(ask("select count(distinct utid) from perf_sample") > 1);
+	remove_folder();
+}
+
+ORMA_TEST(only_the_process_of_the_scope_has_stacks)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(spin_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 200 } callstack_sampling { scope { target_pid: %d } "
+		 "user_frames: UNWIND_FRAME_POINTER }",
+		 (int)pid);
+	record(config, 1500);
+	end(pid);
+	char query[256];
+	snprintf(query, sizeof(query),
+		 "select count(*) from perf_sample join thread t using(utid) where t.tid != %d and "
+		 "callsite_id is not null",
+		 (int)pid);
+	CHECK(ask(query) == 0);
+	CHECK(count_function(pid, "orma_perf_test_spin") > 10);
+	remove_folder();
+}
+
+static void start_children_for_ever(void)
+{
+	/* Children that are left behind end by themselves, and the system collects them. */
+	for (;;) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (int i = 0; i < 20; i++)
+				orma_perf_test_three();
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+ORMA_TEST(children_are_followed)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(start_children_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 1000 } callstack_sampling { scope { target_pid: %d } } "
+		 "follow_children: true",
+		 (int)pid);
+	record(config, 1500);
+	end(pid);
+	CHECK(ask("select count(*) from perf_sample where callsite_id is null") == 0);
+	CHECK(ask("select count(distinct utid) from perf_sample") > 3);
+	CHECK(ask("select count(*) from stack_profile_symbol where name = 'orma_perf_test_three'") >
+	      0);
+	remove_folder();
+}
+
+static void sleep_for_ever(void)
+{
+	for (;;)
+		nanosleep(&(struct timespec){0, 20000000}, NULL);
+}
+
+ORMA_TEST(waits_are_measured_in_nanoseconds)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(sleep_for_ever);
+
+	snprintf(
+		config, sizeof(config),
+		"off_cpu: true callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
+		(int)pid);
+	record(config, 1500);
+	end(pid);
+	/* Nearly all of the time, and never more. */
+	double waited = ask("select sum(value) from counter c join track t on t.id = c.track_id "
+			    "where t.type = 'stack_sample_session_counter'") /
+			1e9;
+	CHECK(waited > 0.9 && waited < 2.5);
+	CHECK(ask("select count(*) from stack_profile_frame where name like '%nanosleep%'") > 0);
+	remove_folder();
+}
+
+static void fault_for_ever(void)
+{
+	for (;;) {
+		char *memory = mmap(NULL, 256 << 10, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(memory, 256 << 10, MADV_NOHUGEPAGE);
+		for (size_t i = 0; i < 256 << 10; i += 4096)
+			memory[i] = 1;
+		munmap(memory, 256 << 10);
+		nanosleep(&(struct timespec){0, 50000000}, NULL);
+	}
+}
+
+ORMA_TEST(page_faults_have_stacks_one_by_one)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(fault_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { counter: SW_PAGE_FAULTS period: 1 } follow_children: true "
+		 "callstack_sampling { scope { target_pid: %d } }",
+		 (int)pid);
+	record(config, 1000);
+	end(pid);
+	/* 64 faults twenty times a second, or less often on a busy machine. */
+	CHECK(ask("select count(*) from perf_sample") >= 128);
+	CHECK(ask("select count(*) from perf_sample where callsite_id is null") == 0);
+	remove_folder();
+}
+
+ORMA_TEST(counters_are_read_without_samples)
+{
+	skip_without_events();
+	record("timebase { counter: SW_TASK_CLOCK poll_period_ms: 100 } "
+	       "followers { counter: SW_PAGE_FAULTS }",
+	       1000);
+	CHECK(ask("select count(distinct c.track_id) from counter c join track t on t.id = "
+		  "c.track_id where t.type = 'perf_cpu_counter'") >= 2);
+	remove_folder();
+}
+
+static void exec_short_programs(void)
+{
+	for (;;) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+ORMA_TEST(targets_that_are_killed_do_no_harm)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(exec_short_programs);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 4000 } follow_children: true "
+		 "callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
+		 (int)pid);
+	record(config, 1500);
+	end(pid);
+	CHECK(ask("select count(*) from perf_sample") > 20);
+	remove_folder();
+}

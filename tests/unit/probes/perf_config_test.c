@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_config_test.c - the configuration of linux.perf, its scope, and its attributes.
+ */
+#include "probes/perf/perf_config.h"
+
+#include "base/buf.h"
+#include "harness.h"
+#include "probes/perf/perf_attr.h"
+#include "probes/perf/perf_scope.h"
+#include "proto/codec.h"
+#include "schema/gen/builtin_clock.pb.h"
+#include "schema/gen/data_source_config.pb.h"
+
+static struct orma_arena arena;
+
+static int parse(const char *text, struct orma_perf_config *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
+	struct orma_error error;
+	void *message = NULL;
+
+	memset(ret, 0xff, sizeof(*ret));
+	CHECK(orma_proto_text_parse(&orma_pb_data_source_config_desc, "test", text, strlen(text), 0,
+				    &arena, &message, &error) == 0);
+	CHECK(orma_proto_encode(message, &bytes) == 0);
+	return orma_perf_config_parse(bytes.data, bytes.size, &arena, ret);
+}
+
+ORMA_TEST(an_empty_config_counts_the_clock_of_the_cpu_ten_times_a_second)
+{
+	struct orma_perf_config config;
+
+	CHECK(parse("", &config) == 0);
+	CHECK(config.timebase.counter == 1 && config.hz == 10 && config.period == 0);
+	CHECK(!config.wants_stacks && config.poll_ms == 0 && config.follower_count == 0);
+	CHECK(config.clock == CLOCK_MONOTONIC_RAW);
+	CHECK(config.clock_id == ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_RAW);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(stacks_are_copies_of_16_kib_unless_the_config_says_otherwise)
+{
+	struct orma_perf_config config;
+
+	CHECK(parse("perf_event_config { callstack_sampling {} }", &config) == 0);
+	CHECK(config.wants_stacks && config.user_frames == ORMA_PERF_USER_DWARF);
+	CHECK(config.stack_bytes == 16384 && !config.kernel_frames);
+	CHECK(parse("perf_event_config { callstack_sampling { user_frames: UNWIND_FRAME_POINTER "
+		    "kernel_frames: true } stack_bytes: 70000 }",
+		    &config) == 0);
+	CHECK(config.user_frames == ORMA_PERF_USER_FP && config.kernel_frames);
+	CHECK(config.stack_bytes == 65280);
+	CHECK(parse("perf_event_config { callstack_sampling { user_frames: 9 } }", &config) ==
+	      -EINVAL);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(fields_from_before_the_timebase_are_read)
+{
+	struct orma_perf_config config;
+
+	CHECK(parse("perf_event_config { all_cpus: true sampling_frequency: 99 target_pid: 5 "
+		    "exclude_cmdline: 'a' additional_cmdline_count: 3 kernel_frames: true }",
+		    &config) == 0);
+	CHECK(config.wants_stacks && config.hz == 99 && config.kernel_frames);
+	CHECK(config.scope.target_pid_count == 1 && config.scope.target_pids[0] == 5);
+	CHECK(config.scope.exclude_cmdline_count == 1 && config.scope.additional_count == 3);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(contradictions_are_refused)
+{
+	static const char *const texts[] = {
+		"perf_event_config { timebase { poll_period_ms: 10 } callstack_sampling {} }",
+		"perf_event_config { timebase { poll_period_ms: 10 } ring_buffer_read_period_ms: 5 "
+		"}",
+		"perf_event_config { ring_buffer_pages: 3 }",
+		"perf_event_config { ring_buffer_pages: 131072 }",
+		"perf_event_config { timebase { counter: UNKNOWN_COUNTER } }",
+		"perf_event_config { timebase { tracepoint { name: 'sched' } } }",
+		"perf_event_config { timebase { raw_event { type: 4 pmu_name: 'cpu' } } }",
+		"perf_event_config { timebase { raw_event { pmu_name: '../x' } } }",
+		"perf_event_config { followers {} }",
+		"perf_event_config { off_cpu: true timebase { poll_period_ms: 10 } }",
+	};
+	struct orma_perf_config config;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		CHECK(parse(texts[i], &config) == -EINVAL);
+	CHECK(orma_perf_config_parse("\xff", 1, &arena, &config) < 0);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(attributes_follow_the_config)
+{
+	struct orma_perf_config config;
+	struct orma_perf_paths paths = {NULL, "/sys"};
+	struct orma_perf_attr_options options = {.config = &config,
+						 .can = ORMA_PERF_CAN_ALL,
+						 .stack_bytes = 16384,
+						 .wakeup_bytes = 1 << 20};
+	struct perf_event_attr attr;
+	struct orma_perf_layout layout;
+
+	CHECK(parse("perf_event_config { timebase { counter: SW_PAGE_FAULTS period: 5 "
+		    "timestamp_clock: PERF_CLOCK_BOOTTIME modifiers: "
+		    "EVENT_MODIFIER_COUNT_USERSPACE } "
+		    "callstack_sampling { kernel_frames: true } "
+		    "followers { counter: SW_TASK_CLOCK } }",
+		    &config) == 0);
+	CHECK(orma_perf_attr_find(&paths, &config.timebase, &attr) == 0);
+	orma_perf_attr_sample(&options, &attr);
+	CHECK(attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_PAGE_FAULTS);
+	CHECK(attr.sample_period == 5 && !attr.freq && attr.clockid == CLOCK_BOOTTIME);
+	CHECK(attr.exclude_kernel && attr.exclude_hv && !attr.exclude_user && !attr.inherit);
+	CHECK(attr.mmap2 && attr.build_id && attr.comm && attr.task && attr.sample_id_all);
+	CHECK(attr.sample_stack_user == 16384 && attr.watermark);
+	CHECK(attr.sample_type & PERF_SAMPLE_CALLCHAIN && attr.exclude_callchain_user);
+	CHECK(attr.read_format == PERF_FORMAT_GROUP);
+	orma_perf_attr_layout(&attr, &layout);
+	CHECK(layout.is_group && layout.user_regs == attr.sample_regs_user);
+
+	/* Events of single tasks are inherited, and the user may not see the kernel. */
+	options.is_per_task = true;
+	options.can = 0;
+	CHECK(orma_perf_attr_find(&paths, &config.timebase, &attr) == 0);
+	orma_perf_attr_sample(&options, &attr);
+	CHECK(attr.inherit && !attr.inherit_thread && !attr.build_id && attr.exclude_kernel);
+	CHECK(!(attr.sample_type & (PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN)));
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(a_tracepoint_is_found_below_tracefs_and_nowhere_else)
+{
+	char folder[] = "/tmp/orma-perf-XXXXXX", path[128], command[512];
+	struct orma_perf_event event = {.kind = ORMA_PERF_EVENT_TRACEPOINT, .filter = ""};
+	struct perf_event_attr attr;
+
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(command, sizeof(command),
+		 "mkdir -p %s/events/sched/sched_switch && echo 314 > "
+		 "%s/events/sched/sched_switch/id && mkdir -p %s/bus/event_source/devices/cpu && "
+		 "echo 4 > %s/bus/event_source/devices/cpu/type && echo 7 > %s/id",
+		 folder, folder, folder, folder, folder);
+	CHECK(system(command) == 0);
+	struct orma_perf_paths paths = {folder, folder};
+	event.tracepoint = ORMA_STR("sched:sched_switch");
+	CHECK(orma_perf_attr_find(&paths, &event, &attr) == 0);
+	CHECK(attr.type == PERF_TYPE_TRACEPOINT && attr.config == 314);
+	event.tracepoint = ORMA_STR("sched/sched_switch");
+	CHECK(orma_perf_attr_find(&paths, &event, &attr) == 0);
+	event.tracepoint = ORMA_STR("sched:nothing");
+	CHECK(orma_perf_attr_find(&paths, &event, &attr) == -ENOENT);
+	event.tracepoint = ORMA_STR("..:..");
+	CHECK(orma_perf_attr_find(&paths, &event, &attr) == -ENOENT);
+	event = (struct orma_perf_event){
+		.kind = ORMA_PERF_EVENT_RAW, .raw_config = 0xc0, .pmu_name = ORMA_STR("cpu")};
+	CHECK(orma_perf_attr_find(&paths, &event, &attr) == 0);
+	CHECK(attr.type == 4 && attr.config == 0xc0);
+	snprintf(path, sizeof(path), "rm -r %s", folder);
+	CHECK(system(path) == 0);
+}
+
+/* ---- the scope ---- */
+
+static bool includes(const struct orma_perf_scope_config *config, uint32_t pid, const char *cmdline)
+{
+	struct orma_perf_scope scope;
+
+	orma_perf_scope_init(&scope, config, 1);
+	bool is_in = orma_perf_scope_includes(&scope, pid, orma_base_str(cmdline));
+	orma_perf_scope_done(&scope);
+	return is_in;
+}
+
+ORMA_TEST(without_a_scope_every_process_is_in)
+{
+	struct orma_perf_scope_config config = {0};
+
+	CHECK(includes(&config, 1, "/bin/a") && includes(&config, 2, ""));
+}
+
+ORMA_TEST(exclusions_win_over_inclusions)
+{
+	static const int32_t pids[] = {7};
+	static const struct orma_str names[] = {{"a*", 2}, {"/usr/bin/tool", 13}};
+	struct orma_perf_scope_config config = {.target_pids = pids,
+						.target_pid_count = 1,
+						.target_cmdlines = names,
+						.target_cmdline_count = 2};
+
+	CHECK(includes(&config, 7, "/bin/x") && includes(&config, 1, "/bin/abc"));
+	CHECK(includes(&config, 1, "/usr/bin/tool") && !includes(&config, 1, "/opt/tool"));
+	CHECK(includes(&config, 1, "apache@3") && !includes(&config, 1, "/abc/other"));
+	config.exclude_pids = pids;
+	config.exclude_pid_count = 1;
+	CHECK(!includes(&config, 7, "/bin/abc"));
+	config.exclude_cmdlines = names;
+	config.exclude_cmdline_count = 1;
+	CHECK(!includes(&config, 1, "/bin/abc"));
+}
+
+ORMA_TEST(shards_select_by_pid_and_further_command_lines_by_order)
+{
+	struct orma_perf_scope_config config = {.shard_count = 4};
+	struct orma_perf_scope scope;
+
+	CHECK(includes(&config, 5, "a") && !includes(&config, 6, "a"));
+	config = (struct orma_perf_scope_config){.additional_count = 2};
+	orma_perf_scope_init(&scope, &config, 0);
+	CHECK(orma_perf_scope_includes(&scope, 1, ORMA_STR("/bin/a")));
+	CHECK(orma_perf_scope_includes(&scope, 2, ORMA_STR("/bin/b")));
+	CHECK(!orma_perf_scope_includes(&scope, 3, ORMA_STR("/bin/c")));
+	CHECK(orma_perf_scope_includes(&scope, 4, ORMA_STR("/bin/a")));
+	orma_perf_scope_done(&scope);
+}
+
+ORMA_TEST(patterns_have_stars_and_question_marks)
+{
+	CHECK(orma_perf_scope_matches(ORMA_STR("a*c"), ORMA_STR("abbc")));
+	CHECK(orma_perf_scope_matches(ORMA_STR("*"), ORMA_STR("")));
+	CHECK(orma_perf_scope_matches(ORMA_STR("a?c"), ORMA_STR("abc")));
+	CHECK(!orma_perf_scope_matches(ORMA_STR("a?c"), ORMA_STR("ac")));
+	CHECK(orma_perf_scope_matches(ORMA_STR("*a*b*"), ORMA_STR("xxaxxbxx")));
+	CHECK(!orma_perf_scope_matches(ORMA_STR("abc"), ORMA_STR("abcd")));
+}
