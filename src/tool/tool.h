@@ -14,7 +14,7 @@
  *   top/       shows what happens now: top
  *   ask/       answers questions about traces: summary, events, diff, assert, sql
  *   export/    writes traces for other programs: export
- *   profile/   works on profiles: symbolize
+ *   profile/   makes profiles and works on them: profile, symbolize
  *   view/      shows traces in a browser: view
  *   protogen/  generates C from .proto files: protogen
  *
@@ -39,11 +39,11 @@ enum { ORMA_EXIT_OK = 0, ORMA_EXIT_FAILURE = 1, ORMA_EXIT_USAGE = 2 };
 
 extern const struct orma_tool_command orma_assert_command, orma_cat_command, orma_diff_command,
 	orma_doctor_command, orma_dump_command, orma_events_command, orma_export_command,
-	orma_import_command, orma_perfetto_command, orma_probes_command, orma_protogen_command,
-	orma_record_command, orma_report_command, orma_sql_command, orma_status_command,
-	orma_summary_command, orma_symbolize_command, orma_top_command, orma_traced_command,
-	orma_tracebox_command, orma_trace_processor_command, orma_trigger_command,
-	orma_trigger_perfetto_command, orma_view_command;
+	orma_import_command, orma_perfetto_command, orma_probes_command, orma_profile_command,
+	orma_protogen_command, orma_record_command, orma_report_command, orma_sql_command,
+	orma_status_command, orma_summary_command, orma_symbolize_command, orma_top_command,
+	orma_traced_command, orma_tracebox_command, orma_trace_processor_command,
+	orma_trigger_command, orma_trigger_perfetto_command, orma_view_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -348,6 +349,9 @@ static bool start(struct orma_probe_instance *base)
 	instance->processes.is_all_in = instance->events->is_per_task &&
 					instance->config.scope.exclude_pid_count == 0 &&
 					instance->config.scope.exclude_cmdline_count == 0;
+	/* A recorder that starts a program profiles its own children, and not itself. */
+	if (instance->events->is_per_task)
+		instance->reader.own_pid = (uint32_t)getpid();
 	instance->reader.config = &instance->config;
 	instance->reader.events = instance->events;
 	instance->reader.processes = &instance->processes;

@@ -104,7 +104,7 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	};
 	struct orma_perf_stack stack;
 
-	if (record->pid == NO_PID)
+	if (record->pid == NO_PID || (reader->own_pid > 0 && record->pid == reader->own_pid))
 		return;
 	if (!reader->config->off_cpu)
 		take_counts(reader, record, &fact);

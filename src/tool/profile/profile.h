@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile.h - `orma profile`: where the time of CPUs goes, or where threads wait.
+ */
+#ifndef ORMA_TOOL_PROFILE_H
+#define ORMA_TOOL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum { ORMA_PROFILE_PIDS_MAX = 64, ORMA_PROFILE_EVENTS_MAX = 16 };
+
+enum orma_profile_stacks {
+	ORMA_PROFILE_STACKS_DWARF,
+	ORMA_PROFILE_STACKS_FP,
+	ORMA_PROFILE_STACKS_NONE,
+};
+
+struct orma_profile_options {
+	const char *path;  /* where the result goes; its ending says what it is */
+	char *const *argv; /* the program to start; NULL = none */
+	uint32_t pids[ORMA_PROFILE_PIDS_MAX];
+	size_t pid_count;
+	uint32_t duration_ms; /* 0 = until Ctrl-C, or until the program ends */
+	uint32_t hz;
+	uint64_t period; /* 0 = hz */
+	/* The first is the timebase, the others are counted with it. */
+	const char *events[ORMA_PROFILE_EVENTS_MAX];
+	size_t event_count;
+	enum orma_profile_stacks stacks;
+	const char *cgroup; /* NULL = none */
+	bool off_cpu, is_without_kernel, is_quiet;
+	uint64_t top;
+};
+
+/* Appends the text of a TraceConfig. 0, -ENOMEM, or -EINVAL with the event that is not known. */
+int orma_profile_append_config(const struct orma_profile_options *options, struct orma_buf *text,
+			       const char **ret_wrong);
+/* Records, writes the result, and prints the functions that cost most. Returns the exit status. */
+int orma_profile_run(const struct orma_profile_options *options);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile_run.c - one profile: records a trace, writes it in the form that is wanted, and prints the
+ * functions that cost most.
+ *
+ * The recorder runs a service of its own in a private folder, because a daemon that runs here may
+ * offer no linux.perf, and because a profile must not depend on the sessions of others. Forms other
+ * than a trace are made from a trace in that folder.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "answers/stack_tree.h"
+#include "base/alloc.h"
+#include "base/error_message.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "tool/ask/ask.h"
+#include "tool/ask/units.h"
+#include "tool/export/export.h"
+#include "tool/print.h"
+#include "tool/profile/profile.h"
+#include "tool/record/record.h"
+#include "tool/record/record_app.h"
+#include "tool/report/report.h"
+#include "tool/tool.h"
+
+enum form { FORM_TRACE, FORM_REPORT, FORM_PPROF, FORM_COLLAPSED };
+enum { REPORT_ROWS = 20, REPORT_KB = 10 << 10, PATH_BYTES = 128 };
+
+struct folder {
+	char path[64], producers[PATH_BYTES], consumers[PATH_BYTES], trace[PATH_BYTES];
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+static enum form form_of(const char *path)
+{
+	if (ends_with(path, ".html"))
+		return FORM_REPORT;
+	if (ends_with(path, ".pb.gz") || ends_with(path, ".pprof"))
+		return FORM_PPROF;
+	if (ends_with(path, ".collapsed") || ends_with(path, ".folded"))
+		return FORM_COLLAPSED;
+	return FORM_TRACE;
+}
+
+/* ---- the recording ---- */
+
+/* The recorder and the probes read their addresses in the environment. */
+static int set_address(const char *name, const char *value)
+{
+	return setenv(name, value, 1); /* calls: allow setenv, because no other thread runs yet */
+}
+
+static int make_folder(struct folder *folder)
+{
+	*folder = (struct folder){.path = "/tmp/orma-profile-XXXXXX"};
+	if (!mkdtemp(folder->path))
+		return orma_tool_fail("cannot make a folder in /tmp: %s", strerror(errno));
+	snprintf(folder->producers, PATH_BYTES, "%s/producer", folder->path);
+	snprintf(folder->consumers, PATH_BYTES, "%s/consumer", folder->path);
+	snprintf(folder->trace, PATH_BYTES, "%s/trace.pftrace", folder->path);
+	if (set_address("PERFETTO_PRODUCER_SOCK_NAME", folder->producers) ||
+	    set_address("PERFETTO_CONSUMER_SOCK_NAME", folder->consumers))
+		return orma_tool_fail("%s", strerror(errno));
+	return ORMA_EXIT_OK;
+}
+
+static void remove_folder(const struct folder *folder)
+{
+	(void)unlink(folder->trace);
+	(void)unlink(folder->producers);
+	(void)unlink(folder->consumers);
+	(void)rmdir(folder->path);
+}
+
+static int make_config(const struct orma_profile_options *options, struct orma_record_config *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_error error = {0};
+	char path[40];
+	const char *wrong = "";
+	int r = orma_profile_append_config(options, &text, &wrong);
+
+	if (r == -EINVAL)
+		return orma_tool_usage_error("\"%s\" is not known; try cpu-clock, page-faults, "
+					     "cycles, sched:sched_switch or r1a2",
+					     wrong);
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = r < 0 ? r : orma_base_memfd_new("config", text.size);
+	if (fd < 0 || pwrite(fd, text.data, text.size, 0) != (ssize_t)text.size)
+		return orma_tool_fail("%s", strerror(fd < 0 ? -fd : EIO));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	struct orma_record_wish wish = {.config_path = path, .format = ORMA_CONFIG_TEXT};
+	r = orma_record_config_make(&wish, ret, &error);
+	return r < 0 ? orma_tool_fail_in_text(&error) : ORMA_EXIT_OK;
+}
+
+static int record(const struct orma_profile_options *options, const char *trace)
+{
+	struct orma_record_config config = {0};
+	int status = make_config(options, &config);
+
+	if (status == ORMA_EXIT_OK) {
+		struct orma_record_options record = {
+			.config = &config,
+			.out_path = trace,
+			.may_serve = true,
+			.is_quiet = true,
+			.ready_fd = -1,
+			.app_argv = options->argv,
+		};
+		status = orma_record_run(&record);
+	}
+	orma_record_config_done(&config);
+	return status;
+}
+
+/* ---- the table ---- */
+
+static const struct orma_cost_profile *find_profile(const struct orma_cost_profiles *profiles)
+{
+	for (uint32_t i = 0; i < profiles->count; i++)
+		if (!profiles->items[i].is_heap && profiles->items[i].row_count > 0)
+			return &profiles->items[i];
+	return NULL;
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+	const struct orma_function_cost *x = a, *y = b;
+
+	if (x->own[0] != y->own[0])
+		return x->own[0] > y->own[0] ? -1 : 1;
+	return x->total[0] > y->total[0] ? -1 : x->total[0] < y->total[0];
+}
+
+static void print_rows(const struct orma_stack_tree *tree, struct orma_function_cost *costs,
+		       uint32_t count, uint64_t top)
+{
+	const struct orma_cost_profile *profile = tree->profile;
+	double sum = (double)ORMA_MAX(tree->sums[0], INT64_C(1));
+	char text[ORMA_UNIT_BYTES];
+	bool is_time = profile->value_count > 0 && profile->values[0].unit.data &&
+		       orma_base_str_is(profile->values[0].unit, "ns");
+
+	qsort(costs, count, sizeof(*costs), compare_costs);
+	orma_tool_print_line(
+		stdout, "%s %s",
+		is_time ? orma_units_duration(tree->sums[0], text)
+			: orma_units_count((uint64_t)tree->sums[0], text),
+		is_time ? "of waiting"
+			: orma_base_noun((uint64_t)tree->sums[0], "sample", "samples"));
+	orma_tool_print_line(stdout, "%7s  %7s  %s", "SELF", "TOTAL", "FUNCTION");
+	for (uint32_t i = 0; i < count && i < top; i++) {
+		const struct orma_stack_function *function =
+			&tree->functions->items[costs[i].function];
+		struct orma_str file = function->file;
+		const char *slash = file.size > 0 ? memrchr(file.data, '/', file.size) : NULL;
+		if (slash)
+			file = (struct orma_str){slash + 1,
+						 file.size - (size_t)(slash + 1 - file.data)};
+		orma_tool_print_line(
+			stdout, "%6.1f%%  %6.1f%%  %.*s%s%.*s", 100 * (double)costs[i].own[0] / sum,
+			100 * (double)costs[i].total[0] / sum, (int)function->name.size,
+			function->name.data, file.size > 0 ? "  " : "", (int)file.size,
+			file.data ? file.data : "");
+	}
+}
+
+static int print_table(const struct orma_trace_database *database, uint64_t top)
+{
+	struct orma_cost_profiles profiles = {0};
+	struct orma_stack_functions functions = {0};
+	struct orma_stack_tree tree = {0};
+	struct orma_function_cost *costs = NULL;
+	uint32_t count = 0;
+	int r = orma_cost_profiles_read(&profiles, database);
+	const struct orma_cost_profile *profile = r == 0 ? find_profile(&profiles) : NULL;
+
+	if (profile) {
+		r = orma_stack_functions_read(&functions, database);
+		if (r == 0)
+			r = orma_stack_tree_build(&tree, &functions, profile);
+		if (r == 0)
+			r = orma_stack_tree_functions(&tree, &costs, &count);
+		if (r == 0)
+			print_rows(&tree, costs, count, top);
+	} else if (r == 0) {
+		orma_tool_warn("there are no samples; did the program run long enough?");
+	}
+	orma_base_free(costs);
+	orma_stack_tree_done(&tree);
+	orma_stack_functions_done(&functions);
+	orma_cost_profiles_done(&profiles);
+	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
+}
+
+/* ---- all of it ---- */
+
+static int write_form(const struct orma_profile_options *options, struct orma_ask *ask,
+		      const char *trace)
+{
+	enum form form = form_of(options->path);
+	struct orma_export_options export = {.path = options->path};
+	struct orma_report_run_options report = {
+		.path = options->path, .title = "Profile", .top = REPORT_ROWS, .max_kb = REPORT_KB};
+
+	switch (form) {
+	case FORM_REPORT:
+		return orma_report_run(&report, &trace, 1);
+	case FORM_PPROF:
+		export.kind = ORMA_EXPORT_PPROF;
+		return orma_export_loaded(ask, &export);
+	case FORM_COLLAPSED:
+		export.kind = ORMA_EXPORT_COLLAPSED;
+		return orma_export_loaded(ask, &export);
+	default:
+		return ORMA_EXIT_OK;
+	}
+}
+
+static int finish(const struct orma_profile_options *options, const char *trace)
+{
+	struct orma_ask_options ask_options = {0};
+	struct orma_ask *ask = orma_ask_load_all(&trace, 1, &ask_options);
+
+	if (!ask)
+		return ORMA_EXIT_FAILURE;
+	int status = options->is_quiet ? ORMA_EXIT_OK
+				       : print_table(orma_ask_database(ask), options->top);
+	if (status == ORMA_EXIT_OK)
+		status = write_form(options, ask, trace);
+	orma_ask_free(ask);
+	if (status == ORMA_EXIT_OK && !options->is_quiet && form_of(options->path) == FORM_TRACE)
+		orma_tool_print_line(stdout, "%s: the trace; orma view, report and export read it",
+				     options->path);
+	return status;
+}
+
+int orma_profile_run(const struct orma_profile_options *options)
+{
+	struct folder folder;
+	struct stat facts;
+	int status = make_folder(&folder);
+	const char *trace = form_of(options->path) == FORM_TRACE ? options->path : folder.trace;
+
+	if (status == ORMA_EXIT_OK) {
+		status = record(options, trace);
+		/* The program's exit status is ours, and it may have failed for its own reasons. */
+		bool is_recorded = status == ORMA_EXIT_OK ||
+				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
+				    status != ORMA_EXIT_NOT_FOUND);
+		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0) {
+			int r = finish(options, trace);
+			status = status == ORMA_EXIT_OK ? r : status;
+		}
+	}
+	remove_folder(&folder);
+	return status;
+}
