@@ -1,7 +1,10 @@
 // actions.js - what the keys and buttons of the page do.
+import { COLOUR_STATES, STATE } from "./colour.js";
 import { announce, byId } from "./dom.js";
 import { durationText } from "./time.js";
 import { goToEnd } from "./live.js";
+
+const MOST_TRACKS_TRIED = 100;
 
 /** The time in the middle of the screen. @param {App} app */
 export function centreOf(app) {
@@ -66,10 +69,36 @@ function fitSelection(app, line) {
 	}
 }
 
+/** Selects the first slice on screen. @param {App} app @param {Timeline} line */
+function selectFirst(app, line) {
+	for (const pane of line.panes) {
+		const { boxes, element } = pane;
+		const top = element.scrollTop;
+		// They are in the order of the rows.
+		for (let i = 0; i < boxes.length; i++) {
+			const isShown = boxes.y[i] >= top && boxes.y[i] < top + element.clientHeight && boxes.x[i] + boxes.w[i] > 0;
+			if (isShown && boxes.colour[i] !== COLOUR_STATES + STATE.idle) return app.select(pane.selectionOf(i));
+		}
+	}
+}
+
+/** Selects what is nearest in time on the next track, or on the one before. @param {App} app @param {Timeline} line @param {Chosen} from @param {1 | -1} dir */
+async function changeTrack(app, line, from, dir) {
+	const lanes = app.model.rows
+		.flatMap(({ strip, body }) => [strip?.lane ?? null, body?.lane ?? null])
+		.filter((lane) => lane !== null);
+	let at = lanes.indexOf(from.lane) + dir;
+	for (let tries = 0; at >= 0 && at < lanes.length && tries < MOST_TRACKS_TRIED; at += dir, tries++) {
+		const found = await app.ask("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 }).catch(() => null);
+		if (found) return choose(app, line, found, lanes[at], 0);
+	}
+	announce("This is the last track");
+}
+
 /** Selects a neighbour of the selected slice. @param {App} app @param {Timeline} line @param {1 | -1} dir */
 async function step(app, line, dir) {
 	const from = app.selection;
-	if (!from) return void app.camera.pan(dir * 0.25);
+	if (!from) return selectFirst(app, line);
 	const time = from.start;
 	const question = { lane: from.lane, depth: from.depth, time, dir };
 	const found = await app.ask("neighbour", question).catch(() => null);
@@ -77,16 +106,16 @@ async function step(app, line, dir) {
 	await choose(app, line, found, from.lane, from.depth);
 }
 
-/** Selects the slice around the selected one, or the first one in it. @param {App} app @param {Timeline} line @param {1 | -1} down */
+/** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {App} app @param {Timeline} line @param {1 | -1} down */
 async function climb(app, line, down) {
 	const from = app.selection;
-	if (!from || from.table !== "slice") return void line.tracks.element.scrollBy({ top: down * 60 });
+	if (!from) return selectFirst(app, line);
 	const depth = from.depth + down;
-	if (depth < 0) return announce("Nothing is around this slice");
+	if (depth < 0 || from.table !== "slice") return changeTrack(app, line, from, down);
 	// Below, the first one that begins in the slice; above, the last one that began before it.
 	const question = { lane: from.lane, depth, time: down > 0 ? from.start - 1 : from.start + 1, dir: down };
 	const found = await app.ask("neighbour", question).catch(() => null);
-	if (!found || (down > 0 && found.start >= from.end)) return announce("There is nothing");
+	if (!found || (down > 0 && found.start >= from.end)) return changeTrack(app, line, from, down);
 	await choose(app, line, found, from.lane, depth);
 }
 

@@ -185,7 +185,7 @@ export class App {
 		clearTimeout(this.restTimer);
 		if (!slice) return;
 		this.restTimer = setTimeout(async () => {
-			const answer = await this.ask("flows", { table: "slice", id: slice.id }).catch(() => null);
+			const answer = await this.ask("flows", { table: slice.table, id: slice.id }).catch(() => null);
 			if (this.pointed !== slice || !answer) return;
 			this.pointedFlows = answer.flows;
 			this.emit("over");

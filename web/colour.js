@@ -86,13 +86,23 @@ export function fillsOf(background) {
 	];
 }
 
-/** Reads the theme from the style sheet's variables. @param {Element} root @returns {Theme} */
-export function themeOf(root) {
+/** Reads the variables of the style sheet; of light-dark(a, b) it takes the colour of this theme. @param {Element} root */
+export function readerOf(root) {
 	const style = getComputedStyle(root);
-	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+	const dark =
+		(root.getAttribute("data-theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
+	const value = (/** @type {string} */ name) => {
+		const text = style.getPropertyValue(name).trim();
+		return /^light-dark\((.*),\s*(.*)\)$/.exec(text)?.[dark ? 2 : 1] ?? text;
+	};
+	return { dark, value };
+}
+
+/** @param {Element} root @returns {Theme} */
+export function themeOf(root) {
+	const { dark, value } = readerOf(root);
 	const background = value("--canvas");
 	const hex = background.replace("#", "");
-	const dark = channelsOf(hex)[1] < 128;
 	const inks = ["#111418", dark ? "#111418" : "#2a3037", value("--muted")];
 	return {
 		dark,

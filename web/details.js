@@ -64,14 +64,18 @@ function viewOf(app, selection, detail, find) {
 }
 
 /** @param {string} title @param {...(Node | null | false)} children */
-function section(title, ...children) {
+export function section(title, ...children) {
 	return h("section", { class: "card" }, h("h3", {}, title), ...children);
 }
 
-/** A list of names and values; those without a value are left out. @param {[string, string | number | Node | null | undefined, string?][]} pairs */
-function factList(pairs) {
+/** A list of names and values; those without a value are left out. @param {[string, string | number | Node | null | undefined, string?][]} pairs @param {string} [className] */
+export function factList(pairs, className = "") {
 	const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
-	return h("dl", {}, ...shown.flatMap(([key, value, title]) => [h("dt", {}, key), h("dd", { title }, value)]));
+	return h(
+		"dl",
+		{ class: className },
+		...shown.flatMap(([key, value, title]) => [h("dt", {}, key), h("dd", { title }, value)]),
+	);
 }
 
 /** @param {App} app @param {Detail} detail @param {Chosen} selection */
@@ -155,21 +159,11 @@ function timeOf(detail) {
 			return part;
 		}),
 	);
-	const rows = parts.map(({ text, ns, state, waker }) =>
-		h(
-			"tr",
-			{},
-			h(
-				"td",
-				{},
-				h("i", { class: `swatch state-${colourOfState(state)}` }),
-				text,
-				waker ? h("small", {}, ` woken by ${waker}`) : null,
-			),
-			h("td", { class: "number" }, durationText(ns)),
-			h("td", { class: "number muted" }, `${((100 * ns) / total).toFixed(1)} %`),
-		),
-	);
+	const rows = parts.map(({ text, ns, state, waker }) => {
+		const swatch = h("i", { class: `swatch state-${colourOfState(state)}` });
+		const woken = waker ? h("small", {}, ` woken by ${waker}`) : null;
+		return timeRow([swatch, text, woken], ns, `${((100 * ns) / total).toFixed(1)} %`);
+	});
 	return h("div", {}, bar, h("table", {}, ...rows));
 }
 
@@ -196,15 +190,10 @@ function argsOf({ args }) {
 
 /** @param {ArgNode[]} nodes @returns {HTMLElement} */
 function argList(nodes) {
-	const items = nodes.map(({ key, value, children }) =>
-		h(
-			"li",
-			{},
-			h("span", { class: "key" }, key),
-			value === undefined ? null : h("span", { class: "value" }, String(value)),
-			children?.length ? argList(children) : null,
-		),
-	);
+	const items = nodes.map(({ key, value, children }) => {
+		const shown = value === undefined ? null : h("span", { class: "value" }, String(value));
+		return h("li", {}, h("span", { class: "key" }, key), shown, children?.length ? argList(children) : null);
+	});
 	return h("ul", { class: "args" }, ...items);
 }
 
@@ -213,30 +202,12 @@ function treeOf(app, detail, find) {
 	const [parents, children] = [detail.parents ?? [], detail.children ?? []];
 	if (parents.length + children.length === 0) return null;
 	const above = parents.map(({ id, name, start, end }) =>
-		h(
-			"tr",
-			{},
-			h(
-				"td",
-				{},
-				link(name ?? "", () => app.revealId("slice", id)),
-			),
-			h("td", { class: "number" }, durationText(end - start)),
-		),
+		timeRow([link(name ?? "", () => app.revealId("slice", id))], end - start),
 	);
-	const below = children.map(({ name, count, total }) =>
-		h(
-			"tr",
-			{},
-			h(
-				"td",
-				{},
-				link(name, () => find(name)),
-				h("small", {}, count > 1 ? ` × ${grouped(count)}` : ""),
-			),
-			h("td", { class: "number" }, durationText(total)),
-		),
-	);
+	const below = children.map(({ name, count, total }) => {
+		const times = h("small", {}, count > 1 ? ` × ${grouped(count)}` : "");
+		return timeRow([link(name, () => find(name)), times], total);
+	});
 	return section(
 		"Around and inside",
 		above.length ? h("table", {}, h("caption", {}, "Parents"), ...above) : null,
@@ -251,21 +222,17 @@ function flowsOf(app, detail) {
 		...(detail.flows?.out ?? []).map((flow) => ({ flow, arrow: "→ " })),
 	];
 	if (all.length === 0) return null;
-	const rows = all.map(({ flow, arrow }) =>
-		h(
-			"tr",
-			{},
-			h(
-				"td",
-				{},
-				arrow,
-				link(flow.name ?? "", () => app.revealId("slice", flow.id)),
-				flow.thread ? h("small", {}, ` ${flow.thread}`) : null,
-			),
-			h("td", { class: "number" }, durationText(flow.latency)),
-		),
-	);
+	const rows = all.map(({ flow, arrow }) => {
+		const thread = flow.thread ? h("small", {}, ` ${flow.thread}`) : null;
+		return timeRow([arrow, link(flow.name ?? "", () => app.revealId("slice", flow.id)), thread], flow.latency);
+	});
 	return section("Flows", h("table", {}, ...rows));
+}
+
+/** A row of a table: what, how long, and which share. @param {(Node | string | null)[]} what @param {number} ns @param {string} [share] */
+function timeRow(what, ns, share) {
+	const cells = [h("td", {}, ...what), h("td", { class: "number" }, durationText(ns))];
+	return h("tr", {}, ...cells, share ? h("td", { class: "number muted" }, share) : null);
 }
 
 /** @param {string} text @param {() => void} onclick */

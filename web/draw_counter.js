@@ -86,11 +86,14 @@ function drawScale(context, row, range, theme) {
 export function pointsOf(pieces) {
 	const points = [];
 	for (const { tile, from, to } of pieces) {
-		for (let i = 0; i < tile.count; i++) {
+		// The last point before a tile is in it; there may be more of them.
+		let i = 0;
+		while (i + 1 < tile.count && tile.f64[(i + 1) * BOX_F64] < from) i++;
+		for (; i < tile.count; i++) {
 			const [time, min, max, last] = tile.f64.subarray(i * BOX_F64, i * BOX_F64 + BOX_F64);
 			if (time >= to) break;
 			const before = points[points.length - 1];
-			// A tile begins with the last point before it. The tile to the left, if there is one, has that point already.
+			// The tile to the left, if there is one, has that point already.
 			if (time < from && before) continue;
 			if (before && time < before.time) continue;
 			points.push({ time, min, max, last });

@@ -7,7 +7,9 @@ const MOST_LABELS = 800;
 const LEAST_LABEL_WIDTH = 22;
 const LABEL_PAD = 4;
 const FADE_WIDTH = 32;
+/** A thread that sleeps or has ended shows nothing. */
 const IDLE_COLOUR = COLOUR_STATES + STATE.idle;
+const EXITED_COLOUR = COLOUR_STATES + STATE.exited;
 const SPECIAL = FLAG_INSTANT | FLAG_UNFINISHED | FLAG_REAL_TIME;
 
 /** The order in which boxes are drawn: by look and colour. @param {BoxList} boxes */
@@ -31,7 +33,7 @@ export function drawBoxes(context, boxes, theme) {
 	const hatched = [];
 	let fill = -1;
 	for (const i of drawOrder(boxes)) {
-		if (boxes.colour[i] === IDLE_COLOUR) continue;
+		if (boxes.colour[i] === IDLE_COLOUR || boxes.colour[i] === EXITED_COLOUR) continue;
 		const flags = boxes.flags[i] & SPECIAL;
 		if (flags) marked.push(i);
 		if (isHatched(boxes, i)) hatched.push(i);

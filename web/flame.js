@@ -1,5 +1,5 @@
-// flame.js - a flame graph, roots at the top: the width of a box is the share of its node. A click makes a node as wide as
-// the graph, with what contains it above it.
+// flame.js - a flame graph: the width of a box is the share of its node. A click makes a node as wide as the graph, with what
+// contains it above it. A graph can be kept, and then the graph of another range shows what grew and what shrank.
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { h, refill } from "./dom.js";
 import { sizeCanvas } from "./pane.js";
@@ -72,15 +72,21 @@ export function colourOfChange(before, after) {
 }
 
 export class Flame {
-	/** @param {Pick<App, "theme" | "cropper" | "on">} app @param {HTMLElement} element @param {FlameAnswer} answer */
-	constructor(app, element, answer) {
+	/**
+	 * @param {Pick<App, "theme" | "cropper" | "on"> & { names?: App["names"] }} app @param {HTMLElement} element
+	 * @param {FlameAnswer} answer @param {string[]} [sideNames]
+	 */
+	constructor(app, element, answer, sideNames = ["A", "B"]) {
 		this.app = app;
 		this.unit = answer.unit;
+		this.sideNames = sideNames;
 		/** What each of two profiles has in all. */
 		this.sides = answer.sides ?? null;
 		this.root = flameTree(answer.nodes);
 		if (this.sides) this.root.sides = this.sides;
 		this.focus = this.root;
+		this.isUpward = false;
+		this.levels = 0;
 		/** @type {FlameBox[]} */
 		this.boxes = [];
 		this.canvas = h("canvas", {
@@ -95,7 +101,7 @@ export class Flame {
 		this.canvas.addEventListener("pointerleave", () => this.describe(null));
 		this.canvas.addEventListener("click", (event) => this.zoom(this.at(event)));
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
-		app.on("theme", () => this.canvas.isConnected && this.draw());
+		for (const change of /** @type {const} */ (["theme", "hits"])) app.on(change, () => this.draw());
 		this.describe(null);
 	}
 
@@ -109,7 +115,7 @@ export class Flame {
 	sidesText(values, all) {
 		const text = (/** @type {number} */ side) =>
 			`${this.text(values[side])} (${((100 * values[side]) / (all[side] || 1)).toFixed(1)} %)`;
-		return `A ${text(0)}, B ${text(1)}`;
+		return `${this.sideNames[0]} ${text(0)}, ${this.sideNames[1]} ${text(1)}`;
 	}
 
 	/** @param {FlameNode} node */
@@ -123,8 +129,19 @@ export class Flame {
 
 	/** @param {MouseEvent} event */
 	at(event) {
-		const y = Math.floor(event.offsetY / ROW);
+		const y = this.levelAt(Math.floor(event.offsetY / ROW));
 		return this.boxes.find((box) => box.y === y && event.offsetX >= box.x && event.offsetX < box.x + box.w)?.node ?? null;
+	}
+
+	/** The level that is drawn in a row, and the row of a level. @param {number} row */
+	levelAt(row) {
+		return this.isUpward ? this.levels - 1 - row : row;
+	}
+
+	/** Puts the roots at the bottom, or at the top again. */
+	flip() {
+		this.isUpward = !this.isUpward;
+		this.draw();
 	}
 
 	/** @param {FlameNode | null} node */
@@ -149,26 +166,76 @@ export class Flame {
 
 	draw() {
 		const width = this.scroller.clientWidth;
-		if (width === 0) return;
+		if (width === 0 || !this.canvas.isConnected) return;
 		this.boxes = flameBoxes(this.focus, width);
-		const height = ROW * (1 + this.boxes.reduce((most, { y }) => Math.max(most, y), 0));
+		this.levels = 1 + this.boxes.reduce((most, { y }) => Math.max(most, y), 0);
+		const height = ROW * this.levels;
 		const ratio = sizeCanvas(this.canvas, width, height);
 		const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
-		const { theme, cropper } = this.app;
+		const { theme, cropper, names } = this.app;
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		context.fillStyle = theme.background;
 		context.fillRect(0, 0, width, height);
 		context.font = theme.font;
 		context.textBaseline = "middle";
 		for (const { node, x, w, y } of this.boxes) {
-			const isAbove = node.depth < this.focus.depth;
+			const top = this.levelAt(y) * ROW;
+			const isDim = node !== this.root && (node.depth < this.focus.depth || names?.wanted?.(node.name) === false);
 			context.fillStyle = node === this.root ? theme.stripe : this.colourOf(node);
-			context.globalAlpha = isAbove && node !== this.root ? 0.5 : 1;
-			context.fillRect(x, y * ROW, Math.max(LEAST_WIDTH, w - 1), ROW - 1);
+			context.globalAlpha = isDim ? 0.4 : 1;
+			context.fillRect(x, top, Math.max(LEAST_WIDTH, w - 1), ROW - 1);
 			context.globalAlpha = 1;
 			const text = w > 24 ? cropper.crop(node.name, w - 8) : "";
-			context.fillStyle = node === this.root ? theme.text : theme.inks[0];
-			if (text) context.fillText(text, x + 4, y * ROW + ROW / 2);
+			context.fillStyle = node === this.root || isDim ? theme.text : theme.inks[0];
+			if (text) context.fillText(text, x + 4, top + ROW / 2);
 		}
 	}
+}
+
+/** The range whose graph others are compared with. @type {{ source: string, title: string, area: Area } | null} */
+let kept = null;
+
+/**
+ * A panel with the flame graph of a range: of its slices, or of a profile of the trace.
+ * @param {App} app @param {HTMLElement} body @param {Area} area @param {{ source: string, title: string }[]} sources
+ */
+export function showFlame(app, body, area, sources) {
+	const options = sources.map(({ title }) => h("option", {}, title));
+	const select = h(
+		"select",
+		{ "aria-label": "What the graph shows", hidden: !options[1], onchange: () => ask(false) },
+		...options,
+	);
+	const tools = h("div", { class: "flame-tools" });
+	const place = h("div", { class: "flame-place" });
+	const ask = async (/** @type {boolean} */ isCompared) => {
+		const { source } = sources[Math.max(0, select.selectedIndex)];
+		const other = kept?.source === source && kept.area !== area ? kept : null;
+		const { start, end, nodes } = isCompared && other ? other.area : /** @type {Partial<Area>} */ ({});
+		try {
+			/** @type {FlameAnswer} */
+			const answer = await app.ask("flame", {
+				source,
+				...area,
+				before_start: start,
+				before_end: end,
+				before_nodes: nodes,
+			});
+			if (!place.isConnected) return;
+			const flame = new Flame(app, place, answer, ["before", "now"]);
+			const keep = () => (kept = { source, title: app.clock.text(area.start, 1e6), area });
+			const compare = { "aria-pressed": String(isCompared), onclick: () => ask(!isCompared) };
+			refill(
+				tools,
+				select,
+				h("button", { onclick: () => flame.flip() }, "Upside down"),
+				h("button", { onclick: keep, title: "Then open the graph of another area" }, "Keep to compare"),
+				other && h("button", compare, `Compare with ${other.title}`),
+			);
+		} catch (error) {
+			refill(place, h("p", { class: "error" }, String(/** @type {Error} */ (error).message)));
+		}
+	};
+	body.append(h("div", { class: "flamebox" }, tools, place));
+	ask(false);
 }

@@ -1,4 +1,5 @@
 // histogram.js - how durations are spread, in buckets of powers of two.
+import { readerOf } from "./colour.js";
 import { durationText } from "./time.js";
 
 /**
@@ -7,8 +8,7 @@ import { durationText } from "./time.js";
 export function drawHistogram(canvas, counts, marked) {
 	const context = canvas.getContext("2d");
 	if (!context) return;
-	const style = getComputedStyle(document.documentElement);
-	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+	const { value } = readerOf(document.documentElement);
 	const used = counts.map((count, i) => (count > 0 ? i : -1)).filter((i) => i >= 0);
 	if (used.length === 0) return;
 	const first = Math.max(0, used[0] - 1);

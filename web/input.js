@@ -196,7 +196,8 @@ function nodesBetween(app, line, y0, y1) {
 			const isContainer = row.kind === "group" || row.kind === "process";
 			if (isContainer && !row.open) for (const id of app.model.lanesBelow(row.node.id)) nodes.add(id);
 			if (row.strip) nodes.add(row.strip.id);
-			if (row.body) nodes.add(row.body.id);
+			// What SQL has made is nothing that the server knows.
+			if (row.body && row.body.table !== "query") nodes.add(row.body.id);
 		}
 	}
 	return [...nodes];

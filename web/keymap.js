@@ -5,63 +5,60 @@
  * @typedef {{ action: string, code?: string, key?: string, ctrl?: boolean, shift?: boolean, label: string, text: string }} Binding
  */
 
-/** @type {{ title: string, keys: Binding[] }[]} */
+/**
+ * A group of bindings: action, key, label and text. A key of one letter is a character, others are places.
+ * @param {string} title @param {...[string, string, string, string]} rows @returns {{ title: string, keys: Binding[] }}
+ */
+function keyGroup(title, ...rows) {
+	const keys = rows.map(([action, place, label, text]) => {
+		const binding = { action, label, text, ctrl: label.startsWith("Ctrl+"), shift: label.startsWith("Shift+") };
+		return { ...binding, [place.length === 1 ? "key" : "code"]: place };
+	});
+	return { title, keys };
+}
+
 export const KEYMAP = [
-	{
-		title: "Move",
-		keys: [
-			{ action: "zoom-in", code: "KeyW", label: "W", text: "Zoom in, where the mouse is" },
-			{ action: "zoom-out", code: "KeyS", label: "S", text: "Zoom out" },
-			{ action: "pan-left", code: "KeyA", label: "A", text: "Move left" },
-			{ action: "pan-right", code: "KeyD", label: "D", text: "Move right" },
-			{ action: "fit", code: "KeyF", label: "F", text: "Show what is selected; again: zoom to it" },
-			{ action: "all", code: "Digit0", label: "0", text: "Show the whole trace" },
-			{ action: "live", code: "End", label: "End", text: "Show the end of the trace, and follow a recording" },
-			{ action: "back", code: "Backspace", label: "Backspace", text: "Back to what was shown before" },
-		],
-	},
-	{
-		title: "Select",
-		keys: [
-			{ action: "next", key: ".", label: ".", text: "Next slice of the track" },
-			{ action: "previous", key: ",", label: ",", text: "Previous slice of the track" },
-			{ action: "next", code: "ArrowRight", label: "→", text: "Next slice of the track" },
-			{ action: "previous", code: "ArrowLeft", label: "←", text: "Previous slice of the track" },
-			{ action: "parent", code: "ArrowUp", label: "↑", text: "The slice around this one" },
-			{ action: "child", code: "ArrowDown", label: "↓", text: "The first slice in this one" },
-			{ action: "flow-out", key: "]", label: "]", text: "Follow the flow out of the slice" },
-			{ action: "flow-in", key: "[", label: "[", text: "Follow the flow into the slice" },
-			{ action: "area", code: "KeyR", label: "R", text: "Select the area of the slice" },
-			{
-				action: "select-all",
-				code: "KeyA",
-				ctrl: true,
-				label: "Ctrl+A",
-				text: "Select all that is on screen; again: everything",
-			},
-			{ action: "clear", code: "Escape", label: "Esc", text: "Select nothing" },
-		],
-	},
-	{
-		title: "Mark",
-		keys: [
-			{ action: "mark", code: "KeyM", label: "M", text: "Mark the selected slice until another is marked" },
-			{ action: "keep", code: "KeyM", shift: true, label: "Shift+M", text: "Mark it and keep the note" },
-			{ action: "forget", code: "Delete", label: "Delete", text: "Remove the nearest note" },
-			{ action: "pin", code: "KeyT", shift: true, label: "Shift+T", text: "Pin the track under the mouse" },
-		],
-	},
-	{
-		title: "Look",
-		keys: [
-			{ action: "search", key: "/", label: "/", text: "Search" },
-			{ action: "filter", code: "KeyP", ctrl: true, label: "Ctrl+P", text: "Filter the tracks" },
-			{ action: "sql", key: ":", label: ":", text: "Ask in SQL" },
-			{ action: "drawer", code: "KeyQ", label: "Q", text: "Show or hide the panel below" },
-			{ action: "clock", code: "KeyT", label: "T", text: "Times since the start, in ns, or of the wall clock" },
-			{ action: "help", key: "?", label: "?", text: "This list" },
-		],
-	},
+	keyGroup(
+		"Move",
+		["zoom-in", "KeyW", "W", "Zoom in, where the mouse is"],
+		["zoom-out", "KeyS", "S", "Zoom out"],
+		["pan-left", "KeyA", "A", "Move left"],
+		["pan-right", "KeyD", "D", "Move right"],
+		["fit", "KeyF", "F", "Show what is selected; again: zoom to it"],
+		["all", "Digit0", "0", "Show the whole trace"],
+		["live", "End", "End", "Show the end of the trace, and follow a recording"],
+		["back", "Backspace", "Backspace", "Back to what was shown before"],
+	),
+	keyGroup(
+		"Select",
+		["next", ".", ".", "Next slice of the track"],
+		["previous", ",", ",", "Previous slice of the track"],
+		["next", "ArrowRight", "→", "Next slice of the track"],
+		["previous", "ArrowLeft", "←", "Previous slice of the track"],
+		["parent", "ArrowUp", "↑", "The slice around this one, or the track above"],
+		["child", "ArrowDown", "↓", "The first slice in this one, or the track below"],
+		["flow-out", "]", "]", "Follow the flow out of the slice"],
+		["flow-in", "[", "[", "Follow the flow into the slice"],
+		["area", "KeyR", "R", "Select the area of the slice"],
+		["select-all", "KeyA", "Ctrl+A", "Select all that is on screen; again: everything"],
+		["clear", "Escape", "Esc", "Select nothing"],
+	),
+	keyGroup(
+		"Mark",
+		["mark", "KeyM", "M", "Mark the selected slice until another is marked"],
+		["keep", "KeyM", "Shift+M", "Mark it and keep the note"],
+		["forget", "Delete", "Delete", "Remove the nearest note"],
+		["pin", "KeyT", "Shift+T", "Pin the track under the mouse"],
+	),
+	keyGroup(
+		"Look",
+		["search", "/", "/", "Search"],
+		["filter", "KeyP", "Ctrl+P", "Filter the tracks"],
+		["sql", ":", ":", "Ask in SQL"],
+		["drawer", "KeyQ", "Q", "Show or hide the panel below"],
+		["clock", "KeyT", "T", "Times since the start, in ns, or of the wall clock"],
+		["help", "?", "?", "This list"],
+	),
 ];
 
 /** What the mouse does, for the help. @type {[string, string][]} */

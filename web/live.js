@@ -16,8 +16,8 @@ const MAP_MS = 1000;
 /** How much of the trace's end may be beyond the screen while the page follows it. */
 const NEAR_END = 0.02;
 
-/** @param {App} app @param {Timeline} line */
-export function attachLive(app, line) {
+/** @param {App} app @param {Timeline} line @param {Queries} queries */
+export function attachLive(app, line, queries) {
 	const button = byId("live-button");
 	const state = { ended: false, cut: false, lost: false, mapAt: 0 };
 	button.hidden = false;
@@ -33,7 +33,7 @@ export function attachLive(app, line) {
 	});
 	app.on("view", show);
 	show();
-	watch(app, line, state, show);
+	watch(app, line, queries, state, show);
 }
 
 /** Shows the end of the trace, and follows it from then on. @param {App} app */
@@ -48,15 +48,15 @@ function isFollowing(app) {
 	return end >= app.meta.end - NEAR_END * (end - start);
 }
 
-/** @param {App} app @param {Timeline} line @param {{ ended: boolean, cut: boolean, lost: boolean, mapAt: number }} state @param {() => void} show */
-async function watch(app, line, state, show) {
+/** @param {App} app @param {Timeline} line @param {Queries} queries @param {{ ended: boolean, cut: boolean, lost: boolean, mapAt: number }} state @param {() => void} show */
+async function watch(app, line, queries, state, show) {
 	let failures = 0;
 	while (!state.ended && failures < MOST_FAILURES) {
 		try {
 			const { source, meta } = app;
 			const news = await source.ask("news", { generation: meta.generation });
 			state.cut = news.cut;
-			if (news.generation !== meta.generation) await renew(app, line, state);
+			if (news.generation !== meta.generation) await renew(app, line, queries, state);
 			else if (news.ended) state.ended = true;
 			failures = 0;
 		} catch {
@@ -70,12 +70,13 @@ async function watch(app, line, state, show) {
 	announce(state.lost ? "The connection is lost" : "The recording has ended");
 }
 
-/** @param {App} app @param {Timeline} line @param {{ mapAt: number }} state */
-async function renew(app, line, state) {
+/** @param {App} app @param {Timeline} line @param {Queries} queries @param {{ mapAt: number }} state */
+async function renew(app, line, queries, state) {
 	const meta = await app.source.at().meta();
 	// Rows and lanes have other numbers in each state of the trace, so that all questions are about one.
 	const source = app.source.at(meta.generation);
 	const next = new App(source, meta, await source.tracks());
+	queries.moveTo(next);
 	const lanes = inherit(app, next);
 	const shift = Number(BigInt(meta.start_ns) - BigInt(app.meta.start_ns));
 	const range = rangeAfter(app, meta.end, shift);

@@ -2,6 +2,7 @@
 import { byId, h, refill } from "./dom.js";
 import { attachLive } from "./live.js";
 import { startPage } from "./page.js";
+import { Queries } from "./queries.js";
 import { HttpSource, ServerError } from "./source_http.js";
 import { attachSql } from "./sql.js";
 import { bytesText } from "./time.js";
@@ -55,10 +56,11 @@ async function start() {
 	source.stay();
 	const { live } = await waitForTrace(source);
 	const meta = await source.meta();
-	const one = live ? source.at(meta.generation) : source;
+	const queries = new Queries();
+	const one = queries.sourceOf(live ? source.at(meta.generation) : source);
 	await startPage(one, meta, await one.tracks(), (app, line, drawer) => {
-		if (live) attachLive(app, line);
-		return [attachSql(app, drawer)];
+		if (live) attachLive(app, line, queries);
+		return [attachSql(app, drawer, queries)];
 	});
 }
 

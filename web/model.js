@@ -19,7 +19,7 @@ export const HEIGHTS = {
 export class Model {
 	/** @param {TrackTree} tree */
 	constructor(tree) {
-		this.nodes = tree.nodes;
+		this.nodes = [...tree.nodes];
 		/** @type {number[][]} */
 		this.children = tree.nodes.map(() => []);
 		/** @type {number[]} */
@@ -162,6 +162,16 @@ export class Model {
 			if (node.kind === "process" || node.kind === "thread") this.open[node.id] = open;
 		}
 		this.layout();
+	}
+
+	/** Adds a node that is shown only while it is pinned. @param {{ kind: NodeKind, name: string, lane: number, table: string, rows: number, events: number }} parts */
+	addNode(parts) {
+		const node = { ...parts, id: this.nodes.length, parent: -1, open: true };
+		this.nodes.push(node);
+		this.children.push([]);
+		this.open.push(true);
+		this.byLane.set(node.lane, node);
+		return node.id;
 	}
 
 	/** @param {number} id */

@@ -1,8 +1,8 @@
 // panels.js - the tabs of the panel: what is selected, an area, a name, the trace itself.
 import { openers } from "./actions.js";
-import { showDetails } from "./details.js";
-import { announce, h, refill } from "./dom.js";
-import { Flame } from "./flame.js";
+import { factList, section, showDetails } from "./details.js";
+import { announce, h } from "./dom.js";
+import { showFlame } from "./flame.js";
 import { drawHistogram } from "./histogram.js";
 import { measureText, plainText, tableOf } from "./table.js";
 import { durationText, grouped, valueText } from "./time.js";
@@ -16,13 +16,26 @@ export function attachPanels(app, drawer, more) {
 		show: (/** @type {HTMLElement} */ body) => void showDetails(app, body, find),
 	};
 	drawer.fixed = [...more, { id: "trace", title: "Trace", show: (body) => showTrace(app, body) }];
+	if (app.meta.profiles?.length)
+		drawer.fixed.unshift({
+			id: "profiles",
+			title: "Profiles",
+			show: (body) => showFlame(app, body, { start: 0, end: app.meta.end + 1, nodes: [] }, profilesOf(app.meta)),
+		});
 	drawer.setTabs([details], "details");
+	// A trace of samples only has nothing to click on.
+	if (app.meta.profiles?.length && !app.meta.counts?.slices) {
+		drawer.open("profiles");
+		drawer.toggle(true);
+	}
 	openers.drawer = () => drawer.toggle();
 	app.on("selection", () => {
 		drawer.setTabs([details], app.selection ? "details" : undefined);
 		if (app.selection) {
 			drawer.toggle(true);
-			announce(`Selected ${app.selection.name}, ${durationText(app.selection.end - app.selection.start)}`);
+			const { name, start, end, lane } = app.selection;
+			const node = app.model.byLane.get(lane);
+			announce(`Selected ${name}, ${durationText(end - start)}${node ? `, of ${app.model.titleOf(node)}` : ""}`);
 		}
 	});
 	app.on("clock", () => drawer.current === "details" && drawer.open("details"));
@@ -69,10 +82,14 @@ async function showArea(app, drawer, area, signal, find) {
 	add("cpu", "CPU time", answer.cpu, { format: measureText });
 	add("states", "States", answer.states, { format: measureText });
 	add("counters", "Counters", answer.counters, { format: counterText });
-	if (tabs.some(({ id }) => id === "slices"))
-		tabs.push({ id: "flame", title: "Flame graph", show: (body) => void showFlame(app, body, area, "slices") });
-	if (answer.samples)
-		tabs.push({ id: "samples", title: "Samples", show: (body) => void showFlame(app, body, area, "samples") });
+	const hasSlices = tabs.some(({ id }) => id === "slices");
+	const sources = [...(hasSlices ? [{ source: "slices", title: "Slices" }] : []), ...profilesOf(app.meta)];
+	if (sources.length > 0)
+		tabs.push({
+			id: "flame",
+			title: "Flame graph",
+			show: (body) => showFlame(app, body, area, sources),
+		});
 	if (tabs.length === 0)
 		tabs.push({
 			id: "area",
@@ -88,17 +105,9 @@ function counterText(value) {
 	return typeof value === "number" ? valueText(value, "") : plainText(value);
 }
 
-/** @param {App} app @param {HTMLElement} body @param {Area} area @param {string} source */
-async function showFlame(app, body, area, source) {
-	const place = h("div", { class: "flamebox" });
-	body.append(place);
-	try {
-		/** @type {FlameAnswer} */
-		const answer = await app.ask("flame", { source, start: area.start, end: area.end, nodes: area.nodes });
-		if (place.isConnected) new Flame(app, place, answer);
-	} catch (error) {
-		refill(place, h("p", { class: "error" }, String(/** @type {Error} */ (error).message)));
-	}
+/** The profiles of the trace, as sources of flame graphs. @param {Meta} meta */
+function profilesOf({ profiles = [] }) {
+	return profiles.map(({ source, name, measure }) => ({ source, title: `${name}: ${measure}` }));
 }
 
 /** All slices of one name: how long they take, and the longest of them. @param {App} app @param {Drawer} drawer @param {string} name */
@@ -109,15 +118,18 @@ async function showName(app, drawer, name) {
 	const show = (/** @type {HTMLElement} */ body) => {
 		const canvas = h("canvas", { class: "histogram wide", width: 720, height: 160 });
 		drawHistogram(canvas, answer.histogram);
-		const facts = [
-			["Count", grouped(answer.count)],
-			["Total", durationText(answer.sum)],
-			["Mean", durationText(answer.sum / Math.max(1, answer.count))],
-			["Median", durationText(answer.p50)],
-			["p90", durationText(answer.p90)],
-			["p99", durationText(answer.p99)],
-		].flatMap(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]);
-		const head = h("div", { class: "find-head" }, h("h2", {}, name), h("dl", { class: "inline" }, ...facts), canvas);
+		const facts = factList(
+			[
+				["Count", grouped(answer.count)],
+				["Total", durationText(answer.sum)],
+				["Mean", durationText(answer.sum / Math.max(1, answer.count))],
+				["Median", durationText(answer.p50)],
+				["p90", durationText(answer.p90)],
+				["p99", durationText(answer.p99)],
+			],
+			"inline",
+		);
+		const head = h("div", { class: "find-head" }, h("h2", {}, name), facts, canvas);
 		body.append(
 			h(
 				"div",
@@ -146,33 +158,23 @@ function topOf({ top, sql }) {
 /** What the file says about itself, and what was lost. @param {App} app @param {HTMLElement} body */
 function showTrace(app, body) {
 	const { meta } = app;
-	const pairs = [["File", meta.title], ["Duration", durationText(meta.end)], ...Object.entries(meta.host ?? {})];
-	const facts = pairs.flatMap(([key, value]) => [h("dt", {}, String(key)), h("dd", {}, String(value))]);
-	const counts = Object.entries(meta.counts ?? {}).flatMap(([key, value]) => [
-		h("dt", {}, key.replace(/_/g, " ")),
-		h("dd", { class: "number" }, grouped(value)),
-	]);
 	const losses = meta.losses.map(({ what, count, severity, stat }) =>
 		h("li", { class: severity, title: stat }, h("b", {}, grouped(count)), ` ${what}`),
 	);
+	const none = meta.gaps.length ? "Bands in the tracks show when data were lost." : "Nothing was lost.";
 	body.append(
 		h(
 			"div",
 			{ class: "cards" },
-			h("section", { class: "card" }, h("h3", {}, "Trace"), h("dl", {}, ...facts)),
-			h("section", { class: "card" }, h("h3", {}, "Events"), h("dl", {}, ...counts)),
-			h(
-				"section",
-				{ class: "card wide" },
-				h("h3", {}, "Losses"),
-				losses.length
-					? h("ul", { class: "losses" }, ...losses)
-					: h(
-							"p",
-							{ class: "muted" },
-							meta.gaps.length ? "Bands in the tracks show when data were lost." : "Nothing was lost.",
-						),
+			section(
+				"Trace",
+				factList([["File", meta.title], ["Duration", durationText(meta.end)], ...Object.entries(meta.host ?? {})]),
 			),
+			section(
+				"Events",
+				factList(Object.entries(meta.counts ?? {}).map(([key, value]) => [key.replace(/_/g, " "), grouped(value)])),
+			),
+			section("Losses", losses.length ? h("ul", { class: "losses" }, ...losses) : h("p", { class: "muted" }, none)),
 		),
 	);
 }

@@ -1,6 +1,7 @@
-// sql.js - questions in SQL, and their answers as tables. A result with the columns of slices leads back to the tracks.
+// sql.js - questions in SQL, and their answers as tables and as tracks. A result with the columns of slices leads back to the tracks.
 import { openers } from "./actions.js";
 import { byId, copyText, h, refill } from "./dom.js";
+import { trackKinds } from "./queries.js";
 import { tableOf } from "./table.js";
 import { grouped } from "./time.js";
 
@@ -9,9 +10,10 @@ const EXAMPLE = "SELECT name, count(*) AS count, sum(dur) AS total\nFROM slice G
 const MOST_QUERIES_KEPT = 50;
 
 export class SqlBox {
-	/** @param {App} app */
-	constructor(app) {
+	/** @param {App} app @param {Queries} queries */
+	constructor(app, queries) {
 		this.app = app;
+		this.queries = queries;
 		/** @type {AbortController | null} */
 		this.abort = null;
 		/** @type {string[]} */
@@ -19,13 +21,19 @@ export class SqlBox {
 		this.input = h("textarea", { id: "sql-input", rows: 3, spellcheck: false, value: EXAMPLE, "aria-label": "SQL" });
 		this.result = h("div", { class: "sql-result" });
 		this.status = h("span", { class: "muted", role: "status" }, "Ctrl+Enter runs it");
+		this.kinds = h("span", { class: "tabletools" });
 		this.older = h("select", { title: "Earlier queries", "aria-label": "Earlier queries", onchange: () => this.recall() });
 		this.older.hidden = true;
 		const run = h("button", { class: "primary", onclick: () => this.run() }, "Run");
 		this.element = h(
 			"div",
 			{ class: "sql" },
-			h("div", { class: "sql-box" }, this.input, h("div", { class: "sql-tools" }, run, this.older, this.status)),
+			h(
+				"div",
+				{ class: "sql-box" },
+				this.input,
+				h("div", { class: "sql-tools" }, run, this.older, this.status, this.kinds),
+			),
 			this.result,
 		);
 		this.input.addEventListener("keydown", (event) => {
@@ -58,6 +66,7 @@ export class SqlBox {
 		this.abort?.abort();
 		const abort = (this.abort = new AbortController());
 		this.status.textContent = "Running…";
+		refill(this.kinds);
 		try {
 			/** @type {SqlAnswer} */
 			const answer = await this.app.ask("sql", { sql, limit: MOST_ROWS }, abort.signal);
@@ -81,6 +90,20 @@ export class SqlBox {
 			this.result,
 			tableOf(answer, { name: "Result", onrow, rowHint: isSlices ? "Show it in the tracks" : undefined }),
 		);
+		const buttons = trackKinds(answer).map((kind) =>
+			h(
+				"button",
+				{ onclick: () => this.showTrack(answer, kind), title: "Pin the result over the tracks" },
+				`Show as ${kind}`,
+			),
+		);
+		refill(this.kinds, ...buttons);
+	}
+
+	/** @param {SqlAnswer} answer @param {"slices" | "counter"} kind */
+	showTrack(answer, kind) {
+		this.queries.show(this.app, answer, kind);
+		this.app.emit("rows", "view");
 	}
 
 	/** @param {Error & { line?: number, column?: number }} error */
@@ -100,9 +123,9 @@ export class SqlBox {
 	}
 }
 
-/** Makes the tab. @param {App} app @param {Drawer} drawer @returns {Tab} */
-export function attachSql(app, drawer) {
-	const sql = new SqlBox(app);
+/** Makes the tab. @param {App} app @param {Drawer} drawer @param {Queries} queries @returns {Tab} */
+export function attachSql(app, drawer, queries) {
+	const sql = new SqlBox(app, queries);
 	openers.sql = () => {
 		drawer.toggle(true);
 		drawer.open("sql");

@@ -48,6 +48,7 @@ export function tableOf(answer, options = {}) {
 	const { columns } = answer;
 	const format = options.format ?? plainText;
 	let rows = answer.rows;
+	let at = -1;
 	const sort = { column: -1, down: true };
 	const isNumeric = columns.map((_, c) =>
 		rows.slice(0, SAMPLE_ROWS).every((row) => row[c] === null || typeof row[c] === "number"),
@@ -85,14 +86,33 @@ export function tableOf(answer, options = {}) {
 			const onclick = options.onrow ? () => options.onrow?.(row, columns) : undefined;
 			const element = h(
 				"div",
-				{ class: "tr", role: "row", "aria-rowindex": i + 2, onclick, title: options.rowHint },
+				{ class: "tr", role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint },
 				...cells(row),
 			);
 			element.style.top = `${i * ROW_HEIGHT}px`;
 			shown.push(element);
 		}
+		const hadFocus = body.contains(document.activeElement);
 		refill(body, ...shown);
+		if (hadFocus) shown[at - first]?.focus();
 	};
+	/** Moves the focus to a row. @param {number} to */
+	const focusRow = (to) => {
+		at = Math.max(0, Math.min(rows.length - 1, to));
+		// The header covers a row.
+		const least = (at + 2) * ROW_HEIGHT - scroller.clientHeight;
+		scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, least), at * ROW_HEIGHT);
+		show();
+		/** @type {HTMLElement | null} */ (body.querySelector(`[aria-rowindex="${at + 2}"]`))?.focus();
+	};
+	scroller.addEventListener("keydown", (event) => {
+		const by = event.code === "ArrowDown" ? 1 : event.code === "ArrowUp" ? -1 : 0;
+		if (by !== 0) focusRow(at + by);
+		else if (event.code === "Enter" && at >= 0 && body.contains(document.activeElement)) options.onrow?.(rows[at], columns);
+		else return;
+		event.preventDefault();
+		event.stopPropagation();
+	});
 	const order = (/** @type {number} */ c) => {
 		sort.down = sort.column === c ? !sort.down : isNumeric[c];
 		sort.column = c;

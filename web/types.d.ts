@@ -8,6 +8,7 @@ type BoxList = import("./boxes.js").BoxList;
 type Cropper = import("./text.js").Cropper;
 type Drawer = import("./drawer.js").Drawer;
 type Pane = import("./pane.js").Pane;
+type Queries = import("./queries.js").Queries;
 type Painter = import("./boxes.js").Painter;
 type Scale = import("./time.js").Scale;
 type Tab = import("./drawer.js").Tab;
@@ -59,6 +60,15 @@ interface Gap {
 	cpu: number | null;
 }
 
+/** Samples, or the heap of a process; `source` is what flame graphs call it. */
+interface Profile {
+	source: string;
+	name: string;
+	measure: string;
+	unit: string;
+	count: number;
+}
+
 interface Meta {
 	generation: number;
 	title: string;
@@ -69,6 +79,7 @@ interface Meta {
 	host: Record<string, string | number>;
 	losses: Loss[];
 	gaps: Gap[];
+	profiles?: Profile[];
 	format: number;
 }
 
@@ -200,7 +211,6 @@ interface AreaAnswer {
 	cpu?: AnswerTable;
 	states?: AnswerTable;
 	counters?: AnswerTable;
-	samples?: boolean;
 }
 
 /** The last two are there when two profiles are compared: what the node has in each of them. */

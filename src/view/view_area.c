@@ -24,14 +24,14 @@ enum { NODES_MAX = 4096, ROWS_MAX = 1000 };
 /* --- the request ------------------------------------------------------------------------------ */
 
 static int choose_nodes(struct orma_area *area, const struct orma_json_request *request,
-			struct orma_error *reterr)
+			const char *key, struct orma_error *reterr)
 {
 	const struct orma_view *view = area->view;
 	size_t nodes_bytes = NODES_MAX * sizeof(double);
 	double *nodes = orma_base_alloc(nodes_bytes);
 	area->is_chosen = orma_base_zalloc((size_t)view->node_count + 1);
 	int r = nodes && area->is_chosen ? 0 : -ENOMEM;
-	size_t count = r == 0 ? orma_json_request_numbers(request, "nodes", nodes, NODES_MAX) : 0;
+	size_t count = r == 0 ? orma_json_request_numbers(request, key, nodes, NODES_MAX) : 0;
 	if (count > NODES_MAX)
 		r = orma_base_error_set(reterr, -EINVAL, "there are more than %d nodes", NODES_MAX);
 	for (size_t i = 0; i < count && r == 0; i++)
@@ -50,24 +50,47 @@ static int choose_nodes(struct orma_area *area, const struct orma_json_request *
 	return r;
 }
 
+static int read_range(struct orma_area *area, const struct orma_json_request *request,
+		      const char *const keys[3], struct orma_error *reterr)
+{
+	double start = 0, end = 0;
+	int r = 0;
+	if (!orma_json_request_number(request, keys[0], &start) ||
+	    !orma_json_request_number(request, keys[1], &end) ||
+	    !(start >= 0 && end > start && end < 0x1p63))
+		r = orma_base_error_set(reterr, -EINVAL, "\"%s\" and \"%s\" are no range", keys[0],
+					keys[1]);
+	area->start = r == 0 ? (uint64_t)start : 0;
+	area->end = r == 0 ? (uint64_t)ceil(end) : 0;
+	return r < 0 ? r : choose_nodes(area, request, keys[2], reterr);
+}
+
 int orma_area_read(struct orma_area *area, struct orma_str body, struct orma_error *reterr)
 {
+	static const char *const keys[] = {"start", "end", "nodes"};
 	struct orma_json_request request;
 	struct orma_str by = {NULL, 0};
-	double start = 0, end = 0;
 	int r = orma_json_request_init(&request, body);
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "the request is no object with a range");
 	(void)orma_json_request_string(&request, "by", &by);
 	area->is_by_thread = orma_base_str_is(by, "thread");
-	if (!orma_json_request_number(&request, "start", &start) ||
-	    !orma_json_request_number(&request, "end", &end) ||
-	    !(start >= 0 && end > start && end < 0x1p63))
-		r = orma_base_error_set(reterr, -EINVAL, "\"start\" and \"end\" are no range");
-	area->start = r == 0 ? (uint64_t)start : 0;
-	area->end = r == 0 ? (uint64_t)ceil(end) : 0;
-	if (r == 0)
-		r = choose_nodes(area, &request, reterr);
+	r = read_range(area, &request, keys, reterr);
+	orma_json_request_done(&request);
+	return r;
+}
+
+int orma_area_read_before(struct orma_area *area, struct orma_str body, struct orma_error *reterr)
+{
+	static const char *const keys[] = {"before_start", "before_end", "before_nodes"};
+	struct orma_json_request request;
+	double start;
+	int r = orma_json_request_init(&request, body);
+	if (r < 0)
+		return orma_base_error_set(reterr, r, "the request is no object with a range");
+	r = orma_json_request_number(&request, keys[0], &start)
+		    ? read_range(area, &request, keys, reterr)
+		    : -ENODATA;
 	orma_json_request_done(&request);
 	return r;
 }

@@ -22,6 +22,8 @@ struct orma_area {
 
 /* Reads a request's range and nodes; `area->view` is set. The caller frees is_chosen in any case. Errors as of orma_view_fn. */
 int orma_area_read(struct orma_area *area, struct orma_str body, struct orma_error *reterr);
+/* The same for the members "before_start", "before_end" and "before_nodes". -ENODATA: there are none. */
+int orma_area_read_before(struct orma_area *area, struct orma_str body, struct orma_error *reterr);
 
 /* The rows with one name, or of one thread, and of one state. */
 struct orma_area_group {

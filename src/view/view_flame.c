@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view_flame.c - slices of a range of time as a flame graph: those with the same names above them are one node.
+ * view_flame.c - a range of time as a flame graph: slices with the same names above them are one node. view_profiles.c has the
+ * graphs of samples and heaps.
  *
  * The lines of a lane are read from the top down. `nodes` has the node of each row of the line above that is in the range; as the
  * rows of both lines are in the order of the table, a row's parent is found by going on in the line above, and never back.
@@ -9,28 +10,16 @@
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "base/map.h"
-#include "store/grow.h"
+#include "view/flame_tree.h"
 #include "view/json_request.h"
 #include "view/view_area.h"
 #include "view/view_find.h"
 #include "view/view_json.h"
-
-/* Beyond so many, what is new counts for its parent. */
-enum { FLAME_NODES_MAX = 50000 };
-
-struct flame_node {
-	int64_t name;
-	uint32_t parent; /* + 1; 0 = it is a root */
-	double self, total;
-	uint64_t count;
-};
+#include "view/view_profiles.h"
 
 struct flame {
 	const struct orma_area *area;
-	struct flame_node *items;
-	uint32_t count, capacity;
-	struct orma_map places; /* number + 1 by parent and name */
+	struct orma_flame_tree tree;
 };
 
 /* The part of a line that overlaps the range: places [first, end), and their nodes + 1, 0 for none. */
@@ -38,28 +27,6 @@ struct strip {
 	uint32_t first, end;
 	uint32_t *nodes;
 };
-
-/* Sets *ret to the number + 1 of a node, which is new unless it is there. */
-static int get(struct flame *flame, uint32_t parent, int64_t name, uint32_t *ret)
-{
-	uint64_t key = (uint64_t)parent << 32 | (uint32_t)(name == ORMA_CELL_NULL ? 0 : name);
-	*ret = (uint32_t)(uintptr_t)orma_base_map_get(&flame->places, key);
-	if (*ret > 0)
-		return 0;
-	if (flame->count == FLAME_NODES_MAX) {
-		*ret = parent;
-		return 0;
-	}
-	int r = orma_store_grow(&flame->items, (uint64_t)flame->count + 1, &flame->capacity,
-				sizeof(*flame->items));
-	if (r == 0)
-		r = orma_base_map_put(&flame->places, key, (void *)(uintptr_t)(flame->count + 1));
-	if (r < 0)
-		return r;
-	flame->items[flame->count] = (struct flame_node){.name = name, .parent = parent};
-	*ret = ++flame->count;
-	return 0;
-}
 
 /* Adds the row at a place below the node of its parent. */
 static int add_row(struct flame *flame, const struct orma_lane_line *line, struct strip *strip,
@@ -73,16 +40,17 @@ static int add_row(struct flame *flame, const struct orma_lane_line *line, struc
 	uint64_t from = ORMA_MAX(start, area->start), to = ORMA_MIN(end, area->end);
 	double time = to > from ? (double)(to - from) : 0;
 	uint32_t node;
-	int r = get(flame, parent, name, &node);
+	int r = orma_flame_tree_get(&flame->tree, parent, name, &node);
 	strip->nodes[place - strip->first] = node;
 	/* One that found no room is a part of its parent. */
 	if (r < 0 || node == 0 || node == parent)
 		return r;
-	flame->items[node - 1].count++;
-	flame->items[node - 1].total += time;
-	flame->items[node - 1].self += time;
+	struct orma_flame_node *item = orma_flame_tree_node(&flame->tree, node);
+	item->count++;
+	item->total += time;
+	item->self += time;
 	if (parent > 0)
-		flame->items[parent - 1].self -= time;
+		orma_flame_tree_node(&flame->tree, parent)->self -= time;
 	return 0;
 }
 
@@ -130,24 +98,25 @@ static int add_lane(struct flame *flame, uint32_t lane)
 	return r;
 }
 
-static int append_nodes(const struct flame *flame, struct orma_buf *json)
+static int add_slices(struct flame *flame)
 {
-	int r = orma_view_json_raw(json, "{\"unit\":\"ns\",\"nodes\":[");
-	for (uint32_t i = 0; i < flame->count && r == 0; i++) {
-		const struct flame_node *node = &flame->items[i];
-		struct orma_str name = orma_view_text(flame->area->view, node->name);
-		r = orma_base_buf_printf(json, "%s[%u,%lld,", i > 0 ? "," : "", i,
-					 (long long)node->parent - 1);
-		if (r == 0)
-			r = orma_json_append_string(json, name.data ? name : ORMA_STR(""));
-		if (r == 0)
-			r = orma_base_buf_printf(json, ",%.17g,%.17g,%llu]", node->self,
-						 node->total, (unsigned long long)node->count);
+	const struct orma_view *view = flame->area->view;
+	int r = 0;
+	for (uint32_t i = 0; i < view->node_count && r == 0; i++) {
+		const struct orma_view_node *node = &view->nodes[i];
+		enum orma_view_table table;
+		uint32_t lane;
+		if (flame->area->is_chosen[i] && node->table &&
+		    orma_view_find_lane(view, node->lane, &table, &lane) &&
+		    table == ORMA_VIEW_SLICES)
+			r = add_lane(flame, lane);
 	}
-	return r < 0 ? r : orma_view_json_raw(json, "]}");
+	return r;
 }
 
-static int check_source(struct orma_str body, struct orma_error *reterr)
+/* Finds out what a graph is made of: a profile, or slices. */
+static int read_source(const struct orma_view *view, struct orma_str body,
+		       struct orma_profile *profile, bool *ret_is_slices, struct orma_error *reterr)
 {
 	struct orma_json_request request;
 	struct orma_str source = ORMA_STR("slices");
@@ -155,10 +124,40 @@ static int check_source(struct orma_str body, struct orma_error *reterr)
 	if (r < 0)
 		return orma_base_error_set(reterr, r, "the request is no object with a range");
 	(void)orma_json_request_string(&request, "source", &source);
-	if (!orma_base_str_is(source, "slices"))
-		r = orma_base_error_set(reterr, -EINVAL, "flame graphs are made of \"slices\"");
+	*ret_is_slices = orma_base_str_is(source, "slices");
+	if (!*ret_is_slices && !orma_profile_find(view, source, profile))
+		r = orma_base_error_set(reterr, -EINVAL,
+					"flame graphs are made of \"slices\", or of a profile "
+					"that meta tells");
 	orma_json_request_done(&request);
 	return r;
+}
+
+/* Adds what is in a range to the tree. */
+static int add_range(struct flame *flame, const struct orma_profile *profile, bool is_slices,
+		     struct orma_buf *sql)
+{
+	return is_slices ? add_slices(flame)
+			 : orma_profile_add(profile, flame->area, &flame->tree, sql);
+}
+
+/* Adds the range that this one is compared with, if the request has one. */
+static int add_before(struct flame *flame, const struct orma_profile *profile, bool is_slices,
+		      struct orma_str request, struct orma_error *reterr)
+{
+	struct orma_area before = {.view = flame->area->view};
+	struct orma_buf sql = {0};
+	const struct orma_area *area = flame->area;
+	int r = orma_area_read_before(&before, request, reterr);
+	flame->area = &before;
+	if (r == 0)
+		r = add_range(flame, profile, is_slices, &sql);
+	if (r == 0)
+		orma_flame_tree_compare(&flame->tree);
+	flame->area = area;
+	orma_base_buf_done(&sql);
+	orma_base_free(before.is_chosen);
+	return r == -ENODATA ? 0 : r;
 }
 
 int orma_view_flame(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
@@ -166,22 +165,23 @@ int orma_view_flame(struct orma_view *view, struct orma_str request, struct orma
 {
 	struct orma_area area = {.view = view};
 	struct flame flame = {.area = &area};
-	int r = check_source(request, reterr);
+	struct orma_profile profile = {0};
+	bool is_slices = true;
+	int r = read_source(view, request, &profile, &is_slices, reterr);
 	if (r == 0)
 		r = orma_area_read(&area, request, reterr);
-	for (uint32_t i = 0; i < view->node_count && r == 0; i++) {
-		const struct orma_view_node *node = &view->nodes[i];
-		enum orma_view_table table;
-		uint32_t lane;
-		if (area.is_chosen[i] && node->table &&
-		    orma_view_find_lane(view, node->lane, &table, &lane) &&
-		    table == ORMA_VIEW_SLICES)
-			r = add_lane(&flame, lane);
-	}
 	if (r == 0)
-		r = append_nodes(&flame, ret);
-	orma_base_free(flame.items);
-	orma_base_map_done(&flame.places);
+		r = add_before(&flame, &profile, is_slices, request, reterr);
+	if (r == 0)
+		r = orma_view_json_raw(ret, "{");
+	if (r == 0)
+		r = add_range(&flame, &profile, is_slices, ret);
+	if (r == 0)
+		r = orma_flame_tree_append(&flame.tree, view,
+					   is_slices ? ORMA_STR("ns") : profile.unit, ret);
+	if (r == 0)
+		r = orma_view_json_raw(ret, "}");
+	orma_flame_tree_done(&flame.tree);
 	orma_base_free(area.is_chosen);
 	return r;
 }

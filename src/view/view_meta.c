@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "view/view_gaps.h"
 #include "view/view_json.h"
+#include "view/view_profiles.h"
 
 enum { NAMES_MAX = 4096, FORMAT = 1 };
 
@@ -122,6 +123,8 @@ int orma_view_meta(struct orma_view *view, struct orma_str request, struct orma_
 		r = append_losses(view, ret);
 	if (r == 0)
 		r = orma_view_gaps_append(view, ret);
+	if (r == 0)
+		r = orma_view_profiles_append(view, ret);
 	if (r == 0)
 		r = orma_view_json_integer(ret, "format", FORMAT);
 	return r < 0 ? r : orma_view_json_raw(ret, "}");

@@ -225,7 +225,13 @@ function answersOf(trace) {
 		},
 		neighbour: ({ lane, depth, time, dir }) => {
 			const row = trace.lanes[lane].filter((slice) => slice.depth === depth);
-			const found = dir > 0 ? row.find(({ start }) => start > time) : row.findLast(({ start }) => start < time);
+			const away = ({ start, end }) => Math.min(Math.abs(start - time), Math.abs(end - time));
+			const found =
+				dir > 0
+					? row.find(({ start }) => start > time)
+					: dir < 0
+						? row.findLast(({ start }) => start < time)
+						: [...row].sort((a, b) => away(a) - away(b))[0];
 			return found ? { ...hitOf(found) } : "null";
 		},
 		sql: ({ sql }) => ({

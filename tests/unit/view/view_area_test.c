@@ -163,6 +163,15 @@ ORMA_TEST(slices_with_the_same_names_above_them_are_one_node_of_a_flame_graph)
 		"{\"unit\":\"ns\",\"nodes\":[[0,-1,\"outer\",10,25,1],[1,0,\"inner\",15,15,2]]}");
 	CHECK_STR(view_fixture_ask(view, "flame", "{\"start\":1000,\"end\":1001}"),
 		  "{\"unit\":\"ns\",\"nodes\":[]}");
+	/* Before: 30 of the outer one, of which 20 are inner; now: 25 and 15. Widths are by shares. */
+	CHECK_STR(
+		view_fixture_ask(
+			view, "flame",
+			"{\"start\":80,\"end\":105,\"before_start\":60,\"before_end\":80}"),
+		"{\"unit\":\"ns\",\"sides\":[20,25],\"nodes\":[[0,-1,\"outer\",10,25,1,20,25],[1,0,"
+		"\"inner\",15,20,2,20,15]]}");
+	view_fixture_refuse(view, "flame", "{\"start\":80,\"end\":105,\"before_start\":60}",
+			    -EINVAL, "before_end");
 	view_fixture_refuse(view, "flame", "{\"source\":\"heap\",\"start\":80,\"end\":105}",
 			    -EINVAL, "slices");
 	view_fixture_refuse(view, "flame", "{\"start\":80}", -EINVAL, "no range");
