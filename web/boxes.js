@@ -3,7 +3,7 @@
 import { AT_COUNT, AT_DEPTH_FLAGS, AT_NAME, AT_ROW, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_MERGED } from "./answers.js";
 import { LOOK_DIM, LOOK_MERGED, LOOK_PLAIN } from "./colour.js";
 
-/** How many boxes a frame draws. Above it, narrow neighbours are joined in the next frame. */
+/** How many boxes a frame draws. Above it, narrow neighbours are joined. */
 export const MOST_BOXES_DRAWN = 8000;
 const JOIN_WIDTHS = [0, 2, 3, 4, 6, 8, 12];
 /** How far boxes reach beyond the edges of the screen, in pixels. */
@@ -49,9 +49,14 @@ export class BoxList {
 		this.capacity = capacity;
 	}
 
+	/** Whether the frame has to be begun again, with a larger width. */
+	get isTooFull() {
+		return this.length > MOST_BOXES_DRAWN && this.join < JOIN_WIDTHS.length - 1;
+	}
+
 	/** Begins a frame. The width up to which boxes are joined follows from how many there were. */
 	begin() {
-		if (this.length > MOST_BOXES_DRAWN) this.join = Math.min(this.join + 1, JOIN_WIDTHS.length - 1);
+		if (this.isTooFull) this.join++;
 		else if (this.length < MOST_BOXES_DRAWN / 3 && this.join > 0) this.join--;
 		this.length = 0;
 	}

@@ -229,7 +229,7 @@ export function showFlame(app, body, area, sources) {
 				tools,
 				select,
 				h("button", { onclick: () => flame.flip() }, "Upside down"),
-				h("button", { onclick: keep, title: "Then open the graph of another area" }, "Keep to compare"),
+				h("button", { onclick: keep }, "Keep to compare"),
 				other && h("button", compare, `Compare with ${other.title}`),
 			);
 		} catch (error) {

@@ -57,12 +57,15 @@ export class Pane {
 		context.setTransform(ratio, 0, 0, ratio, 0, -this.top * ratio);
 		context.fillStyle = theme.background;
 		context.fillRect(0, this.top, scale.width, height + 2 * BEYOND);
-		boxes.begin();
 		/** @type {Row[]} */
 		const visible = [];
 		for (let i = rowIndexAt(rows, this.top); i < rows.length && rows[i].y < this.bottom; i++) visible.push(rows[i]);
 		this.drawBackground(visible, scale);
-		for (const row of visible) this.drawRow(row, scale, ratio);
+		// When there are too many boxes, more of them are joined.
+		do {
+			boxes.begin();
+			for (const row of visible) this.drawRow(row, scale, ratio);
+		} while (boxes.isTooFull);
 		drawBoxes(context, boxes, theme);
 		drawLabels(context, boxes, theme, this.app.cropper, (i) => this.app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
 		for (const row of visible) drawGaps(context, this.app.gaps.of(row), row, scale, theme, hatchOf(context));

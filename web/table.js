@@ -15,7 +15,7 @@ const LETTER_WIDTH = 7.2;
 
 /** Durations and shares in the tables that the page asks for. @param {Cell} value @param {string} column */
 export function measureText(value, column) {
-	if (typeof value !== "number") return plainText(value);
+	if (typeof value !== "number") return value ?? "–";
 	if (column === "share") return `${value.toFixed(value < 10 ? 2 : 1)} %`;
 	if (/^(count|runs|id|\w+_id)$/.test(column)) return grouped(value);
 	return durationText(value);

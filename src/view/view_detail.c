@@ -279,6 +279,8 @@ static int append_slice(struct orma_view *view, const struct orma_view_row *row,
 		r = orma_view_detail_append_rank(view, row, json);
 	if (r == 0)
 		r = orma_view_detail_append_time(view, row, utid, json);
+	if (r == 0)
+		r = orma_view_detail_append_stack(view, row, json);
 	return r < 0 ? r : orma_view_detail_append_args(view, row, json);
 }
 

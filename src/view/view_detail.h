@@ -18,5 +18,8 @@ int orma_view_detail_append_rank(const struct orma_view *view, const struct orma
 /* Tells how long the thread was in which states while the slice lasted. */
 int orma_view_detail_append_time(const struct orma_view *view, const struct orma_view_row *row,
 				 int64_t utid, struct orma_buf *json);
+/* Tells the call stack that a slice began at, the innermost function first. */
+int orma_view_detail_append_stack(const struct orma_view *view, const struct orma_view_row *row,
+				  struct orma_buf *json);
 
 #endif

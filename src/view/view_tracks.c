@@ -121,8 +121,7 @@ static int add_system_counters(struct tree *tree, uint32_t first, uint32_t end, 
 {
 	if (end - first <= OPEN_COUNTERS)
 		return orma_track_add_all(&tree->nodes, first, end, process);
-	int64_t group = orma_track_add_node(&tree->nodes, process, "group",
-					    ORMA_STR("Memory and other counters"));
+	int64_t group = orma_track_add_node(&tree->nodes, process, "group", ORMA_STR("Counters"));
 	if (group < 0)
 		return (int)group;
 	tree->nodes.view->nodes[group].is_open = false;

@@ -32,6 +32,8 @@ static bool append_script_gap(struct orma_str gap, const struct js_token *before
 			      const struct js_token *after, struct orma_buf *ret)
 {
 	bool has_line = memchr(gap.data, '\n', gap.size);
+	if (after->kind == JS_END)
+		return append_gap(gap, ret);
 	if (has_line ? is_one_of(before, ";,{}([") || is_one_of(after, "})],.?:")
 		     : stands_alone(before) || stands_alone(after))
 		return true;
@@ -88,11 +90,13 @@ bool strip_style(struct orma_str text, struct orma_buf *ret)
 		size_t gap = quote ? 0 : style_gap(text);
 		struct orma_str blank = {text.data, gap};
 		text = (struct orma_str){text.data + gap, text.size - gap};
+		bool is_gap =
+			text.size == 0 ||
+			(ret->size > 0 && is_style_gap((char)ret->data[ret->size - 1], *text.data));
+		if (is_gap && !append_gap(blank, ret))
+			return false;
 		if (text.size == 0)
 			break;
-		if (ret->size > 0 && is_style_gap((char)ret->data[ret->size - 1], *text.data) &&
-		    !append_gap(blank, ret))
-			return false;
 		char c = *text.data;
 		if (quote ? c == quote : c == '"' || c == '\'')
 			quote = quote ? '\0' : c;

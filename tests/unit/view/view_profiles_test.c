@@ -154,6 +154,21 @@ ORMA_TEST(profiles_that_are_not_there_are_refused)
 	view_fixture_close_trace(view);
 }
 
+ORMA_TEST(a_slice_has_the_call_stack_that_it_began_at)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		PACKET("sequence_flags: 1 track_descriptor { uuid: 1 name: 't' } " STACKS)
+			PACKET("sequence_flags: 2 timestamp: 100 track_event { type: "
+			       "TYPE_SLICE_BEGIN name: 'a' track_uuid: 1 callstack_iid: 1 }")
+				PACKET("sequence_flags: 2 timestamp: 110 track_event { type: "
+				       "TYPE_INSTANT name: 'b' track_uuid: 1 }"));
+	check_has(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":0}"),
+		  "\"stack\":[\"work\",\"main\"]");
+	check_has(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":1}"),
+		  "\"stack\":[]");
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(profiles_report_that_memory_is_short)
 {
 	struct orma_view *view = view_fixture_open_trace(heap_trace);

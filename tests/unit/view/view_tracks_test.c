@@ -74,7 +74,7 @@ ORMA_TEST(what_the_system_counts_for_a_process_follows_its_threads_and_has_units
 				   " counter queue\n"
 				   " thread worker (12)\n"
 				   "  slices worker\n"
-				   " group Memory and other counters\n"
+				   " group Counters\n"
 				   "  counter mem.rss\n"
 				   "  counter mem.virt\n"
 				   "  counter oom_score_adj\n"
