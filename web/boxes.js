@@ -5,7 +5,7 @@ import { LOOK_DIM, LOOK_MERGED, LOOK_PLAIN } from "./colour.js";
 
 /** How many boxes a frame draws. Above it, narrow neighbours are joined. */
 export const MOST_BOXES_DRAWN = 8000;
-const JOIN_WIDTHS = [0, 2, 3, 4, 6, 8, 12];
+const JOIN_WIDTHS = [0, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 /** How far boxes reach beyond the edges of the screen, in pixels. */
 const MARGIN = 8;
 
@@ -124,7 +124,7 @@ export class BoxList {
 	}
 
 	/**
-	 * Makes the box before wider instead of adding a narrow one, if there are too many.
+	 * Makes the box before wider instead of adding a narrow one close to it, if there are too many.
 	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} end @param {number} flags
 	 * @param {number} count @param {number} lane
 	 */
@@ -132,7 +132,7 @@ export class BoxList {
 		const width = JOIN_WIDTHS[this.join];
 		const i = this.length - 1;
 		if (i < 0 || x1 - x0 >= width || flags & FLAG_INSTANT) return false;
-		const isNext = this.lane[i] === lane && this.depth[i] === depth && x0 - this.x[i] - this.w[i] < 1;
+		const isNext = this.lane[i] === lane && this.depth[i] === depth && x0 - this.x[i] - this.w[i] < Math.max(1, width / 2);
 		if (!isNext || this.w[i] >= 4 * width || this.flags[i] & FLAG_INSTANT) return false;
 		this.w[i] = Math.max(this.w[i], x1 - this.x[i]);
 		this.end[i] = Math.max(this.end[i], end);

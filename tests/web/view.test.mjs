@@ -71,6 +71,27 @@ test("too many boxes are joined, and none is lost", () => {
 	assert.equal(boxes.look[0], LOOK_MERGED);
 });
 
+test("a screen of short boxes with gaps between them has no more than are drawn", () => {
+	const scale = new Scale(0, 1680, 1680);
+	const sparse = [
+		piece(
+			Array.from({ length: 336 }, (_, i) => box(i * 5, i * 5 + 1)),
+			0,
+			1680,
+		),
+	];
+	const boxes = new BoxList();
+	do {
+		boxes.begin();
+		for (let lane = 0; lane < 73; lane++) boxes.add(sparse, { ...place, lane }, painter, scale, 1);
+	} while (boxes.isTooFull);
+	assert.ok(boxes.length <= MOST_BOXES_DRAWN, String(boxes.length));
+	assert.equal(
+		column(boxes, "count").reduce((a, b) => a + b, 0),
+		336 * 73,
+	);
+});
+
 test("boxes are drawn by look and colour", () => {
 	const boxes = drawn([
 		piece([box(0, 5, { name: 9 }), box(10, 15, { name: 2 }), box(20, 25, { flags: 1 }), box(30, 35, { name: 2 })], 0, 1024),
