@@ -47,12 +47,14 @@ await withPage({ width: 1440, height: 900 }, async (page) => {
 		await page.idle();
 	}
 	await page.press("KeyS", "s");
+	await page.move(700, 20);
 	await picture(page, "details");
 	await page.press("Escape", "Escape");
 	await page.press("Digit0", "0");
 	await page.press("KeyQ", "q");
 	await page.idle();
 	await page.drag(400, box.y + 4, 1000, box.y + 24, { modifiers: 1 });
+	await page.move(700, 20);
 	await picture(page, "area");
 	await page.run(`[...document.querySelectorAll('[role="tab"]')].find((tab) => /flame/i.test(tab.innerText))?.click()`);
 	await picture(page, "flame");

@@ -60,13 +60,11 @@ function fitSelection(app, line) {
 	if (!chosen) return;
 	if (!app.area && app.selection) line.scrollTo(app.selection.lane);
 	const { start, end } = app.camera.target;
-	const isCentred = Math.abs((chosen.start + chosen.end) / 2 - centreOf(app)) < (end - start) / 100;
-	if (isCentred || app.area) app.camera.fit(chosen.start, chosen.end);
-	else {
-		const half = (end - start) / 2;
-		const middle = (chosen.start + chosen.end) / 2;
-		app.camera.go(middle - half, middle + half);
-	}
+	const first = (chosen.start + chosen.end - end + start) / 2;
+	app.camera.go(first, first + end - start);
+	// At an end of the trace, what is shown cannot be in the middle.
+	const isThere = Math.abs(app.camera.target.start - start) < (end - start) / 100;
+	if (isThere || app.area) app.camera.fit(chosen.start, chosen.end);
 }
 
 /** Selects the first slice on screen. @param {App} app @param {Timeline} line */

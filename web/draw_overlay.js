@@ -27,6 +27,9 @@ export function drawArea(context, x0, x1, top, bottom, rows, theme, label, width
 	const [left, right] = [Math.max(-2, Math.round(x0)), Math.min(width + 2, Math.round(x1))];
 	context.fillStyle = theme.accentSoft;
 	for (const { y, h } of rows) context.fillRect(left, y, right - left, h);
+	// Its length stands in the ruler in place of the ticks.
+	context.fillStyle = theme.background;
+	context.fillRect(left, top, right - left, 23);
 	context.fillStyle = theme.accent;
 	context.fillRect(left, top, 1, bottom - top);
 	context.fillRect(right - 1, top, 1, bottom - top);

@@ -43,7 +43,7 @@ void orma_flame_tree_compare(struct orma_flame_tree *tree)
 	}
 }
 
-/* What all roots have together, before and now. */
+/* Adds up the totals of all roots, before and now. */
 static void sum_roots(const struct orma_flame_tree *tree, double *ret_before, double *ret_now)
 {
 	*ret_before = *ret_now = 0;

@@ -33,7 +33,7 @@ static inline struct orma_flame_node *orma_flame_tree_node(struct orma_flame_tre
 {
 	return &tree->items[number - 1];
 }
-/* What was added is what the next is compared with. */
+/* Makes the totals so far those that later ones are compared with. */
 void orma_flame_tree_compare(struct orma_flame_tree *tree);
 /* Appends the members "unit" and "nodes" of an answer's object. 0 or -ENOMEM. */
 int orma_flame_tree_append(const struct orma_flame_tree *tree, const struct orma_view *view,

@@ -264,7 +264,7 @@ static bool is_chosen_sample(const struct build *build, int64_t task)
 						    ORMA_PROFILER_TASK_CONTEXT_UTID, task));
 }
 
-/* What a sample weighs. A set has the number of its first row. */
+/* Returns the weight of a sample. A set has the number of its first row. */
 static double weight_of(const struct orma_view *view, int64_t set)
 {
 	int64_t counter = cell(view, ORMA_TABLE_PROFILER_COUNTER_SET,

@@ -9,14 +9,14 @@
 
 enum orma_profile_kind {
 	ORMA_PROFILE_SAMPLES,
-	ORMA_PROFILE_HEAP_LEFT,      /* what is not freed at the end of the range */
-	ORMA_PROFILE_HEAP_ALLOCATED, /* what was allocated in the range, freed or not */
+	ORMA_PROFILE_HEAP_LEFT,      /* not freed at the end of the range */
+	ORMA_PROFILE_HEAP_ALLOCATED, /* allocated in the range, freed or not */
 };
 
 struct orma_profile {
 	enum orma_profile_kind kind;
-	int64_t session;    /* of samples */
-	int64_t upid, heap; /* of a heap: the process, and the cell of its name */
+	int64_t session;    /* for samples */
+	int64_t upid, heap; /* for a heap: its process, and the cell of its name */
 	struct orma_str unit;
 };
 

@@ -10,7 +10,7 @@
 #include "view/view_detail.h"
 #include "view/view_json.h"
 
-enum { FRAMES_MAX = 512 }; /* of a stack; a longer one is cut at the root */
+enum { FRAMES_MAX = 512 }; /* a longer stack is cut at the root */
 
 static int64_t cell(const struct orma_view *view, enum orma_table_id table, size_t column,
 		    int64_t row)

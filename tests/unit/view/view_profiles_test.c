@@ -126,7 +126,7 @@ ORMA_TEST(heaps_have_what_is_left_and_what_was_allocated)
 		 allocated);
 	check_has(view_fixture_ask(view, "flame", request),
 		  "[[0,-1,\"main\",7,97,5],[1,0,\"work\",90,90,");
-	/* What came after the range does not count. */
+	/* Later allocations do not count. */
 	snprintf(request, sizeof(request), "{\"source\":\"%s\",\"start\":0,\"end\":50}", left);
 	check_has(view_fixture_ask(view, "flame", request), "[[0,-1,\"main\",7,37,");
 	view_fixture_close_trace(view);
