@@ -207,6 +207,87 @@ test("middle drag and Shift+drag pan, and there and back is where it was", { ski
 	assert.equal(JSON.parse(boxes).length, (await page.boxes()).length);
 });
 
+test("Shift and a click on another slice measures the gap between them", { skip }, async () => {
+	const slice = wideSlice();
+	const row = trace.lanes[slice.lane].filter(({ depth }) => depth === 1);
+	const next = row[row.indexOf(slice) + 1];
+	await page.run(
+		`(history.pushState(null, "", "#t=${slice.start - 5e6}-${next.end + 5e6}"), dispatchEvent(new PopStateEvent("popstate")))`,
+	);
+	await page.idle();
+	const boxOfId = async (id) => (await page.boxes()).find((box) => box.table === "slice" && box.id === id);
+	const first = await boxOfId(slice.id);
+	await page.click(first.x + 3, first.y + 8);
+	await page.idle();
+	const second = await boxOfId(next.id);
+	await page.click(second.x + 2, second.y + 8, { modifiers: SHIFT });
+	await page.idle();
+	assert.equal((await page.state()).measured.id, next.id);
+	const gap = next.start - slice.end;
+	assert.ok((await page.text("#panel")).includes("Gap"));
+	assert.equal(
+		await page.run(
+			"[...document.querySelectorAll('#panel dd')].find((dd) => dd.previousElementSibling.innerText === 'Gap').title.replace(/\\D/g, '')",
+		),
+		String(gap),
+	);
+	await reset();
+});
+
+test("the edges of an area snap to slices, with Alt they do not, and they can be moved", { skip }, async () => {
+	const slice = wideSlice();
+	const box = await boxOf(slice);
+	const y = box.y + 8;
+	await page.drag(box.x + 4, y, box.x + box.w - 5, y + 2);
+	await page.idle();
+	const { area } = await page.state();
+	assert.deepEqual([area.start, area.end], [slice.start, slice.end]);
+	await page.drag(box.x + box.w, y, box.x + box.w / 2, y, { modifiers: 1 });
+	await page.idle();
+	const moved = (await page.state()).area;
+	assert.equal(moved.start, slice.start);
+	assert.ok(moved.end < slice.end && moved.end > slice.start);
+	await page.press("Escape", "Escape");
+	await page.drag(box.x + 4, y, box.x + box.w - 5, y + 2, { modifiers: 1 });
+	await page.idle();
+	const free = (await page.state()).area;
+	assert.ok(free.start > slice.start && free.end < slice.end);
+	await page.press("Escape", "Escape");
+	await page.click(box.x + 4, y);
+	await page.press("KeyR", "r");
+	await page.idle();
+	const own = (await page.state()).area;
+	assert.deepEqual([own.start, own.end], [slice.start, slice.end]);
+	await reset();
+});
+
+test("Space and a drag pans", { skip }, async () => {
+	await reset();
+	await page.press("KeyW", "w");
+	await page.idle();
+	const before = await page.state();
+	await page.keyDown("Space", " ");
+	await page.drag(600, 400, 700, 400);
+	await page.keyUp("Space", " ");
+	await page.idle();
+	const after = await page.state();
+	assert.ok(after.start < before.start && after.area === null);
+	await reset();
+});
+
+test("with forced colours, slices keep theirs and nothing fails", { skip }, async () => {
+	await page.send("Emulation.setEmulatedMedia", {
+		features: [
+			{ name: "forced-colors", value: "active" },
+			{ name: "prefers-reduced-motion", value: "reduce" },
+		],
+	});
+	await reset();
+	assert.equal(await page.run("getComputedStyle(document.querySelector('.boxes')).forcedColorAdjust"), "none");
+	assert.ok((await page.boxes()).length > 0);
+	await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+});
+
 test("the search dims, counts and goes from hit to hit", { skip }, async () => {
 	await reset();
 	await page.press("Slash", "/");
