@@ -91,6 +91,24 @@ static void dynamic_name(unsigned count)
 		ORMA_INSTANT(on, ORMA_DYNAMIC(name));
 }
 
+#define STACK_DEPTH 37 /* with main() and what calls it, about 40 frames */
+
+/* NOLINTNEXTLINE(misc-no-recursion): a deep stack is what is measured */
+static __attribute__((noinline)) void callstack_at(unsigned depth, unsigned count)
+{
+	for (unsigned i = 0; depth == 0 && i < count; i++)
+		ORMA_INSTANT(on, "callstack", ORMA_CALLSTACK());
+	if (depth > 0)
+		callstack_at(depth - 1, count);
+	/* Otherwise the call would be a jump. */
+	__asm__ volatile("");
+}
+
+static void callstack(unsigned count)
+{
+	callstack_at(STACK_DEPTH, count);
+}
+
 static void packet(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -202,6 +220,7 @@ static void report_kinds(bool is_short)
 		{"instant with a string", string, 1, 0},
 		{"counter", counter, 1, 0},
 		{"instant with a dynamic name", dynamic_name, 1, 0},
+		{"instant with a call stack of 40 frames", callstack, 1, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -38,6 +38,10 @@ extern "C" {
 struct orma_category;
 struct orma_track;
 
+/** Number of the calling thread's stack in this process, for ORMA_CALLSTACK(); 0 = unknown. MT-safe,
+ * preserves errno. */
+ORMA_API uint64_t orma_callstack(void);
+
 enum orma_item_kind {
 	ORMA_ITEM_NONE = 0, /* ignored */
 	ORMA_ITEM_BOOL = 1,
@@ -65,6 +69,7 @@ enum orma_item_kind {
 	ORMA_ITEM_COUNTER_INT = 26,
 	ORMA_ITEM_COUNTER_DOUBLE = 27,
 	ORMA_ITEM_STATE = 28,
+	ORMA_ITEM_CALLSTACK = 29,
 
 	/* Fields of the message TrackEvent; `number` is the field's number. */
 	ORMA_ITEM_FIELD_VARINT = 32,
@@ -526,6 +531,22 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
 #define ORMA_CATEGORY_OF(category) orma_item_of_category(category)
 /* The event's source location: file, function and line. */
 #define ORMA_HERE orma_item_of_location(ORMA_LOCATION_(__FILE__, __func__, __LINE__))
+/*
+ * The call stack of the calling thread, from the function that has the event: ORMA_INSTANT(gfx,
+ * "slow", ORMA_CALLSTACK()). Traces show it as a flame graph of the events, in SQL as
+ * __intrinsic_track_event_callstacks. At the end of a slice it is where the slice ended. Needs no
+ * frame pointers. x86-64 and arm64; elsewhere, and for what is said below, the event has none.
+ *
+ * The first stack through a program or library takes milliseconds, because its table of frames is
+ * made from .eh_frame; later ones take about 100 ns. Stripped programs have .eh_frame, too. A library
+ * that is opened by dlopen() is found when a stack first goes through it. When dlclose() and
+ * dlopen() put another library in its place, its stacks may be wrong until then. A stack ends early
+ * in code without .eh_frame: that of JIT compilers, of musl's libc, of -fno-asynchronous-unwind-tables.
+ * A child of fork() has the tables of its parent. On another stack (sigaltstack, fibers), and beyond
+ * 8192 different stacks of a process, events have none; stacks are cut after 128 frames. An end that
+ * found no room and is written later has none.
+ */
+#define ORMA_CALLSTACK() orma_item_of_number(ORMA_ITEM_CALLSTACK, 0, orma_callstack())
 /* The name is written in full in this event and is not interned. */
 #define ORMA_NO_INTERN orma_item_of_number(ORMA_ITEM_NO_INTERN, 0, 0)
 

@@ -188,10 +188,12 @@ static void encoder_init(struct orma_track_encoder *encoder, struct orma_track_s
 	encoder->writer = NULL;
 	encoder->event = event;
 	encoder->lookup = lookup;
-	encoder->writes_names_out = encoder->has_location = encoder->is_site_known = false;
+	encoder->writes_names_out = encoder->has_location = encoder->has_callstack =
+		encoder->is_site_known = false;
 	/* The list itself is large and need not be cleared. */
 	encoder->ids.count = 0;
 	encoder->ids.location = NULL;
+	encoder->ids.callstack = 0;
 }
 
 void orma_track_encode_event(struct orma_track_encoder *encoder, struct orma_packet *slot,
@@ -204,7 +206,7 @@ void orma_track_encode_event(struct orma_track_encoder *encoder, struct orma_pac
 	write_event(encoder);
 	if (event->site)
 		encoder->is_site_known = use_site(encoder);
-	orma_track_new_ids_write(&encoder->ids, encoder->writer);
+	orma_track_new_ids_write(&encoder->ids, encoder->sequence, encoder->writer);
 }
 
 bool orma_track_encoder_commit(struct orma_track_encoder *encoder, struct orma_packet *slot)

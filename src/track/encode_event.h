@@ -14,7 +14,7 @@ struct orma_track_encoder {
 	const struct orma_track_event *event;
 	const struct orma_track_lookup *lookup;
 	bool writes_names_out; /* uses no ids: what the reader will know by then is not known yet */
-	bool has_location;
+	bool has_location, has_callstack;
 	bool is_site_known; /* all ids in the site's bytes are known or new in this packet */
 	struct orma_track_new_ids ids;
 };

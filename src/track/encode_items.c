@@ -11,6 +11,7 @@
 
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/track_event.pb.h"
+#include "track/callstacks.h"
 #include "track/interned_name.h"
 #include "track/process_info.h"
 #include "track/sanitize_text.h"
@@ -238,6 +239,17 @@ static void write_location(struct orma_track_encoder *encoder,
 	orma_proto_nested_end(encoder->writer, &nested);
 }
 
+/* A pending end is written without, because its reader may not know the stack by then. */
+static void write_callstack(struct orma_track_encoder *encoder, uint64_t id)
+{
+	if (encoder->writes_names_out || encoder->has_callstack || !orma_track_stack_exists(id))
+		return;
+	encoder->has_callstack = true;
+	orma_proto_write_varint(encoder->writer, ORMA_PB_TRACK_EVENT_CALLSTACK_IID, id);
+	if (!orma_track_stack_is_known(encoder->sequence, id))
+		encoder->ids.callstack = id;
+}
+
 static void write_flow(struct orma_proto_writer *writer, uint32_t field_id,
 		       const struct orma_item *item)
 {
@@ -263,6 +275,9 @@ static void write_special(struct orma_track_encoder *encoder, const struct orma_
 	case ORMA_ITEM_CORRELATION_TEXT:
 		orma_track_write_string(writer, ORMA_PB_TRACK_EVENT_CORRELATION_ID_STR,
 					item->value.text);
+		break;
+	case ORMA_ITEM_CALLSTACK:
+		write_callstack(encoder, item->value.number);
 		break;
 	case ORMA_ITEM_SOURCE_LOCATION:
 		write_location(encoder, item->value.location);

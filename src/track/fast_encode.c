@@ -14,6 +14,7 @@
 #include "track/fast_encode.h"
 
 #include "schema/gen/debug_annotation.pb.h"
+#include "track/callstacks.h"
 #include "track/interned_name.h"
 #include "track/process_info.h"
 #include "track/sanitize_text.h"
@@ -104,6 +105,18 @@ static uint8_t *put_track(struct orma_track_sequence *sequence, uint8_t *at,
 	return orma_proto_put_varint(at, uuid);
 }
 
+/* NULL: the reader does not know the stack yet. */
+static uint8_t *put_callstack(const struct orma_track_sequence *sequence, uint8_t *at, uint64_t id)
+{
+	if (id == 0)
+		return at;
+	if (id >= ORMA_TRACK_STACKS_MAX || !orma_track_stack_is_known(sequence, id))
+		return NULL;
+	at = orma_proto_put_varint(
+		at, orma_proto_tag(ORMA_PB_TRACK_EVENT_CALLSTACK_IID, ORMA_PROTO_VARINT));
+	return orma_track_encode_varint(at, id);
+}
+
 uint8_t *orma_track_encode_special(struct orma_track_sequence *sequence, uint8_t *at,
 				   const struct orma_call_site *site, const struct orma_item *item)
 {
@@ -113,6 +126,8 @@ uint8_t *orma_track_encode_special(struct orma_track_sequence *sequence, uint8_t
 		return put_flow(at, item);
 	case ORMA_ITEM_TRACK:
 		return put_track(sequence, at, item->value.track);
+	case ORMA_ITEM_CALLSTACK:
+		return put_callstack(sequence, at, item->value.number);
 	case ORMA_ITEM_NAME:
 		return site->name ? NULL : put_name(sequence, at, item->value.text);
 	default:

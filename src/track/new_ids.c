@@ -13,6 +13,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/source_location.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "track/callstacks.h"
 #include "track/event_items.h"
 #include "track/interned_name.h"
 #include "track/sanitize_text.h"
@@ -93,15 +94,18 @@ static void write_one(struct orma_proto_writer *writer, const struct orma_track_
 }
 
 void orma_track_new_ids_write(const struct orma_track_new_ids *ids,
+			      const struct orma_track_sequence *sequence,
 			      struct orma_proto_writer *writer)
 {
 	struct orma_proto_nested data;
 
-	if (ids->count == 0)
+	if (ids->count == 0 && ids->callstack == 0)
 		return;
 	orma_proto_nested_begin(writer, &data, ORMA_PB_TRACE_PACKET_INTERNED_DATA);
 	for (uint32_t i = 0; i < ids->count; i++)
 		write_one(writer, &ids->list[i], ids->location);
+	if (ids->callstack > 0)
+		orma_track_stack_write(sequence, ids->callstack, writer);
 	orma_proto_nested_end(writer, &data);
 }
 
@@ -110,4 +114,6 @@ void orma_track_new_ids_commit(const struct orma_track_new_ids *ids,
 {
 	for (uint32_t i = 0; i < ids->count; i++)
 		orma_track_set_bit(known_words(sequence, ids->list[i].kind), ids->list[i].id);
+	if (ids->callstack > 0)
+		orma_track_stack_commit(sequence, ids->callstack);
 }

@@ -31,7 +31,8 @@ struct orma_track_new_id {
 struct orma_track_new_ids {
 	uint32_t count;
 	const struct orma_source_location
-		*location; /* the only one that a packet declares; NULL = none */
+		*location;  /* the only one that a packet declares; NULL = none */
+	uint64_t callstack; /* the only one, too; 0 = none */
 	struct orma_track_new_id list[ORMA_TRACK_NEW_IDS_MAX];
 };
 
@@ -39,6 +40,7 @@ struct orma_track_new_ids {
 bool orma_track_new_ids_use(struct orma_track_new_ids *ids, struct orma_track_sequence *sequence,
 			    enum orma_track_id_kind kind, uint32_t id, const char *category);
 void orma_track_new_ids_write(const struct orma_track_new_ids *ids,
+			      const struct orma_track_sequence *sequence,
 			      struct orma_proto_writer *writer);
 /* The packet has been written: the reader knows the ids. */
 void orma_track_new_ids_commit(const struct orma_track_new_ids *ids,

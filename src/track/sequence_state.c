@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock_ns.h"
 #include "proto/writer.h"
@@ -95,6 +96,7 @@ void orma_track_sequence_lost(void *state, bool is_new)
 	struct orma_track_sequence *sequence = state;
 
 	orma_track_set_done(&sequence->tracks);
+	orma_base_free(ORMA_TAKE(sequence->stacks));
 	memset(&sequence->known, 0, sizeof(sequence->known));
 	if (!is_new)
 		return;
@@ -108,6 +110,7 @@ void orma_track_sequence_done(void *state)
 	struct orma_track_sequence *sequence = state;
 
 	orma_track_set_done(&sequence->tracks);
+	orma_base_free(ORMA_TAKE(sequence->stacks));
 	orma_track_pending_ends_done(&sequence->pending_ends);
 	orma_track_nesting_done(&sequence->nesting);
 }

@@ -27,6 +27,8 @@ struct orma_track_loss {
 	uint64_t begin_ns;
 };
 
+struct orma_track_known_stacks;
+
 /* Each slot of the data source has one, which its thread owns. Zero = nothing known, nothing
  * open. */
 struct orma_track_sequence {
@@ -55,7 +57,8 @@ struct orma_track_sequence {
 		 * answer in its lowest bit. */
 		uint64_t dynamic[1 << ORMA_TRACK_DYNAMIC_BITS];
 	} known;
-	struct orma_track_set tracks; /* forgotten together with `known` */
+	struct orma_track_set tracks;           /* forgotten together with `known` */
+	struct orma_track_known_stacks *stacks; /* as well; NULL = none */
 	/* Copied from the instance's config when the sequence begins. */
 	bool filters_arguments, filters_names;
 	bool samples_time; /* see orma_track_put_thread_time() */

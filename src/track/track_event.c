@@ -16,6 +16,7 @@
 #include "client/thread.h"
 #include "track/async_slices.h"
 #include "track/call_site.h"
+#include "track/callstacks.h"
 #include "track/category_id.h"
 #include "track/category_list.h"
 #include "track/config_match.h"
@@ -88,6 +89,7 @@ static void on_forked(void *ctx)
 	orma_track_category_ids_forked();
 	orma_track_instances_forked();
 	orma_track_interned_names_forked();
+	orma_track_stacks_forked();
 	orma_track_sites_forked();
 	orma_track_async_slices_forked();
 	orma_track_clock_forked();

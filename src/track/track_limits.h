@@ -13,6 +13,13 @@
 #define ORMA_TRACK_CATEGORY_NAME_BYTES 1024
 #define ORMA_TRACK_NAME_BYTES          4096
 #define ORMA_TRACK_DYNAMIC_NAME_BYTES  256 /* a name that is known only at run time */
+/* Call stacks of events, per process: stacks, their frames, the modules that these lie in, and the
+ * frames of one stack. Beyond the first three limits events have no stack; longer stacks lose their
+ * outermost frames. */
+#define ORMA_TRACK_STACKS_MAX        8192
+#define ORMA_TRACK_STACK_FRAMES_MAX  16384
+#define ORMA_TRACK_STACK_MODULES_MAX 512
+#define ORMA_TRACK_STACK_DEPTH_MAX   128
 /* Call sites whose events are pre-encoded. Events of further sites take the slow path. */
 #define ORMA_TRACK_SITES_MAX 2048
 /* Dictionaries and arrays within each other. Anything nested deeper is replaced by a text. */

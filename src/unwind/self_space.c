@@ -485,6 +485,12 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
 		    visit->subs == last_subs)
 			return 1;
 	}
+	if (!visit->found)
+		visit->found = orma_base_alloc_array(MODULES_MAX, sizeof(struct module *));
+	if (!visit->found) {
+		visit->error = -ENOMEM;
+		return 1;
+	}
 	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		bool is_wanted = false;
@@ -597,8 +603,7 @@ static int refresh_locked(struct visit *visit)
 	visit->old = atomic_load_explicit(&current, memory_order_relaxed);
 	visit->has_wanted = has_wanted(visit->old);
 	visit->is_first = true;
-	visit->found = orma_base_alloc_array(MODULES_MAX, sizeof(struct module *));
-	if (!visit->found || make_walkers() < 0)
+	if (make_walkers() < 0)
 		return -ENOMEM;
 	dl_iterate_phdr(visit_module, visit);
 	if (visit->error < 0)
