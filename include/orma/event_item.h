@@ -541,7 +541,8 @@ inline orma_source_location *orma_location_of(orma_source_location &&location)
  * made from .eh_frame; later ones take about 100 ns. Stripped programs have .eh_frame, too. A library
  * that is opened by dlopen() is found when a stack first goes through it. When dlclose() and
  * dlopen() put another library in its place, its stacks may be wrong until then. A stack ends early
- * in code without .eh_frame: that of JIT compilers, of musl's libc, of -fno-asynchronous-unwind-tables.
+ * in code without .eh_frame: that of JIT compilers, of musl's libc, of -fno-asynchronous-unwind-tables;
+ * static programs of musl-gcc have no .eh_frame_hdr, and so no stacks.
  * A child of fork() has the tables of its parent. On another stack (sigaltstack, fibers), and beyond
  * 8192 different stacks of a process, events have none; stacks are cut after 128 frames. An end that
  * found no room and is written later has none.

@@ -86,7 +86,7 @@ static bool has_other_devices(int fd)
 	struct statfs fs;
 
 	return fstatfs(fd, &fs) == 0 &&
-	       ((uint64_t)fs.f_type == BTRFS_MAGIC || (uint64_t)fs.f_type == OVERLAY_MAGIC);
+	       ((uint32_t)fs.f_type == BTRFS_MAGIC || (uint32_t)fs.f_type == OVERLAY_MAGIC);
 }
 
 /* Is this what was mapped, as far as the mapping tells? Its build id is compared later. */

@@ -363,7 +363,9 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 	}
 	if (has_frame && result->end != ORMA_UNWIND_END_PENDING)
 		result->end = ORMA_UNWIND_END_FRAMES_MAX;
-	if (memo && result->end == ORMA_UNWIND_END_OUTERMOST)
+	/* Stacks of musl's programs end without a rule. */
+	if (memo && result->end != ORMA_UNWIND_END_FRAMES_MAX &&
+	    result->end != ORMA_UNWIND_END_PENDING)
 		update_memo(memo, kept);
 }
 
