@@ -62,6 +62,8 @@ static struct stack *_Atomic stacks[ORMA_TRACK_STACKS_MAX];
 static _Atomic uint32_t slots[SLOTS];
 /* When the loader was asked in vain; relaxed: a thread that reads an older value asks once more. */
 static _Atomic uint64_t refused_ns;
+/* A limit was reached; relaxed: a thread that misses it looks once more. */
+static _Atomic bool is_full;
 /* Guarded by the mutex until an id is given out, and constant from then on. */
 static uint32_t stack_count, frame_count, module_count;
 static struct frame frames[ORMA_TRACK_STACK_FRAMES_MAX];
@@ -110,6 +112,8 @@ static uint32_t add_frame(uint32_t module, uint64_t rel_pc)
 static struct stack *new_stack(uint64_t hash, uint64_t generation, const uint64_t *addresses,
 			       uint32_t count)
 {
+	if (stack_count + 1 == ORMA_TRACK_STACKS_MAX)
+		return NULL;
 	size_t size = sizeof(struct stack) + count * (sizeof(uint64_t) + sizeof(uint32_t));
 	struct stack *stack = orma_base_alloc(size);
 
@@ -186,15 +190,15 @@ static __attribute__((cold, noinline)) uint32_t add(uint64_t hash, uint64_t gene
 
 	pthread_mutex_lock(&mutex);
 	uint32_t id = find(hash, generation, addresses, count, &slot);
-	if (id == 0 && stack_count + 1 < ORMA_TRACK_STACKS_MAX) {
-		struct stack *stack = new_stack(hash, generation, addresses, count);
-
-		if (stack) {
-			id = ++stack_count;
-			atomic_store_explicit(&stacks[id], stack, memory_order_relaxed);
-			atomic_store_explicit(&slots[slot], id, memory_order_release);
-		}
+	struct stack *stack = id == 0 ? new_stack(hash, generation, addresses, count) : NULL;
+	if (stack) {
+		id = ++stack_count;
+		atomic_store_explicit(&stacks[id], stack, memory_order_relaxed);
+		atomic_store_explicit(&slots[slot], id, memory_order_release);
 	}
+	if (stack_count + 1 == ORMA_TRACK_STACKS_MAX ||
+	    frame_count + 1 == ORMA_TRACK_STACK_FRAMES_MAX)
+		atomic_store_explicit(&is_full, true, memory_order_relaxed);
 	pthread_mutex_unlock(&mutex);
 	return id;
 }
@@ -239,7 +243,7 @@ static __attribute__((cold, noinline)) bool find_own_stack(void)
 static __attribute__((cold, noinline)) uint32_t
 add_outside(uint64_t hash, uint64_t generation, const uint64_t *addresses, uint32_t count)
 {
-	if (is_inside)
+	if (is_inside || atomic_load_explicit(&is_full, memory_order_relaxed))
 		return 0;
 	is_inside = true;
 	atomic_signal_fence(memory_order_seq_cst);
