@@ -43,26 +43,22 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/macros.h"
+#include "unwind/self_image.h"
 
-#define MODULES_MAX        4096u
-#define WALKERS_MAX        32u
-#define CACHE_SLOTS        512u
-#define EH_FRAME_BYTES_MAX (64u << 20)
-#define NOTES_BYTES_MAX    4096u
-#define WAIT_MS            20u
-#define TABLE_BYTES_MAX    ((size_t)64 << 20)
+#define MODULES_MAX     4096u
+#define WALKERS_MAX     32u
+#define CACHE_SLOTS     512u
+#define WAIT_MS         20u
+#define TABLE_BYTES_MAX ((size_t)64 << 20)
 
 /* An executable segment. Snapshots share it; the mutex guards the count. */
 struct module {
@@ -111,7 +107,6 @@ static size_t table_bytes;
 #else
 #define OWN_MACHINE EM_X86_64
 #endif
-#define PAGE UINT64_C(4096) /* segments of larger pages only begin earlier */
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
@@ -333,76 +328,6 @@ struct visit {
 	int error;
 };
 
-/* A sanitizer guards parts of modules that it has instrumented. */
-__attribute__((no_sanitize("address"))) static void copy_memory(uint8_t *to, uint64_t from,
-								size_t size)
-{
-	const volatile uint8_t *at = (const volatile uint8_t *)(uintptr_t)from;
-
-	for (size_t i = 0; i < size; i++)
-		to[i] = at[i];
-}
-
-/* The loaded segment that holds `size` bytes at an address, or NULL. */
-static const ElfW(Phdr) *
-	segment_at(const struct dl_phdr_info *info, uint64_t address, uint64_t size)
-{
-	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uint64_t offset = address - info->dlpi_addr - segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
-		    offset < segment->p_filesz && size <= segment->p_filesz - offset)
-			return segment;
-	}
-	return NULL;
-}
-
-static void read_build_id(const struct dl_phdr_info *info, struct orma_self_module *ret)
-{
-	uint8_t notes[NOTES_BYTES_MAX];
-
-	for (uint32_t i = 0; i < info->dlpi_phnum && ret->build_id_size == 0; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uint64_t address = info->dlpi_addr + segment->p_vaddr;
-		size_t size =
-			(size_t)ORMA_MIN((uint64_t)segment->p_filesz, (uint64_t)sizeof(notes));
-
-		if (segment->p_type != PT_NOTE || !segment_at(info, address, size))
-			continue;
-		copy_memory(notes, address, size);
-		ret->build_id_size = orma_elf_find_build_id(notes, size, ret->build_id);
-	}
-}
-
-static void read_path(const struct dl_phdr_info *info, char *ret, size_t size)
-{
-	ssize_t length = 0;
-
-	if (info->dlpi_addr != 0 && info->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
-		snprintf(ret, size, "[vdso]");
-	else if (info->dlpi_name && info->dlpi_name[0])
-		snprintf(ret, size, "%s", info->dlpi_name);
-	else if ((length = readlink("/proc/self/exe", ret, size - 1)) > 0)
-		ret[length] = '\0';
-}
-
-static void describe(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
-		     struct orma_self_module *ret)
-{
-	uint64_t start = info->dlpi_addr + segment->p_vaddr;
-	uint64_t skip = start & (PAGE - 1);
-
-	*ret = (struct orma_self_module){
-		.start = start - skip,
-		.end = start + segment->p_memsz,
-		.offset = segment->p_offset - skip,
-		.load_bias = segment->p_vaddr - segment->p_offset,
-	};
-	read_path(info, ret->path, sizeof(ret->path));
-	read_build_id(info, ret);
-}
-
 static bool is_same(const struct orma_self_module *a, const struct orma_self_module *b)
 {
 	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
@@ -417,7 +342,7 @@ static struct module *take_module(struct visit *visit, const struct dl_phdr_info
 {
 	struct orma_self_module description;
 
-	describe(info, segment, &description);
+	orma_self_image_describe(info, segment, &description);
 	size_t idx = visit->old ? find_span(visit->old, description.start) : SIZE_MAX;
 	if (idx != SIZE_MAX && is_same(&visit->old->modules[idx]->info, &description)) {
 		struct module *known = visit->old->modules[idx];
@@ -438,37 +363,6 @@ static struct module *take_module(struct visit *visit, const struct dl_phdr_info
 	module->refs = 1;
 	visit->has_news = true;
 	return module;
-}
-
-/* Copies the module's .eh_frame, which ends with a record of size 0, or at the latest with its
- * segment. */
-static void copy_eh_frame(const struct dl_phdr_info *info, struct wanted *wanted)
-{
-	struct orma_elf_eh_frame_hdr hdr;
-	const ElfW(Phdr) * loaded;
-
-	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uint64_t address = info->dlpi_addr + segment->p_vaddr;
-
-		if (segment->p_type != PT_GNU_EH_FRAME || !segment_at(info, address, sizeof(hdr)))
-			continue;
-		copy_memory((uint8_t *)&hdr, address, sizeof(hdr));
-		address = orma_elf_eh_frame_address(&hdr, address);
-		loaded = address ? segment_at(info, address, 4) : NULL;
-		if (!loaded)
-			return;
-		uint64_t size = info->dlpi_addr + loaded->p_vaddr + loaded->p_filesz - address;
-		if (size > EH_FRAME_BYTES_MAX)
-			return;
-		wanted->error = orma_base_buf_reserve(&wanted->bytes, (size_t)size);
-		if (wanted->error < 0)
-			return;
-		copy_memory(wanted->bytes.data, address, (size_t)size);
-		wanted->bytes.size = (size_t)size;
-		wanted->address = address - info->dlpi_addr;
-		return;
-	}
 }
 
 /* Runs while the dynamic loader's lock is held. */
@@ -506,8 +400,10 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
 		visit->found[visit->count++] = module;
 		if (!is_wanted || visit->wanted_count == ORMA_ARRAY_SIZE(visit->wanted))
 			continue;
-		visit->wanted[visit->wanted_count].module = module;
-		copy_eh_frame(info, &visit->wanted[visit->wanted_count++]);
+		struct wanted *wanted = &visit->wanted[visit->wanted_count++];
+		wanted->module = module;
+		wanted->error =
+			orma_self_image_copy_eh_frame(info, &wanted->bytes, &wanted->address);
 	}
 	return 0;
 }
@@ -526,8 +422,8 @@ static void build_table(const struct wanted *wanted)
 	};
 
 	int r = wanted->error;
-	if (r == 0 && (wanted->bytes.size == 0 || table_bytes >= TABLE_BYTES_MAX))
-		r = -ENODATA;
+	if (r == 0 && table_bytes >= TABLE_BYTES_MAX)
+		r = -EFBIG;
 	if (r == 0)
 		r = orma_unwind_table_new(&file, &module->table);
 	/* Without memory it is tried again. */
@@ -672,21 +568,4 @@ struct orma_self_space_facts orma_self_space_facts(void)
 	facts.bytes = table_bytes + facts.module_count * (sizeof(struct module) + 64);
 	pthread_mutex_unlock(&mutex);
 	return facts;
-}
-
-int orma_self_stack_find(struct orma_self_stack *ret)
-{
-	pthread_attr_t attr;
-	void *low;
-	size_t size;
-
-	int r = pthread_getattr_np(pthread_self(), &attr);
-	if (r != 0)
-		return -r;
-	r = pthread_attr_getstack(&attr, &low, &size);
-	pthread_attr_destroy(&attr);
-	if (r != 0)
-		return -r;
-	*ret = (struct orma_self_stack){(uintptr_t)low, (uintptr_t)low + size};
-	return 0;
 }
