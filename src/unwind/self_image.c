@@ -16,23 +16,27 @@
 
 #include "base/macros.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define IS_GUARDED true
+#else
+#define IS_GUARDED false
+#endif
 #define EH_FRAME_BYTES_MAX (64u << 20)
 #define NOTES_BYTES_MAX    4096u
 #define PAGE               UINT64_C(4096) /* segments of larger pages only begin earlier */
 
 /* A sanitizer guards parts of modules that it has instrumented. */
-#ifdef __SANITIZE_ADDRESS__
-__attribute__((no_sanitize("address")))
-#endif
-static void
-copy_memory(void *to, uint64_t from, size_t size)
+__attribute__((no_sanitize("address"))) static void copy_memory(void *to, uint64_t from,
+								size_t size)
 {
-#ifdef __SANITIZE_ADDRESS__
+	const volatile uint8_t *at = (const volatile uint8_t *)(uintptr_t)from;
+
+	if (!IS_GUARDED) {
+		memcpy(to, (const void *)(uintptr_t)from, size);
+		return;
+	}
 	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = ((const volatile uint8_t *)(uintptr_t)from)[i];
-#else
-	memcpy(to, (const void *)(uintptr_t)from, size);
-#endif
+		((uint8_t *)to)[i] = at[i];
 }
 
 /* The loaded segment that holds `size` bytes at an address, or NULL. */
