@@ -93,8 +93,8 @@ static struct walker *_Atomic walkers; /* WALKERS_MAX of them; never freed */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by mutex. */
 static struct snapshot *retired;
-static uint64_t last_serial, last_generation, code_generation;
-static unsigned long long last_adds, last_subs;
+static uint64_t last_module_serial, last_generation, code_generation;
+static unsigned long long last_module_adds, last_module_subs;
 static size_t table_bytes;
 
 #if (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__)
@@ -358,7 +358,7 @@ static struct module *take_module(struct visit *visit, const struct dl_phdr_info
 	if (!module)
 		return NULL;
 	module->info = description;
-	module->info.serial = ++last_serial;
+	module->info.serial = ++last_module_serial;
 	module->bias = info->dlpi_addr;
 	module->refs = 1;
 	visit->has_news = true;
@@ -375,8 +375,8 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
 		visit->subs = info->dlpi_subs;
 		visit->is_first = false;
 		/* The C library says so. */
-		if (visit->old && !visit->has_wanted && visit->adds == last_adds &&
-		    visit->subs == last_subs)
+		if (visit->old && !visit->has_wanted && visit->adds == last_module_adds &&
+		    visit->subs == last_module_subs)
 			return 1;
 	}
 	if (!visit->found)
@@ -464,8 +464,8 @@ static struct snapshot *make_snapshot(struct visit *visit)
 		code_generation++;
 	snapshot->generation = ++last_generation;
 	snapshot->code_generation = code_generation;
-	last_adds = visit->adds;
-	last_subs = visit->subs;
+	last_module_adds = visit->adds;
+	last_module_subs = visit->subs;
 	return snapshot;
 }
 
