@@ -74,8 +74,9 @@ static _Atomic bool is_refresh_posted; /* as above */
 /* Before this time no tables are made, because the last attempt found none. Relaxed. */
 static _Atomic uint64_t no_refresh_before_ns;
 static bool is_forked;
-/* Instances that have started since the program began; a futex of the constructor. */
-static _Atomic uint32_t starts;
+/* Instances since the program began: those that have started, and all whose config was looked at, which is a futex of the
+ * constructor. */
+static _Atomic uint32_t starts, answers;
 /* True while the constructor waits. Relaxed. */
 static _Atomic bool is_starting;
 
@@ -406,6 +407,12 @@ static bool selects_this_process(const struct orma_pb_heapprofd_config *config)
 	return is_selected;
 }
 
+static void note_answer(void)
+{
+	atomic_fetch_add_explicit(&answers, 1, memory_order_release);
+	syscall(SYS_futex, &answers, WAKE_WAITERS, INT_MAX, NULL, NULL, 0);
+}
+
 static void session_done(struct session *session)
 {
 	orma_base_arena_done(&session->arena);
@@ -416,6 +423,7 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 {
 	struct session *session = &sessions[instance->idx];
 	struct orma_field field;
+	void *bytes;
 	int r;
 
 	(void)ctx;
@@ -428,10 +436,16 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 			    ORMA_PB_DATA_SOURCE_CONFIG_HEAPPROFD_CONFIG, &field);
 	if (r <= 0 || field.type != ORMA_FIELD_BYTES)
 		return;
-	if (orma_pb_heapprofd_config_decode(field.data, field.size, &session->arena,
-					    &session->config) < 0 ||
-	    !selects_this_process(session->config))
+	/* The strings of the decoded message point into the bytes. */
+	bytes = orma_base_arena_memdup(&session->arena, field.data, field.size);
+	if (!bytes ||
+	    orma_pb_heapprofd_config_decode(bytes, field.size, &session->arena, &session->config) <
+		    0 ||
+	    !selects_this_process(session->config)) {
 		session_done(session);
+		/* The constructor need not wait for a session that selects others. */
+		note_answer();
+	}
 }
 
 static void on_start(void *ctx, const struct orma_instance *instance)
@@ -460,7 +474,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	orma_heap_tell_heaps();
 	(void)orma_base_loop_arm_in(orma_client.loop, &tick, TICK_NS, on_tick);
 	atomic_fetch_add_explicit(&starts, 1, memory_order_release);
-	syscall(SYS_futex, &starts, WAKE_WAITERS, INT_MAX, NULL, NULL, 0);
+	note_answer();
 }
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *instance)
@@ -558,12 +572,12 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 
 	/* A profiler starts its service first. One that is gone would make each program that is followed wait. */
 	if (orma_sync(CONNECT_TIMEOUT_MS) == 0 || orma_is_connected())
-		while (atomic_load_explicit(&starts, memory_order_acquire) == 0 &&
+		while (atomic_load_explicit(&answers, memory_order_acquire) == 0 &&
 		       now_ns < end_ns) {
 			const struct timespec left = {(time_t)((end_ns - now_ns) / ORMA_NS_PER_SEC),
 						      (long)((end_ns - now_ns) % ORMA_NS_PER_SEC)};
 
-			syscall(SYS_futex, &starts, WAIT_FOR_WORD, 0, &left, NULL, 0);
+			syscall(SYS_futex, &answers, WAIT_FOR_WORD, 0, &left, NULL, 0);
 			now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 		}
 	/* The service then knows that this process exists, even if it calls exec at once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * live_set.c - a hash table of sampled blocks without locks, the filter in front of it, and the queue of late frees.
  *
- *   free(p): filter[hash(p)] == 0 -> not sampled: nothing else is read
+ *   free(p): filter[index(p)] == 0 -> not sampled: nothing else is read
  *            otherwise            -> look into each table
  *
  * A table consists of places of 16 bytes. A block lies in one of the 16 places that begin at its hash; so a search ends
@@ -42,7 +42,7 @@ struct orma_heap_place {
 
 static _Atomic uint8_t small_filter[1u << FILTER_BITS];
 /* Changed before the first block; read by every free. */
-struct orma_heap_filter orma_heap_filter = {small_filter, 64 - FILTER_BITS};
+struct orma_heap_filter orma_heap_filter = {small_filter, (1u << FILTER_BITS) - 1};
 
 /* Published once with release, and read with acquire. */
 static struct orma_heap_place *_Atomic tables[TABLES_MAX];
@@ -52,6 +52,11 @@ static _Atomic uint32_t live_count; /* relaxed: a limit and a statistic */
 static _Atomic uint64_t late[LATE_MAX];
 static _Atomic uint32_t late_head;
 static uint32_t late_tail;
+
+static uint64_t hash_of(uint64_t id)
+{
+	return (id >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+}
 
 static uint64_t pack(const struct orma_heap_block *block)
 {
@@ -85,14 +90,13 @@ void orma_heap_live_prepare(uint64_t interval_bytes)
 	if (!counts)
 		return;
 	/* The small filter may have marks. A filter that says "maybe" too often is not wrong. */
-	for (size_t i = 0; i < 1u << FILTER_BITS; i++)
-		if (atomic_load_explicit(&small_filter[i], memory_order_relaxed) == UINT8_MAX)
-			for (size_t j = 0; j < 1u << (LARGE_FILTER_BITS - FILTER_BITS); j++)
-				atomic_init(&counts[(i << (LARGE_FILTER_BITS - FILTER_BITS)) + j],
-					    UINT8_MAX);
-	/* A reader that sees the new array with the old shift stays inside of it. */
+	for (size_t i = 0; i < (size_t)1 << LARGE_FILTER_BITS; i++)
+		if (atomic_load_explicit(&small_filter[i % (1u << FILTER_BITS)],
+					 memory_order_relaxed) == UINT8_MAX)
+			atomic_init(&counts[i], UINT8_MAX);
+	/* A reader that sees the new array with the old mask stays inside of it. */
 	atomic_store_explicit(&orma_heap_filter.counts, counts, memory_order_relaxed);
-	atomic_store_explicit(&orma_heap_filter.shift, 64 - LARGE_FILTER_BITS,
+	atomic_store_explicit(&orma_heap_filter.mask, ((size_t)1 << LARGE_FILTER_BITS) - 1,
 			      memory_order_release);
 }
 
@@ -136,7 +140,7 @@ static struct orma_heap_place *add_table(size_t table)
 
 static struct orma_heap_place *reserve_in(struct orma_heap_place *places, size_t table, uint64_t id)
 {
-	size_t mask = table_mask(table), first = orma_heap_hash(id) >> 20;
+	size_t mask = table_mask(table), first = (size_t)(hash_of(id) >> 20);
 
 	for (size_t i = 0; i < WINDOW; i++) {
 		struct orma_heap_place *place = &places[(first + i) & mask];
@@ -195,7 +199,7 @@ void orma_heap_live_give_up(struct orma_heap_place *place)
 static bool take_from(struct orma_heap_place *places, size_t table, uint64_t id, uint8_t heap,
 		      struct orma_heap_block *ret)
 {
-	size_t mask = table_mask(table), first = orma_heap_hash(id) >> 20;
+	size_t mask = table_mask(table), first = (size_t)(hash_of(id) >> 20);
 
 	for (size_t i = 0; i < WINDOW; i++) {
 		struct orma_heap_place *place = &places[(first + i) & mask];
@@ -248,7 +252,7 @@ void orma_heap_live_forget(void)
 			munmap(places, (table_mask(i) + 1) * sizeof(*places));
 	}
 	counts = atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed);
-	for (size_t i = 0; i < (size_t)1 << (64 - orma_heap_filter.shift); i++)
+	for (size_t i = 0; i <= orma_heap_filter.mask; i++)
 		if (counts[i] != 0 && counts[i] != UINT8_MAX)
 			atomic_store_explicit(&counts[i], 0, memory_order_relaxed);
 	for (size_t i = 0; i < LATE_MAX; i++)

@@ -23,25 +23,23 @@ struct orma_heap_block {
 	uint8_t instances; /* bit i: instance i of the data source was told */
 };
 
-/* Written once, counts first; read shift first, so that the index fits the array. */
+/* Written once, counts first; read mask first, so that the index fits the array. */
 struct orma_heap_filter {
-	_Atomic uint8_t *_Atomic counts; /* blocks with this hash; 255 stays. Relaxed. */
-	_Atomic unsigned shift; /* turns a 64-bit hash into an index; release and acquire */
+	_Atomic uint8_t *_Atomic counts; /* blocks with this index; 255 stays. Relaxed. */
+	_Atomic size_t mask;             /* limits the index; release and acquire */
 };
 
 extern struct orma_heap_filter orma_heap_filter __attribute__((visibility("hidden")));
 
-static inline uint64_t orma_heap_hash(uint64_t id)
-{
-	return (id >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
+/* Neighbours in memory are neighbours in the filter, so that frees of a program that works in one place of its heap find
+ * the filter in the cache. The bits above make a difference, too. */
 static inline _Atomic uint8_t *orma_heap_filter_place(uint64_t id)
 {
-	uint64_t place = orma_heap_hash(id) >>
-			 atomic_load_explicit(&orma_heap_filter.shift, memory_order_acquire);
+	size_t mask = atomic_load_explicit(&orma_heap_filter.mask, memory_order_acquire);
+	_Atomic uint8_t *counts =
+		atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed);
 
-	return &atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed)[place];
+	return &counts[(size_t)(id >> 4 ^ id >> 20) & mask];
 }
 
 /* False: the block was not sampled. Relaxed, because the thread that frees a block has got it from the thread that

@@ -21,6 +21,14 @@
 
 #include "heap/heap_thread.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER true
+#elif defined(__has_feature)
+#define HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define HAS_ADDRESS_SANITIZER false
+#endif
+
 #define SCRATCH_COUNT 32u
 /* Room that the main thread's stack may take if it has no limit. */
 #define UNLIMITED_STACK_BYTES ((uintptr_t)1 << 30)
@@ -120,6 +128,9 @@ bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 
 	if (self->stack_end == 0)
 		learn_own_stack(self);
+	/* AddressSanitizer reports reads between a stack's variables. The kernel reads the stack for us. */
+	if (HAS_ADDRESS_SANITIZER)
+		return scratch && copy_foreign(sp, scratch, ret);
 	if (sp >= self->stack_begin && sp < self->stack_end) {
 		*ret = (struct orma_unwind_stack){sp, (const void *)sp, self->stack_end - sp};
 		return true;

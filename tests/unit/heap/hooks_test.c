@@ -196,6 +196,8 @@ static void end(void)
 	CHECK_INT(orma_session_wait_stopped(session, 5000, NULL), 0);
 	CHECK(orma_session_read(session, note_packet, NULL) >= 0);
 	orma_session_free(session);
+	/* liborma-heap never shuts down. */
+	atomic_store(&orma_heap_tracker.source, NULL);
 	orma_shutdown();
 	for (unsigned i = 0; i < seen.frees; i++) {
 		/* A free of a block that was never sampled, or a second free. */
