@@ -31,6 +31,9 @@
 /* How long a packet waits for room. All probes wait meanwhile, and so does the connection. A service that takes longer hangs;
  * the packet is dropped then, and the trace says so. */
 #define STALL_MS_MAX 1000u
+/* The protocol's flush flags have the reason in their lowest bits. */
+#define FLUSH_REASON_MASK  0xfu
+#define FLUSH_REASON_CLONE 3u
 
 /* --- the timer -------------------------------------------------------------------------------- */
 
@@ -171,8 +174,11 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *from
 		return ORMA_POSTPONE;
 	if (instance && probe->ops->flush)
 		probe->ops->flush(instance);
-	if (instance && probe->ops->begin_flush)
+	if (instance && probe->ops->begin_flush) {
+		instance->is_flush_for_clone =
+			(from->flush_flags & FLUSH_REASON_MASK) == FLUSH_REASON_CLONE;
 		return probe->ops->begin_flush(instance, from->completion);
+	}
 	orma_data_source_flush_thread(probe->source, from->idx);
 	return ORMA_COMPLETE;
 }

@@ -42,6 +42,8 @@ struct orma_probe_env {
 	/* Opens perf events (perf/perf_kernel.h); NULL = the kernel that this process runs on. */
 	const struct orma_perf_kernel *perf_kernel;
 	uint64_t turn_ns; /* how long a run may take; 0 = ORMA_PROBE_TURN_NS */
+	/* Where profiled programs connect; NULL = ORMA_HEAP_SOCK, or the usual place. */
+	const char *heap_socket;
 };
 
 /* A turn of the loop has this much time for a run: ftrace's buffers and the service wait meanwhile. */
@@ -124,7 +126,8 @@ struct orma_probe_instance {
 	 * end. Not for probes with begin_flush or begin_stop. */
 	bool is_unfinished;
 	bool is_stopping;
-	uint64_t turn_end_ns; /* CLOCK_MONOTONIC */
+	bool is_flush_for_clone; /* begin_flush only: the session is being cloned */
+	uint64_t turn_end_ns;    /* CLOCK_MONOTONIC */
 	struct orma_buf
 		waiting; /* completions (uint64_t) of flushes and of a stop, in their order */
 	struct orma_timer timer;

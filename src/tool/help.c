@@ -74,7 +74,8 @@ static void print_option(const struct orma_tool_option *option)
 
 	if (has_letter(option))
 		snprintf(letter, sizeof(letter), "-%c, ", option->id);
-	snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+	snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name,
+		 option->value && option->value[0] != '[' ? " " : "",
 		 option->value ? option->value : "");
 	size_t size = strlen(head);
 	orma_tool_print(stdout, "%s", head);

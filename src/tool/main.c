@@ -18,6 +18,7 @@
 /* `orma --help` lists them in this order. */
 static const struct orma_tool_command *const commands[] = {
 	&orma_record_command,
+	&orma_heap_command,
 	&orma_status_command,
 	&orma_top_command,
 	&orma_summary_command,
@@ -38,6 +39,7 @@ static const struct orma_tool_command *const commands[] = {
 	&orma_protogen_command,
 	&orma_traced_command,
 	&orma_probes_command,
+	&orma_profd_command,
 	&orma_perfetto_command,
 	&orma_trigger_perfetto_command,
 	&orma_tracebox_command,

@@ -22,8 +22,14 @@
 /* A command's options as getopt_long() takes them. */
 struct getopt_table {
 	struct option options[ORMA_TOOL_OPTIONS_MAX + 2]; /* --help, and the end */
-	char letters[2 * ORMA_TOOL_OPTIONS_MAX + 4];      /* begins with a colon */
+	char letters[3 * ORMA_TOOL_OPTIONS_MAX + 4];      /* begins with a colon */
 };
+
+/* Its value can be left out; then it follows "=" and never a space. */
+static bool is_optional(const struct orma_tool_option *option)
+{
+	return option->value && option->value[0] == '[';
+}
 
 static void make_getopt_table(const struct orma_tool_command *command, struct getopt_table *ret)
 {
@@ -33,13 +39,17 @@ static void make_getopt_table(const struct orma_tool_command *command, struct ge
 	*letter++ = ':';
 	for (const struct orma_tool_option *option = command->options; option->name; option++) {
 		ORMA_ASSERT(count < ORMA_TOOL_OPTIONS_MAX);
-		ret->options[count++] = (struct option){
-			option->name, option->value ? required_argument : no_argument, NULL,
-			option->id};
+		ret->options[count++] = (struct option){option->name,
+							!option->value        ? no_argument
+							: is_optional(option) ? optional_argument
+									      : required_argument,
+							NULL, option->id};
 		if (option->id >= ORMA_OPTION_VERSION)
 			continue;
 		*letter++ = (char)option->id;
 		if (option->value)
+			*letter++ = ':';
+		if (is_optional(option))
 			*letter++ = ':';
 	}
 	ret->options[count++] = (struct option){"help", no_argument, NULL, 'h'};

@@ -47,9 +47,10 @@ enum { ORMA_OPTION_VERSION = 256, ORMA_OPTION_FIRST_OWN };
 #define ORMA_COMPLETE_SOURCE "@source" /* data sources, groups and ftrace events */
 
 struct orma_tool_option {
-	int id;                /* its letter, or a number from ORMA_OPTION_VERSION on */
-	const char *name;      /* without "--" */
-	const char *value;     /* "FILE", the name of its value; NULL = it takes none */
+	int id;           /* its letter, or a number from ORMA_OPTION_VERSION on */
+	const char *name; /* without "--" */
+	const char *
+		value; /* "FILE", the name of its value; "[=FILE]": it may be left out; NULL = it takes none */
 	const char *help;      /* a sentence or two */
 	const char *completes; /* words, or one of ORMA_COMPLETE_*; NULL = nothing */
 };

@@ -8,6 +8,7 @@
  *
  *   record/    makes a recording: record, perfetto
  *   daemon/    serves recordings: traced, probes
+ *   profile/   profiles programs: heap, profd
  *   control/   talks to a daemon that runs: status, trigger
  *   trace/     reads or writes trace files: cat, dump
  *   doctor/    examines machines, configs and traces: doctor
@@ -44,6 +45,8 @@ extern const struct orma_tool_command orma_assert_command, orma_cat_command, orm
 	orma_status_command, orma_summary_command, orma_symbolize_command, orma_top_command,
 	orma_traced_command, orma_tracebox_command, orma_trace_processor_command,
 	orma_trigger_command, orma_trigger_perfetto_command, orma_view_command;
+
+extern const struct orma_tool_command orma_heap_command, orma_profd_command;
 
 /* --- messages: on stderr, "orma record: text" ------------------------------------------------- */
 

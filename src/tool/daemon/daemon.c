@@ -238,8 +238,10 @@ static int listen_all(struct orma_daemon *daemon, const struct orma_daemon_optio
 		if (r)
 			return r;
 	}
-	r = *consumers ? orma_host_listen_consumers(daemon->host, consumers, options->listen_flags)
-		       : 0;
+	unsigned flags = options->has_private_consumers
+				 ? options->listen_flags & ~(unsigned)ORMA_IPC_LISTEN_KEEP_LIVE
+				 : options->listen_flags;
+	r = *consumers ? orma_host_listen_consumers(daemon->host, consumers, flags) : 0;
 	if (r)
 		return orma_base_error_set(reterr, r, "cannot listen for consumers on %s: %s",
 					   consumers, listen_words(r, consumers));

@@ -60,6 +60,8 @@ struct orma_daemon_options {
 	 * NULL = nowhere. */
 	const struct orma_output_folder *output_folder;
 	const struct orma_daemon_relays *relays; /* NULL = none */
+	/* Nobody else can listen there, so it is not looked whether somebody does. */
+	bool has_private_consumers;
 };
 
 /* Listens, but serves only in orma_daemon_run(). `reterr` names the address that failed. */

@@ -30,6 +30,7 @@
 
 #include "base/error_message.h"
 #include "base/fd.h"
+#include "base/macros.h"
 
 #define PREFIX "orma-record-"
 enum {
@@ -56,13 +57,26 @@ static int open_ours(int parent_fd, const char *name)
 	return r;
 }
 
+static void remove_sockets(int fd)
+{
+	static const char *const names[] = {
+		ORMA_PRIVATE_FOLDER_SOCKET,
+		ORMA_PRIVATE_FOLDER_PRODUCERS,
+		ORMA_PRIVATE_FOLDER_PROFILER,
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
+		(void)unlinkat(fd, names[i], 0);
+	(void)unlinkat(fd, ORMA_PRIVATE_FOLDER_INNER, AT_REMOVEDIR);
+}
+
 static bool remove_one(int parent_fd, const char *name)
 {
 	ORMA_AUTO(orma_base_fd_closep) int fd = open_ours(parent_fd, name);
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return false;
-	(void)unlinkat(fd, ORMA_PRIVATE_FOLDER_SOCKET, 0);
+	remove_sockets(fd);
 	return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0;
 }
 
@@ -140,7 +154,7 @@ void orma_private_folder_remove(struct orma_private_folder *folder)
 {
 	if (!folder->path[0])
 		return;
-	(void)unlinkat(folder->fd, ORMA_PRIVATE_FOLDER_SOCKET, 0);
+	remove_sockets(folder->fd);
 	(void)rmdir(folder->path);
 	folder->fd = orma_base_fd_close(folder->fd);
 	folder->path[0] = '\0';

@@ -7,8 +7,12 @@
 
 #include <orma/error.h>
 
-/* The only file in it. */
+/* The files that can be in it. The folder is locked, so a service that locks the folder of its socket needs an inner one. */
 #define ORMA_PRIVATE_FOLDER_SOCKET "consumer"
+#define ORMA_PRIVATE_FOLDER_INNER  "inner"
+
+#define ORMA_PRIVATE_FOLDER_PRODUCERS ORMA_PRIVATE_FOLDER_INNER "/producer"
+#define ORMA_PRIVATE_FOLDER_PROFILER  ORMA_PRIVATE_FOLDER_INNER "/profiler"
 
 struct orma_private_folder {
 	char path[64]; /* "" = none */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "probes/heap/heap_probe.h"
 #ifdef ORMA_HAVE_PERF
 #include "probes/perf/perf_probe.h"
 #endif
@@ -41,6 +42,9 @@ static const struct {
 	{orma_probe_metatrace_new, ORMA_PROBES_SYSTEM},
 #ifdef ORMA_HAVE_PERF
 	{orma_probe_perf_new, ORMA_PROBES_PROFILERS},
+#endif
+#ifdef ORMA_HAVE_PROFILERS
+	{orma_probe_heap_new, ORMA_PROBES_PROFILERS},
 #endif
 };
 
@@ -101,7 +105,8 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 	probes->env = (struct orma_probe_env){.loop = probes->loop,
 					      .proc_path = "/proc",
 					      .sys_path = "/sys",
-					      .tracefs_path = getenv("ORMA_TRACEFS")};
+					      .tracefs_path = getenv("ORMA_TRACEFS"),
+					      .heap_socket = options->heap_socket};
 	probes->env.self = &probes->self;
 	r = orma_sightings_list_new(&probes->env.sightings);
 	if (r)
@@ -141,6 +146,17 @@ void orma_tool_probes_stop(struct orma_probes *probes)
 {
 	atomic_store_explicit(&probes->must_stop, true, memory_order_release);
 	orma_base_loop_wake(probes->loop);
+}
+
+void orma_tool_probes_dump_heaps(struct orma_probes *probes)
+{
+#ifdef ORMA_HAVE_PROFILERS
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(makers); i++)
+		if (probes->all[i] && makers[i].make == orma_probe_heap_new)
+			orma_probe_heap_dump(probes->all[i]);
+#else
+	(void)probes;
+#endif
 }
 
 void orma_tool_probes_free(struct orma_probes *probes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * probes_run.h - this machine's probes as one producer on a loop of its own: the whole of `orma
- * probes`, and a thread of `orma record` when there is no daemon.
+ * probes` and of `orma profd`, and a thread of `orma record` when there is no daemon.
  */
 #ifndef ORMA_TOOL_PROBES_RUN_H
 #define ORMA_TOOL_PROBES_RUN_H
@@ -19,6 +19,8 @@ struct orma_probes_options {
 	const char *producer_name; /* NULL = "perfetto.traced_probes", the name that configs filter
 				      by */
 	unsigned kinds;            /* ORMA_PROBES_*; 0 = all */
+	const char
+		*heap_socket; /* for profiled programs; NULL = ORMA_HEAP_SOCK, or the usual place */
 };
 
 /* Starts the library (once per process) with caller_drives, and registers the probes. 0 or
@@ -29,6 +31,8 @@ struct orma_loop *orma_tool_probes_loop(struct orma_probes *probes);
  * -errno. */
 int orma_tool_probes_run(struct orma_probes *probes);
 void orma_tool_probes_stop(struct orma_probes *probes);
+/* Writes a dump of each heap that is profiled, soon. Runs on the loop's thread. */
+void orma_tool_probes_dump_heaps(struct orma_probes *probes);
 /* Unregisters the probes and shuts the library down. NULL is fine. */
 void orma_tool_probes_free(struct orma_probes *probes);
 

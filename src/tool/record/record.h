@@ -82,8 +82,15 @@ bool orma_record_is_of_kernel(const char *word);
 /* Prints the names that a recording takes as a source, as lines of `orma --print-options`. */
 void orma_record_print_sources(void);
 
+/* A recorder with these uses no daemon and shares its service with nobody. */
+struct orma_record_places {
+	const char *producers; /* address for programs' own events, and the probes */
+	const char *profiler;  /* socket for profiled programs; NULL = the usual one */
+};
+
 struct orma_record_options {
 	struct orma_record_config *config;
+	const struct orma_record_places *places; /* NULL = a daemon, or the usual addresses */
 	const char *out_path; /* "-" = standard output; NULL = none (detached sessions with an
 				 output of their own) */
 	bool is_rotation;     /* the config's output_path is from the options --rotate and --out */
@@ -101,6 +108,7 @@ struct orma_record_options {
 	uint32_t background_wait_ms;
 	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
 	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
+	char *const *app_environment; /* NULL = that of this process */
 	const char *detach_key, *attach_key;
 	bool stops_attached;
 	/* Clones another session, by id or by name, instead of starting one. */
@@ -134,9 +142,10 @@ int orma_record_is_detached(const char *key);
 
 struct orma_embedded;
 
-/* Starts the service on a thread, open for producers at the default address, and this machine's
- * probes on another thread. */
-int orma_embedded_start(struct orma_embedded **ret, struct orma_error *reterr);
+/* Starts the service on a thread, open for producers at the default address or at `places`, and this
+ * machine's probes on another thread. */
+int orma_embedded_start(const struct orma_record_places *places, struct orma_embedded **ret,
+			struct orma_error *reterr);
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
 /* Ends the other recorders' sessions, so that they write their traces, while the service goes on. */
 void orma_embedded_finish(struct orma_embedded *embedded);

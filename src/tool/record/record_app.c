@@ -42,7 +42,7 @@ static int check_program(const char *path)
 }
 
 /* Searches PATH like posix_spawnp(). */
-static int search_path(const char *name)
+static int search_path(const char *name, struct orma_buf *ret_path)
 {
 	const char *folders = getenv("PATH");
 	int r = ENOENT;
@@ -57,25 +57,38 @@ static int search_path(const char *name)
 		    !orma_base_buf_cstr(&path))
 			return ENOMEM;
 		int found = check_program(orma_base_buf_cstr(&path));
+		if (found == 0 && ret_path && orma_base_buf_append(ret_path, path.data, path.size))
+			return ENOMEM;
 		if (found == 0 || found == EACCES)
 			r = found;
 	}
 	return r;
 }
 
-static int find_program(const char *name)
+static int find_program(const char *name, struct orma_buf *ret_path)
 {
-	return strchr(name, '/') ? check_program(name) : search_path(name);
+	if (!strchr(name, '/'))
+		return search_path(name, ret_path);
+	if (ret_path && orma_base_buf_append_str(ret_path, name))
+		return ENOMEM;
+	return check_program(name);
 }
 
 bool orma_record_app_exists(const char *name)
 {
-	return find_program(name) == 0;
+	return find_program(name, NULL) == 0;
+}
+
+int orma_record_app_locate(const char *name, struct orma_buf *ret_path)
+{
+	int error = find_program(name, ret_path);
+
+	return error ? tell_not_started(name, error) : ORMA_EXIT_OK;
 }
 
 int orma_record_app_find(const char *name)
 {
-	int error = find_program(name);
+	int error = find_program(name, NULL);
 
 	return error ? tell_not_started(name, error) : ORMA_EXIT_OK;
 }
@@ -114,7 +127,8 @@ int orma_record_app_start(struct orma_record_app *app)
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawnattr_setsigmask(&attributes, &app->old_mask);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	error = posix_spawnp(&app->pid, app->argv[0], NULL, &attributes, app->argv, environ);
+	error = posix_spawnp(&app->pid, app->argv[0], NULL, &attributes, app->argv,
+			     app->environment ? app->environment : environ);
 	posix_spawnattr_destroy(&attributes);
 	if (error == 0)
 		return ORMA_EXIT_OK;

@@ -10,17 +10,22 @@
 
 enum { ORMA_EXIT_NOT_STARTED = 126, ORMA_EXIT_NOT_FOUND = 127 };
 
+struct orma_buf;
+
 struct orma_record_app {
-	char *const *argv; /* NULL = there is none */
-	pid_t pid;         /* 0 = not started, or ended */
-	int status;        /* once it has ended: exit status, or 128 + signal */
-	int child_fd;      /* readable when a child has ended; -1 = not prepared */
-	sigset_t old_mask; /* the signal mask that the program gets */
+	char *const *argv;        /* NULL = there is none */
+	char *const *environment; /* NULL = that of this process */
+	pid_t pid;                /* 0 = not started, or ended */
+	int status;               /* once it has ended: exit status, or 128 + signal */
+	int child_fd;             /* readable when a child has ended; -1 = not prepared */
+	sigset_t old_mask;        /* the signal mask that the program gets */
 };
 
 /* Returns ORMA_EXIT_OK, or reports why the program cannot be found and returns the exit status for
  * that. */
 int orma_record_app_find(const char *name);
+/* Appends its path, as PATH has it. Returns the same. */
+int orma_record_app_locate(const char *name, struct orma_buf *ret_path);
 /* Returns true when that function finds it. */
 bool orma_record_app_exists(const char *name);
 /* Called before any thread starts, and before other signals are blocked. 0 or -errno. */

@@ -78,7 +78,7 @@ static bool is_absent(int r)
 
 static int serve(struct orma_recorder *recorder, struct orma_error *reterr)
 {
-	int r = orma_embedded_start(&recorder->embedded, reterr);
+	int r = orma_embedded_start(recorder->options->places, &recorder->embedded, reterr);
 
 	if (r < 0)
 		return r;
@@ -91,6 +91,8 @@ static int try_to_connect(struct orma_recorder *recorder, struct orma_error *ret
 	int r;
 
 	*reterr = (struct orma_error){0};
+	if (recorder->options->places)
+		return serve(recorder, reterr);
 	r = connect_session(recorder, NULL, reterr);
 	if (!is_absent(r) || !recorder->options->may_serve)
 		return r;

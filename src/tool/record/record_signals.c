@@ -27,6 +27,7 @@ int orma_recorder_block_signals(struct orma_recorder *recorder)
 
 	if (r < 0)
 		return orma_tool_fail("signalfd: %s", strerror(-r));
+	recorder->app.environment = recorder->options->app_environment;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_live.h - the sampled blocks of a process that are not freed, by their serial numbers.
+ */
+#ifndef ORMA_PROBES_HEAP_LIVE_H
+#define ORMA_PROBES_HEAP_LIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct orma_heap_block {
+	uint64_t serial; /* from 1; 0 = an empty slot */
+	uint64_t address;
+	uint64_t bytes; /* that the sample stands for */
+	uint32_t site;
+	uint32_t epoch; /* when a free began to wait for its sample; 0 = a block that lives */
+};
+
+/* {.seed = ...} is empty. */
+struct orma_heap_live {
+	struct orma_heap_block *slots;
+	size_t count, capacity; /* capacity is 0 or a power of two */
+	size_t waiting_count;   /* frees that wait; they are in the count, too */
+	uint64_t seed;
+};
+
+void orma_heap_live_done(struct orma_heap_live *live);
+/* Takes an allocation. 1 = it lives; 0 = its free has come already. -EEXIST (the number is taken), -ENOBUFS (full), -ENOMEM. */
+int orma_heap_live_add(struct orma_heap_live *live, const struct orma_heap_block *block);
+/* Takes a free. 1 = and the block; 0 = it waits for its sample. -EEXIST (it waits already), -ENOBUFS, -ENOMEM. */
+int orma_heap_live_remove(struct orma_heap_live *live, uint64_t serial, uint32_t epoch,
+			  struct orma_heap_block *ret);
+/* Forgets the frees that have waited since before `epoch`, and returns how many there were. */
+size_t orma_heap_live_expire(struct orma_heap_live *live, uint32_t epoch);
+
+#endif

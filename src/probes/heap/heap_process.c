@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_process.c - takes the records of a process, and keeps its totals.
+ *
+ * The records of different threads come in any order. A sample that comes before the maps that it refers to waits; a free
+ * that comes before its sample waits in the table of live blocks; a heap whose description comes late has no name until
+ * then. orma_heap_process_settle() ends all waiting. So totals at the end of a flush do not depend on the order.
+ *
+ * The process may lie. It can make its own numbers wrong, and nothing else: sizes are limited to what a process can have,
+ * totals do not wrap, everything that grows has a limit (heap_limits.h), and what is beyond it is counted as lost.
+ *
+ * The weight of a sample. An allocation of `size` bytes is sampled with the probability 1 - exp(-size / interval), so a sample
+ * stands for size / (1 - exp(-size / interval)) bytes. Upstream counts the points that hit the allocation, times the
+ * interval: the same mean, but more noise.
+ */
+#include "probes/heap/heap_process.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/macros.h"
+#include "proto/wire.h"
+
+/* No process has more addresses, and the sum of all samples that are live fits into 64 bits. */
+#define SIZE_MAX_BYTES    (UINT64_C(1) << 43)
+#define WAITING_BYTES_MAX (16u << 20)
+/* A frame that says why the stack is not whole comes on top. */
+#define FRAMES_MAX (ORMA_HEAP_STACK_FRAMES_MAX + 1)
+
+int orma_heap_process_new(const struct orma_heap_process_options *options,
+			  struct orma_heap_process **ret)
+{
+	struct orma_heap_process *process = orma_base_zalloc(sizeof(*process));
+
+	if (!process)
+		return -ENOMEM;
+	process->pid = options->pid;
+	process->epoch = 1;
+	process->default_interval_bytes = options->interval_bytes;
+	process->tracks_max = options->tracks_max;
+	process->live.seed = options->seed;
+	orma_heap_stacks_init(&process->stacks, options->seed);
+	process->frames = orma_base_alloc_array(FRAMES_MAX, sizeof(*process->frames));
+	process->addresses = orma_base_alloc_array(FRAMES_MAX, sizeof(*process->addresses));
+	process->cached_frames =
+		orma_base_alloc_array(ORMA_HEAP_CACHED_FRAMES, sizeof(*process->cached_frames));
+	if (!process->frames || !process->addresses || !process->cached_frames ||
+	    orma_heap_modules_init(&process->modules, options->files, options->pid) < 0) {
+		orma_heap_process_free(process);
+		return -ENOMEM;
+	}
+	*ret = process;
+	return 0;
+}
+
+void orma_heap_process_free(struct orma_heap_process *process)
+{
+	if (!process)
+		return;
+	for (size_t i = 0; i <= ORMA_HEAP_HEAPS_MAX; i++)
+		orma_base_free(process->heaps[i]);
+	orma_heap_modules_done(&process->modules);
+	orma_heap_stacks_done(&process->stacks);
+	orma_heap_live_done(&process->live);
+	orma_base_buf_done(&process->maps_text);
+	orma_base_buf_done(&process->waiting);
+	orma_base_buf_done(&process->jit_names);
+	orma_base_free(process->frames);
+	orma_base_free(process->addresses);
+	orma_base_free(process->cached_frames);
+	orma_base_free(process);
+}
+
+uint64_t orma_heap_weigh(uint64_t size, uint64_t interval_bytes)
+{
+	if (interval_bytes <= 1 || size == 0)
+		return size;
+	double bytes = (double)size / -expm1(-(double)size / (double)interval_bytes);
+	return (uint64_t)(bytes + 0.5);
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* --- heaps ------------------------------------------------------------------------------------ */
+
+static struct orma_heap_heap *find_heap(struct orma_heap_process *process, uint32_t id)
+{
+	if (id == 0 || id > ORMA_HEAP_HEAPS_MAX) {
+		process->faults.bad_records++;
+		return NULL;
+	}
+	struct orma_heap_heap *heap = process->heaps[id];
+	if (heap)
+		return heap;
+	heap = orma_base_zalloc(sizeof(*heap));
+	if (!heap)
+		return NULL;
+	heap->id = id;
+	heap->interval_bytes = heap->original_interval_bytes = process->default_interval_bytes;
+	process->heaps[id] = heap;
+	return heap;
+}
+
+static void take_heap(struct orma_heap_process *process, const struct orma_heap_record_heap *record)
+{
+	struct orma_heap_heap *heap = find_heap(process, record->id);
+
+	if (!heap)
+		return;
+	if (heap->name[0] == '\0' && record->name.size > 0) {
+		size_t size = ORMA_MIN(record->name.size, sizeof(heap->name) - 1);
+		memcpy(heap->name, record->name.data, size);
+	}
+	/* The first description has the interval that was asked for, if no field tells it. */
+	if (record->interval_bytes > 0)
+		heap->interval_bytes = record->interval_bytes;
+	if (record->original_interval_bytes > 0)
+		heap->original_interval_bytes = record->original_interval_bytes;
+}
+
+/* --- sites ------------------------------------------------------------------------------------ */
+
+static void note_change(struct orma_heap_process *process, struct orma_heap_heap *heap,
+			uint32_t site_idx)
+{
+	struct orma_heap_site *site = orma_heap_stacks_site(&process->stacks, site_idx);
+
+	site->flags |= ORMA_HEAP_SITE_UNWRITTEN;
+	if (!process->tracks_max || site->flags & ORMA_HEAP_SITE_CHANGED)
+		return;
+	site->flags |= ORMA_HEAP_SITE_CHANGED;
+	site->next_changed = heap->first_changed;
+	heap->first_changed = site_idx + 1;
+}
+
+/* The heap is larger than ever. Only sites that have changed since the last time are copied, so that a change costs the same
+ * however many sites there are. */
+static void note_max(struct orma_heap_process *process, struct orma_heap_heap *heap,
+		     uint64_t live_bytes, uint64_t timestamp_ns)
+{
+	heap->max_bytes = live_bytes;
+	heap->max_timestamp_ns = timestamp_ns;
+	while (heap->first_changed) {
+		struct orma_heap_site *site =
+			orma_heap_stacks_site(&process->stacks, heap->first_changed - 1);
+		site->max_bytes = site->totals.bytes - site->totals.freed_bytes;
+		site->max_count = site->totals.count - site->totals.freed_count;
+		site->flags &= ~(uint32_t)ORMA_HEAP_SITE_CHANGED;
+		heap->first_changed = site->next_changed;
+	}
+}
+
+static void count_allocation(struct orma_heap_process *process, struct orma_heap_heap *heap,
+			     uint32_t site_idx, uint64_t bytes, uint64_t timestamp_ns)
+{
+	struct orma_heap_site *site = orma_heap_stacks_site(&process->stacks, site_idx);
+
+	site->totals.bytes = add_up(site->totals.bytes, bytes);
+	site->totals.count++;
+	heap->totals.bytes = add_up(heap->totals.bytes, bytes);
+	heap->totals.count++;
+	note_change(process, heap, site_idx);
+	uint64_t live_bytes = heap->totals.bytes - heap->totals.freed_bytes;
+	if (process->tracks_max && live_bytes > heap->max_bytes)
+		note_max(process, heap, live_bytes, timestamp_ns);
+}
+
+static void count_free(struct orma_heap_process *process, uint32_t site_idx, uint64_t bytes)
+{
+	struct orma_heap_site *site = orma_heap_stacks_site(&process->stacks, site_idx);
+	struct orma_heap_heap *heap = process->heaps[site->heap];
+
+	site->totals.freed_bytes = add_up(site->totals.freed_bytes, bytes);
+	site->totals.freed_count++;
+	heap->totals.freed_bytes = add_up(heap->totals.freed_bytes, bytes);
+	heap->totals.freed_count++;
+	note_change(process, heap, site_idx);
+}
+
+/* --- stacks ----------------------------------------------------------------------------------- */
+
+/* A frame in code without a file, or whose file cannot be read. A JIT compiler may have told its name. */
+static int find_other_frame(struct orma_heap_process *process, uint64_t pc, uint32_t module,
+			    uint32_t *ret)
+{
+	const struct orma_unwind_mapping *mapping =
+		module == ORMA_HEAP_MODULE_NONE ? NULL : process->modules.all[module].mapping;
+	bool has_path = mapping && mapping->path.size > 0;
+	int r = orma_heap_stacks_take_frame(&process->stacks, module,
+					    has_path ? orma_unwind_mapping_rel_pc(mapping, pc) : pc,
+					    ret);
+
+	if (r < 0 || has_path)
+		return r;
+	struct orma_heap_frame *frame = orma_heap_stacks_frame(&process->stacks, *ret);
+	if (frame->jit_name)
+		return 0;
+	struct orma_str name = orma_unwind_process_jit_name(process->modules.process, pc,
+							    orma_base_clock_ns(CLOCK_MONOTONIC));
+	struct orma_buf *names = &process->jit_names;
+	if (name.size > 0 && names->size + name.size < ORMA_HEAP_JIT_NAMES_BYTES &&
+	    orma_base_buf_reserve(names, name.size + 1) == 0) {
+		frame->jit_name = names->size + 1;
+		(void)orma_base_buf_append(names, name.data, name.size);
+		(void)orma_base_buf_append(names, "", 1);
+	}
+	return 0;
+}
+
+static int find_frame(struct orma_heap_process *process, uint64_t pc, uint32_t *ret)
+{
+	struct orma_heap_cached_frame *cached =
+		&process->cached_frames[(pc ^ pc >> 12) % ORMA_HEAP_CACHED_FRAMES];
+	uint32_t module;
+	int r;
+
+	if (cached->frame && cached->pc == pc) {
+		*ret = cached->frame - 1;
+		return 0;
+	}
+	r = orma_heap_modules_find(&process->modules, pc, &module);
+	if (r == 0 && process->modules.all[module].mapping->file)
+		r = orma_heap_stacks_take_frame(
+			&process->stacks, module,
+			orma_unwind_mapping_rel_pc(process->modules.all[module].mapping, pc), ret);
+	else
+		r = find_other_frame(process, pc, r == 0 ? module : ORMA_HEAP_MODULE_NONE, ret);
+	if (r == 0)
+		*cached = (struct orma_heap_cached_frame){.pc = pc, .frame = *ret + 1};
+	return r;
+}
+
+static uint64_t word_at(struct orma_str words, size_t idx)
+{
+	uint64_t word = 0;
+
+	if ((idx + 1) * sizeof(word) <= words.size)
+		memcpy(&word, words.data + idx * sizeof(word), sizeof(word));
+	return word;
+}
+
+/* Unwinds the copy of a stack into process->addresses. Returns their number. */
+static size_t walk(struct orma_heap_process *process, const struct orma_heap_record_sample *sample,
+		   bool *ret_is_whole)
+{
+	struct orma_unwind_registers registers = {
+		.pc = word_at(sample->registers, 0),
+		.sp = word_at(sample->registers, 1),
+		.fp = word_at(sample->registers, 2),
+		.lr = word_at(sample->registers, 3),
+	};
+	struct orma_unwind_stack stack = {
+		.address = registers.sp,
+		.bytes = sample->stack.data,
+		.size = sample->stack.size,
+	};
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	struct orma_unwind_result result = orma_unwind_process_walk(
+		process->modules.process, process->modules.cache, &registers, &stack,
+		process->addresses, ORMA_HEAP_STACK_FRAMES_MAX);
+
+	process->unwinding_ns += orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	process->unwound_count++;
+	*ret_is_whole = result.end == ORMA_UNWIND_END_OUTERMOST;
+	return result.frame_count;
+}
+
+/* Fills process->frames. Returns their number, or -errno. */
+static int find_frames(struct orma_heap_process *process,
+		       const struct orma_heap_record_sample *sample)
+{
+	bool is_whole = !sample->is_cut;
+	size_t count = ORMA_MIN(sample->pcs.size / 8, (size_t)ORMA_HEAP_STACK_FRAMES_MAX);
+	uint32_t used = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++)
+		process->addresses[i] = word_at(sample->pcs, i);
+	if (sample->pcs.size / 8 > count)
+		is_whole = false;
+	if (count == 0 && sample->registers.size >= 8)
+		count = walk(process, sample, &is_whole);
+	while (r == 0 && used < count) {
+		r = find_frame(process, process->addresses[used], &process->frames[used]);
+		used++;
+	}
+	if (r == 0 && (count == 0 || !is_whole)) {
+		process->faults.failed_stacks++;
+		r = orma_heap_stacks_take_frame(&process->stacks, ORMA_HEAP_MODULE_ERROR,
+						count == 0 ? ORMA_HEAP_ERROR_NO_STACK
+							   : ORMA_HEAP_ERROR_INCOMPLETE,
+						&process->frames[used]);
+		used++;
+	}
+	return r < 0 ? r : (int)used;
+}
+
+/* --- samples and frees ------------------------------------------------------------------------ */
+
+static void lose_sample(struct orma_heap_process *process, int error)
+{
+	process->faults.lost_samples++;
+	process->faults.is_full |= error == -ENOBUFS;
+}
+
+static void count_sample(struct orma_heap_process *process,
+			 const struct orma_heap_record_sample *sample, orma_heap_event_fn *fn,
+			 void *ctx)
+{
+	struct orma_heap_heap *heap = find_heap(process, sample->heap_id);
+	uint64_t size = ORMA_MIN(sample->size, SIZE_MAX_BYTES);
+	uint32_t site;
+
+	if (!heap)
+		return;
+	uint64_t interval_bytes =
+		ORMA_MIN(sample->interval_bytes ? sample->interval_bytes : heap->interval_bytes,
+			 SIZE_MAX_BYTES);
+	uint64_t bytes = sample->has_points ? orma_heap_weigh(size, interval_bytes) : size;
+	int count = find_frames(process, sample);
+	int r = count < 0 ? count
+			  : orma_heap_stacks_take_site(&process->stacks, heap->id, process->frames,
+						       (size_t)count, &site);
+	if (r < 0) {
+		lose_sample(process, r);
+		return;
+	}
+	struct orma_heap_block block = {
+		.serial = sample->serial,
+		.address = sample->address,
+		.bytes = bytes,
+		.site = site,
+	};
+	r = orma_heap_live_add(&process->live, &block);
+	if (r < 0) {
+		process->faults.bad_records += r == -EEXIST;
+		if (r != -EEXIST)
+			lose_sample(process, r);
+		return;
+	}
+	count_allocation(process, heap, site, bytes, sample->timestamp_ns);
+	struct orma_heap_event event = {true, heap->id, sample->serial,      sample->address,
+					size, bytes,    sample->timestamp_ns};
+	if (fn)
+		fn(ctx, &event);
+	if (r > 0)
+		return;
+	count_free(process, site, bytes);
+	event.is_sample = false;
+	if (fn)
+		fn(ctx, &event);
+}
+
+/* Keeps the packet until its maps are here. */
+static void let_wait(struct orma_heap_process *process, struct orma_str packet)
+{
+	uint32_t size = (uint32_t)packet.size;
+	struct orma_buf *waiting = &process->waiting;
+
+	if (waiting->size + packet.size + sizeof(size) > WAITING_BYTES_MAX) {
+		lose_sample(process, -ENOBUFS);
+		return;
+	}
+	if (orma_base_buf_reserve(waiting, packet.size + sizeof(size)) < 0) {
+		lose_sample(process, -ENOMEM);
+		return;
+	}
+	(void)orma_base_buf_append(waiting, &size, sizeof(size));
+	(void)orma_base_buf_append(waiting, packet.data, packet.size);
+}
+
+static void note_time(struct orma_heap_process *process, uint64_t timestamp_ns)
+{
+	if (timestamp_ns > process->last_timestamp_ns)
+		process->last_timestamp_ns = timestamp_ns;
+	if (process->start_timestamp_ns == 0)
+		process->start_timestamp_ns = timestamp_ns;
+}
+
+static void take_sample(struct orma_heap_process *process,
+			const struct orma_heap_record_sample *sample, struct orma_str packet,
+			orma_heap_event_fn *fn, void *ctx)
+{
+	if (sample->serial == 0) {
+		process->faults.bad_records++;
+		return;
+	}
+	process->sample_count++;
+	note_time(process, sample->timestamp_ns);
+	if (sample->maps_generation > process->maps_generation)
+		let_wait(process, packet);
+	else
+		count_sample(process, sample, fn, ctx);
+}
+
+/* Takes the samples that wait, which is the same as if they had come just now. */
+static void take_waiting(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf waiting = process->waiting;
+	struct orma_heap_record record;
+	uint32_t size;
+
+	process->waiting = (struct orma_buf){0};
+	for (size_t at = 0; at < waiting.size; at += sizeof(size) + size) {
+		memcpy(&size, waiting.data + at, sizeof(size));
+		struct orma_str packet = {(const char *)waiting.data + at + sizeof(size), size};
+		if (orma_heap_record_parse(packet, &record) == 0)
+			count_sample(process, &record.sample, fn, ctx);
+	}
+}
+
+static void take_free(struct orma_heap_process *process, uint64_t serial, uint64_t timestamp_ns,
+		      orma_heap_event_fn *fn, void *ctx)
+{
+	struct orma_heap_block block;
+
+	if (serial == 0) {
+		process->faults.bad_records++;
+		return;
+	}
+	int r = orma_heap_live_remove(&process->live, serial, process->epoch, &block);
+	if (r <= 0) {
+		process->faults.bad_records += r == -EEXIST;
+		process->faults.lost_frees += r < 0 && r != -EEXIST;
+		return;
+	}
+	uint32_t heap_id = orma_heap_stacks_site(&process->stacks, block.site)->heap;
+	count_free(process, block.site, block.bytes);
+	struct orma_heap_event event = {false, heap_id,     serial,      block.address,
+					0,     block.bytes, timestamp_ns};
+	if (fn)
+		fn(ctx, &event);
+}
+
+static void take_frees(struct orma_heap_process *process,
+		       const struct orma_heap_record_free *record, orma_heap_event_fn *fn,
+		       void *ctx)
+{
+	const uint8_t *at = (const uint8_t *)record->serials.data;
+	const uint8_t *end = at + record->serials.size;
+	uint64_t serial;
+
+	note_time(process, record->timestamp_ns);
+	while (at < end) {
+		at = orma_proto_get_varint(at, end, &serial);
+		if (!at) {
+			process->faults.bad_records++;
+			return;
+		}
+		process->free_count++;
+		take_free(process, serial, record->timestamp_ns, fn, ctx);
+	}
+}
+
+/* --- maps ------------------------------------------------------------------------------------- */
+
+static void use_maps(struct orma_heap_process *process, uint32_t generation, orma_heap_event_fn *fn,
+		     void *ctx)
+{
+	struct orma_str text = orma_base_buf_str(&process->maps_text);
+
+	if (orma_unwind_process_set_maps(process->modules.process, text) == 0) {
+		memset(process->cached_frames, 0,
+		       ORMA_HEAP_CACHED_FRAMES * sizeof(*process->cached_frames));
+		process->maps_generation = generation;
+		process->maps_count++;
+	}
+	process->maps_text.size = 0;
+	process->maps_parts = 0;
+	take_waiting(process, fn, ctx);
+}
+
+/* The parts of a text come in their order, because one thread writes them. */
+static void take_maps(struct orma_heap_process *process, uint32_t writer,
+		      const struct orma_heap_record_maps *record, orma_heap_event_fn *fn, void *ctx)
+{
+	if (record->part == 0) {
+		process->maps_text.size = 0;
+		process->maps_parts = 0;
+		process->maps_writer = writer;
+	}
+	if (record->part != process->maps_parts || writer != process->maps_writer ||
+	    record->text.size > ORMA_HEAP_MAPS_BYTES - process->maps_text.size ||
+	    orma_base_buf_append(&process->maps_text, record->text.data, record->text.size) < 0) {
+		process->faults.bad_records++;
+		process->maps_text.size = 0;
+		process->maps_parts = UINT32_MAX; /* until the next text begins */
+		return;
+	}
+	process->maps_parts++;
+	if (record->is_last_part)
+		use_maps(process, record->generation, fn, ctx);
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+void orma_heap_process_take(struct orma_heap_process *process,
+			    const struct orma_heap_record *record, struct orma_str packet,
+			    orma_heap_event_fn *fn, void *ctx)
+{
+	switch (record->kind) {
+	case ORMA_HEAP_RECORD_PROCESS:
+		process->is_from_startup = record->process.is_from_startup;
+		if (record->process.start_timestamp_ns)
+			process->start_timestamp_ns = record->process.start_timestamp_ns;
+		break;
+	case ORMA_HEAP_RECORD_HEAP:
+		take_heap(process, &record->heap);
+		break;
+	case ORMA_HEAP_RECORD_MAPS:
+		take_maps(process, record->writer, &record->maps, fn, ctx);
+		break;
+	case ORMA_HEAP_RECORD_SAMPLE:
+		take_sample(process, &record->sample, packet, fn, ctx);
+		break;
+	case ORMA_HEAP_RECORD_FREE:
+		take_frees(process, &record->free, fn, ctx);
+		break;
+	case ORMA_HEAP_RECORD_LOST:
+		process->told = record->lost;
+		break;
+	case ORMA_HEAP_RECORD_BYE:
+		process->has_said_bye = true;
+		break;
+	case ORMA_HEAP_RECORD_NONE:
+		break;
+	}
+}
+
+void orma_heap_process_settle(struct orma_heap_process *process)
+{
+	take_waiting(process, NULL, NULL);
+	/* A free that came since the last flush may have a sample that is written after this one. */
+	process->faults.orphaned_frees += orma_heap_live_expire(&process->live, process->epoch);
+	process->epoch++;
+}
+
+bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
+{
+	uint64_t lost =
+		add_up(process->faults.lost_samples,
+		       add_up(process->told.samples, process->told.samples_beyond_live_set));
+
+	/* The process counts what it drops, unless it was killed before it could tell. */
+	if (process->faults.gaps > 0 && lost == 0)
+		return true;
+	return lost > process->sample_count / 100 || process->told.frees > 0 ||
+	       process->faults.lost_frees > 0;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_service.c - a tracing service of the profiler's own.
+ *
+ * Profiled processes are producers of this service, and each instance of android.heapprofd is a consumer's session in it. So
+ * samples travel in the shared memory that exists, one writer for each thread; a process that is killed leaves what it has
+ * written; and hostile processes meet the checks that every producer meets. The packets stay in the profiler.
+ *
+ * Nothing here knows when packets arrive, so a timer reads: after 5 ms as long as there were some, and otherwise less and
+ * less often, up to 100 ms. Between two reads the loop takes at most 2 ms of commits in a turn. So a process that writes faster
+ * than they are read fills its own shared memory, and not the buffer: it drops samples, which are counted.
+ *
+ * Rejected: passing the packets through the tracing service and its trace (every sample would be in the trace).
+ */
+#include "probes/heap/heap_service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock_ns.h"
+#include "base/log_message.h"
+#include "base/macros.h"
+#include "host/host.h"
+#include "ipc/address.h"
+#include "proto/writer.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/trace_config.pb.h"
+
+#define SOURCE_NAME   "orma.heap"
+#define PRODUCER_NAME "orma.heap"
+#define READ_BYTES    (1u << 20)
+#define READ_MS_MIN   5u
+#define READ_MS_MAX   100u
+
+struct orma_heap_service {
+	struct orma_loop *loop;
+	const char *socket;
+	struct orma_service *service; /* NULL = there is no session */
+	struct orma_host *host;
+	uint32_t session_count;
+};
+
+struct orma_heap_session {
+	struct orma_heap_service *owner;
+	struct orma_consumer_port *port;
+	struct orma_heap_session_options options;
+	struct orma_timer timer;
+	uint32_t read_ms;
+	struct orma_buf packet;        /* the slices of one so far */
+	orma_heap_session_fn *waiting; /* runs when the flush or stop is done */
+	bool is_stopping, is_disabled;
+	struct orma_task done;
+};
+
+const char *orma_heap_socket(void)
+{
+	const char *wanted = getenv("ORMA_HEAP_SOCK");
+
+	if (wanted && wanted[0])
+		return wanted;
+	return access("/run/perfetto/", X_OK) == 0 ? "/run/perfetto/orma-profiler"
+						   : "/tmp/orma-profiler";
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+int orma_heap_service_new(struct orma_loop *loop, const char *socket,
+			  struct orma_heap_service **ret)
+{
+	struct orma_heap_service *service = orma_base_zalloc(sizeof(*service));
+
+	if (!service)
+		return -ENOMEM;
+	service->loop = loop;
+	service->socket = socket ? socket : orma_heap_socket();
+	*ret = service;
+	return 0;
+}
+
+static void stop_service(struct orma_heap_service *service)
+{
+	orma_host_free(service->host);
+	orma_service_free(service->service);
+	service->host = NULL;
+	service->service = NULL;
+}
+
+static int start_service(struct orma_heap_service *service)
+{
+	struct orma_service_options options = {.struct_size = sizeof(options)};
+	unsigned flags = ORMA_IPC_LISTEN_KEEP_LIVE;
+
+	/* Processes of other users talk to root's profiler only. */
+	if (geteuid() != 0)
+		flags |= ORMA_IPC_LISTEN_PRIVATE;
+	int r = orma_service_new(&options, &service->service);
+	if (r == 0)
+		r = orma_host_new(service->loop, service->service, &service->host);
+	if (r == 0)
+		r = orma_host_listen_producers(service->host, service->socket, flags);
+	if (r < 0) {
+		orma_base_log(ORMA_LOG_ERROR,
+			      "android.heapprofd: cannot listen at %s: %s; ORMA_HEAP_SOCK chooses "
+			      "another place, for the profiler and for the programs",
+			      service->socket, strerror(-r));
+		stop_service(service);
+	}
+	return r;
+}
+
+void orma_heap_service_free(struct orma_heap_service *service)
+{
+	if (!service)
+		return;
+	stop_service(service);
+	orma_base_free(service);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void take_slice(struct orma_heap_session *session, const struct orma_trace_slice *slice)
+{
+	struct orma_buf *packet = &session->packet;
+	struct orma_str whole = {slice->data, slice->size};
+
+	if (packet->size > 0 || !slice->ends_packet) {
+		if (orma_base_buf_append(packet, slice->data, slice->size) < 0)
+			return;
+		if (!slice->ends_packet)
+			return;
+		whole = orma_base_buf_str(packet);
+	}
+	session->options.packet(session->options.ctx, whole);
+	packet->size = 0;
+}
+
+/* Returns true when there was something. */
+static bool read_all(struct orma_heap_session *session)
+{
+	struct orma_trace_batch batch;
+	bool has_read = false;
+
+	do {
+		if (orma_consumer_port_read(session->port, READ_BYTES, &batch) < 0)
+			return has_read;
+		for (size_t i = 0; i < batch.count; i++)
+			take_slice(session, &batch.slices[i]);
+		has_read |= batch.count > 0;
+	} while (batch.has_more);
+	return has_read;
+}
+
+static void on_timer(struct orma_timer *timer);
+
+static void arm(struct orma_heap_session *session)
+{
+	(void)orma_base_loop_arm_in(session->owner->loop, &session->timer,
+				    session->read_ms * ORMA_NS_PER_MS, on_timer);
+}
+
+static void on_timer(struct orma_timer *timer)
+{
+	struct orma_heap_session *session =
+		ORMA_CONTAINER_OF(timer, struct orma_heap_session, timer);
+
+	session->read_ms =
+		read_all(session) ? READ_MS_MIN : ORMA_MIN(session->read_ms * 2, READ_MS_MAX);
+	orma_host_schedule(session->owner->host);
+	arm(session);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+/* Runs outside of the service's callbacks. */
+static void on_done(struct orma_task *task)
+{
+	struct orma_heap_session *session = ORMA_CONTAINER_OF(task, struct orma_heap_session, done);
+	orma_heap_session_fn *fn = session->waiting;
+
+	if (session->is_stopping && !session->is_disabled) {
+		orma_consumer_port_disable(session->port);
+		orma_host_schedule(session->owner->host);
+		return;
+	}
+	(void)read_all(session);
+	session->waiting = NULL;
+	if (session->is_stopping)
+		orma_base_timer_disarm(&session->timer);
+	if (fn)
+		fn(session->options.ctx);
+}
+
+static void on_flushed(void *ctx, bool is_complete)
+{
+	struct orma_heap_session *session = ctx;
+
+	(void)is_complete;
+	orma_base_loop_defer(session->owner->loop, &session->done, on_done);
+}
+
+static void on_disabled(void *ctx, const char *error)
+{
+	struct orma_heap_session *session = ctx;
+
+	if (error)
+		orma_base_log(ORMA_LOG_WARNING, "android.heapprofd: the session ended: %s", error);
+	session->is_disabled = true;
+	if (session->is_stopping)
+		orma_base_loop_defer(session->owner->loop, &session->done, on_done);
+}
+
+static int make_config(const struct orma_heap_session_options *options, struct orma_buf *ret)
+{
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_writer *writer = &heap.writer;
+	struct orma_proto_nested outer, inner;
+
+	orma_proto_heap_writer_init(&heap, ret);
+	orma_proto_nested_begin(writer, &outer, ORMA_PB_TRACE_CONFIG_BUFFERS);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_CONFIG_BUFFER_CONFIG_SIZE_KB,
+				options->buffer_kb);
+	orma_proto_nested_end(writer, &outer);
+	orma_proto_nested_begin(writer, &outer, ORMA_PB_TRACE_CONFIG_DATA_SOURCES);
+	orma_proto_nested_begin(writer, &inner, ORMA_PB_TRACE_CONFIG_DATA_SOURCE_CONFIG);
+	orma_proto_write_string(writer, ORMA_PB_DATA_SOURCE_CONFIG_NAME, SOURCE_NAME);
+	if (options->waits_for_room)
+		orma_proto_write_int(
+			writer, ORMA_PB_DATA_SOURCE_CONFIG_BUFFER_EXHAUSTED_POLICY,
+			ORMA_PB_DATA_SOURCE_CONFIG_BUFFER_EXHAUSTED_POLICY_BUFFER_EXHAUSTED_STALL_THEN_DROP);
+	orma_proto_write_str(writer, ORMA_PB_DATA_SOURCE_CONFIG_HEAPPROFD_CONFIG,
+			     options->heapprofd_config);
+	orma_proto_nested_end(writer, &outer);
+	orma_proto_nested_begin(writer, &outer, ORMA_PB_TRACE_CONFIG_PRODUCERS);
+	orma_proto_write_string(writer, ORMA_PB_TRACE_CONFIG_PRODUCER_CONFIG_PRODUCER_NAME,
+				PRODUCER_NAME);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_CONFIG_PRODUCER_CONFIG_SHM_SIZE_KB,
+				options->shm_kb);
+	orma_proto_nested_end(writer, &outer);
+	orma_proto_nested_begin(writer, &outer, ORMA_PB_TRACE_CONFIG_BUILTIN_DATA_SOURCES);
+	orma_proto_write_bool(
+		writer, ORMA_PB_TRACE_CONFIG_BUILTIN_DATA_SOURCE_DISABLE_CLOCK_SNAPSHOTTING, true);
+	orma_proto_write_bool(writer, ORMA_PB_TRACE_CONFIG_BUILTIN_DATA_SOURCE_DISABLE_SYSTEM_INFO,
+			      true);
+	orma_proto_nested_end(writer, &outer);
+	orma_proto_write_varint(writer, ORMA_PB_TRACE_CONFIG_DATA_SOURCE_STOP_TIMEOUT_MS,
+				options->stop_timeout_ms);
+	return orma_proto_heap_writer_finish(&heap);
+}
+
+static int begin(struct orma_heap_session *session)
+{
+	static const struct orma_consumer_callbacks callbacks = {
+		.struct_size = sizeof(callbacks),
+		.tracing_disabled = on_disabled,
+	};
+	struct orma_consumer_info info = {
+		.struct_size = sizeof(info),
+		.uid = geteuid(),
+		.pid = getpid(),
+	};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf config = {0};
+	struct orma_error error = {0};
+	int r = orma_consumer_port_open(session->owner->service, &info, &callbacks, session,
+					&session->port);
+
+	if (r == 0)
+		r = make_config(&session->options, &config);
+	if (r == 0)
+		r = orma_consumer_port_enable(session->port, config.data, config.size, -1, &error);
+	if (r < 0)
+		orma_base_log(ORMA_LOG_ERROR, "android.heapprofd: cannot begin: %s",
+			      error.message[0] ? error.message : strerror(-r));
+	orma_host_schedule(session->owner->host);
+	return r;
+}
+
+int orma_heap_session_open(struct orma_heap_service *service,
+			   const struct orma_heap_session_options *options,
+			   struct orma_heap_session **ret)
+{
+	int r = service->session_count == 0 ? start_service(service) : 0;
+	struct orma_heap_session *session = r == 0 ? orma_base_zalloc(sizeof(*session)) : NULL;
+
+	if (r < 0)
+		return r;
+	service->session_count++;
+	if (!session) {
+		service->session_count--;
+		if (service->session_count == 0)
+			stop_service(service);
+		return -ENOMEM;
+	}
+	session->owner = service;
+	session->options = *options;
+	session->read_ms = READ_MS_MIN;
+	r = begin(session);
+	if (r < 0) {
+		orma_heap_session_close(session);
+		return r;
+	}
+	arm(session);
+	*ret = session;
+	return 0;
+}
+
+void orma_heap_session_close(struct orma_heap_session *session)
+{
+	if (!session)
+		return;
+	struct orma_heap_service *service = session->owner;
+
+	orma_base_timer_disarm(&session->timer);
+	orma_base_task_cancel(&session->done);
+	orma_consumer_port_close(session->port);
+	orma_base_buf_done(&session->packet);
+	orma_base_free(session);
+	if (--service->session_count == 0)
+		stop_service(service);
+	else
+		orma_host_schedule(service->host);
+}
+
+static int begin_flush(struct orma_heap_session *session, uint32_t timeout_ms,
+		       orma_heap_session_fn *fn)
+{
+	if (session->waiting)
+		return -EBUSY;
+	session->waiting = fn;
+	int r = orma_consumer_port_flush(session->port, timeout_ms, 0, on_flushed, session);
+	if (r < 0)
+		session->waiting = NULL;
+	orma_host_schedule(session->owner->host);
+	return r;
+}
+
+int orma_heap_session_flush(struct orma_heap_session *session, uint32_t timeout_ms,
+			    orma_heap_session_fn *fn)
+{
+	return session->is_stopping ? -EBUSY : begin_flush(session, timeout_ms, fn);
+}
+
+int orma_heap_session_stop(struct orma_heap_session *session, orma_heap_session_fn *fn)
+{
+	if (session->waiting || session->is_stopping)
+		return -EBUSY;
+	session->is_stopping = true;
+	return begin_flush(session, session->options.stop_timeout_ms, fn);
+}

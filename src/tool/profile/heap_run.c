@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_run.c - a recording of android.heapprofd, and what is made of its trace.
+ *
+ * The recorder records (tool/record), with its own service in a private folder: no daemon is needed, and none is disturbed.
+ * The program finds the profiler by ORMA_HEAP_SOCK, and nothing else of its environment changes but LD_PRELOAD. A process that
+ * runs already connects to the usual place, or to the one that its own environment names. If a profiler of a daemon listens
+ * there, the daemon records.
+ *
+ * The summary reads the trace. So it says the same as `orma summary`, and a trace is what everything else is made of.
+ * Rejected: a summary from the probe's own totals (a second way to name functions and to add up).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <orma/session.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "ipc/address.h"
+#include "probes/heap/heap_service.h"
+#include "tool/daemon/private_folder.h"
+#include "tool/profile/heap.h"
+#include "tool/record/record.h"
+#include "tool/report/report.h"
+#include "tool/tool.h"
+
+#define INTERVAL_DEFAULT 4096u
+#define BUFFER_KB        (256u << 10)
+/* Every allocation is recorded: more memory, and the program waits for room in it. */
+#define DENSE_INTERVAL    64u
+#define DENSE_SHM_BYTES   (32u << 20)
+#define ENVIRON_BYTES_MAX (1u << 20)
+#define MAPS_BYTES_MAX    (16u << 20)
+#define REPORT_ROWS       20u
+#define REPORT_KB         (10u << 10)
+
+extern char **environ;
+
+struct heap_run {
+	const struct orma_heap_options *options;
+	struct orma_private_folder folder;
+	struct orma_buf library;
+	char **environment;
+	char producers[ORMA_IPC_ADDRESS_TEXT_BYTES], profiler[ORMA_IPC_ADDRESS_TEXT_BYTES];
+	struct orma_record_places places;
+	bool has_places;  /* no daemon records */
+	char *trace_path; /* owned */
+	bool is_temporary;
+};
+
+/* --- the environment of the program ----------------------------------------------------------- */
+
+static bool is_ours(const char *variable)
+{
+	static const char *const names[] = {
+		"LD_PRELOAD=",
+		"ORMA_HEAP_SOCK=",
+		"ORMA_HEAP_WAIT=",
+		"ORMA_HEAP_FOLLOW=",
+	};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static char *make_variable(const char *name, const char *value, const char *rest)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+
+	if (orma_base_buf_printf(&text, "%s=%s%s%s", name, value, rest[0] ? ":" : "", rest) < 0 ||
+	    !orma_base_buf_cstr(&text))
+		return NULL;
+	return orma_base_strdup(orma_base_buf_cstr(&text));
+}
+
+/* Copies the environment as it is now, with the variables of liborma-heap. */
+static int make_environment(struct heap_run *run, const char *socket)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const char *library = orma_base_buf_cstr(&run->library);
+	size_t count = 0, used = 0;
+
+	while (environ[count])
+		count++;
+	run->environment = orma_base_alloc_array(count + 5, sizeof(*run->environment));
+	if (!run->environment || !library)
+		return -ENOMEM;
+	char *own[] = {
+		make_variable("LD_PRELOAD", library, preload ? preload : ""),
+		make_variable("ORMA_HEAP_SOCK", socket, ""),
+		make_variable("ORMA_HEAP_WAIT", "1", ""),
+		run->options->follows_children ? make_variable("ORMA_HEAP_FOLLOW", "1", "") : NULL,
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(own); i++)
+		if (own[i])
+			run->environment[used++] = own[i];
+	bool is_whole = used == 3u + run->options->follows_children;
+	for (size_t i = 0; i < count && is_whole; i++) {
+		if (is_ours(environ[i]))
+			continue;
+		run->environment[used] = orma_base_strdup(environ[i]);
+		is_whole = run->environment[used++] != NULL;
+	}
+	return is_whole ? 0 : -ENOMEM;
+}
+
+static void free_environment(struct heap_run *run)
+{
+	for (size_t i = 0; run->environment && run->environment[i]; i++)
+		orma_base_free(run->environment[i]);
+	orma_base_free(run->environment);
+}
+
+/* --- the profiler's places -------------------------------------------------------------------- */
+
+/* The recorder's own service, and its profiler, have their sockets in a folder of this user's. */
+static int use_private_sockets(struct heap_run *run)
+{
+	struct orma_error error = {0};
+
+	if (orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")), &run->folder,
+				     &error) < 0)
+		return orma_tool_fail("%s", error.message);
+	if (mkdirat(run->folder.fd, ORMA_PRIVATE_FOLDER_INNER, 0700) < 0)
+		return orma_tool_fail("cannot make a folder in %s: %s", run->folder.path,
+				      strerror(errno));
+	snprintf(run->producers, sizeof(run->producers), "%s/" ORMA_PRIVATE_FOLDER_PRODUCERS,
+		 run->folder.path);
+	run->places.producers = run->producers;
+	run->has_places = true;
+	/* A process that runs already has chosen the place itself. */
+	if (run->options->pid)
+		return ORMA_EXIT_OK;
+	snprintf(run->profiler, sizeof(run->profiler), "%s/" ORMA_PRIVATE_FOLDER_PROFILER,
+		 run->folder.path);
+	if (make_environment(run, run->profiler) < 0)
+		return orma_tool_fail("no memory");
+	return ORMA_EXIT_OK;
+}
+
+/* True when a process listens there. */
+static bool has_listener(const char *path)
+{
+	struct orma_ipc_address address;
+	bool is_pending;
+
+	if (orma_ipc_address_parse(path, &address) < 0)
+		return false;
+	ORMA_AUTO(orma_base_fd_closep) int fd = orma_ipc_connect(&address, &is_pending);
+	return fd >= 0;
+}
+
+/* Finds where a process looks for the profiler: at the place that its environment names, or at the usual one. */
+static void find_socket_of(struct heap_run *run)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	static const char name[] = "ORMA_HEAP_SOCK=";
+	char path[64];
+
+	snprintf(run->profiler, sizeof(run->profiler), "%s", orma_heap_socket());
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)run->options->pid);
+	if (orma_base_file_read(AT_FDCWD, path, ENVIRON_BYTES_MAX, &text) < 0 ||
+	    !orma_base_buf_cstr(&text))
+		return;
+	for (size_t at = 0; at < text.size;) {
+		const char *variable = (const char *)text.data + at;
+		if (strncmp(variable, name, sizeof(name) - 1) == 0)
+			snprintf(run->profiler, sizeof(run->profiler), "%s",
+				 variable + sizeof(name) - 1);
+		at += strlen(variable) + 1;
+	}
+}
+
+static int check_process(pid_t pid)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf maps = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	int r = orma_base_file_read(AT_FDCWD, path, MAPS_BYTES_MAX, &maps);
+	if (r == -ENOENT || r == -ESRCH)
+		return orma_tool_fail("there is no process %d", (int)pid);
+	if (r < 0)
+		return orma_tool_fail("cannot profile process %d: %s; profile it as its user or as "
+				      "root",
+				      (int)pid, strerror(-r));
+	if (!memmem(maps.data, maps.size, "liborma-heap", strlen("liborma-heap")))
+		orma_tool_warn("process %d has not loaded liborma-heap.so; unless liborma-heap.a "
+			       "is linked into it, there will be nothing: start it with `orma heap "
+			       "-- PROGRAM`, or with LD_PRELOAD",
+			       (int)pid);
+	return ORMA_EXIT_OK;
+}
+
+static int prepare_places(struct heap_run *run)
+{
+	const struct orma_heap_options *options = run->options;
+
+	if (options->pid) {
+		int status = check_process(options->pid);
+		if (status)
+			return status;
+		find_socket_of(run);
+		/* The profiler of a daemon is there, so the daemon records. */
+		return has_listener(run->profiler) ? ORMA_EXIT_OK : use_private_sockets(run);
+	}
+	int status = orma_heap_find_library(&run->library);
+	if (status == ORMA_EXIT_OK)
+		status = orma_heap_check_program(options->app_argv[0],
+						 orma_base_buf_cstr(&run->library));
+	return status ? status : use_private_sockets(run);
+}
+
+/* --- the recording ---------------------------------------------------------------------------- */
+
+static uint64_t interval_of(const struct orma_heap_options *options)
+{
+	if (options->interval_bytes)
+		return options->interval_bytes;
+	return options->fails_on_leak ? 1 : INTERVAL_DEFAULT;
+}
+
+static int append_heaps(const struct orma_heap_options *options, struct orma_buf *text)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < options->heap_count && r == 0; i++) {
+		r = orma_base_buf_append_str(text, " heaps: '");
+		for (const char *at = options->heaps[i]; *at && r == 0; at++)
+			r = orma_base_buf_printf(text, *at == '\'' || *at == '\\' ? "\\%c" : "%c",
+						 *at);
+		if (r == 0)
+			r = orma_base_buf_append_str(text, "'");
+	}
+	return r;
+}
+
+static int append_config(const struct orma_heap_options *options, struct orma_buf *text)
+{
+	uint64_t interval = interval_of(options);
+	int r = orma_base_buf_printf(
+		text,
+		"buffers { size_kb: %u fill_policy: DISCARD } data_sources { config { name: "
+		"'android.heapprofd' heapprofd_config { sampling_interval_bytes: %llu "
+		"block_client: true",
+		BUFFER_KB, (unsigned long long)interval);
+
+	if (r == 0 && interval < DENSE_INTERVAL)
+		r = orma_base_buf_printf(text, " shmem_size_bytes: %u", DENSE_SHM_BYTES);
+	/* Only the program and its children know the socket in the private folder. */
+	if (r == 0)
+		r = options->pid ? orma_base_buf_printf(text, " pid: %d", (int)options->pid)
+				 : orma_base_buf_append_str(text, " all: true");
+	if (r == 0 && options->has_all_heaps)
+		r = orma_base_buf_append_str(text, " all_heaps: true");
+	if (r == 0 && options->dumps_at_max)
+		r = orma_base_buf_append_str(text, " dump_at_max: true");
+	if (r == 0 && options->dump_interval_ms)
+		r = orma_base_buf_printf(text, " continuous_dump_config { dump_interval_ms: %u }",
+					 options->dump_interval_ms);
+	if (r == 0)
+		r = append_heaps(options, text);
+	if (r == 0)
+		r = orma_base_buf_append_str(text, " } } }");
+	if (r == 0 && options->duration_ms)
+		r = orma_base_buf_printf(text, " duration_ms: %u", options->duration_ms);
+	return r;
+}
+
+static int record(struct heap_run *run)
+{
+	const struct orma_heap_options *options = run->options;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_record_config config = {
+		.has_buffers = true, .has_sources = true, .duration_ms = options->duration_ms};
+	struct orma_record_options record = {
+		.config = &config,
+		.places = run->has_places ? &run->places : NULL,
+		.out_path = run->trace_path,
+		.may_serve = true,
+		.is_quiet = true,
+		.ready_fd = -1,
+		.app_argv = options->app_argv,
+		.app_environment = run->environment,
+	};
+	struct orma_error error = {0};
+	void *bytes;
+	size_t size;
+
+	if (append_config(options, &text) < 0)
+		return orma_tool_fail("no memory");
+	if (orma_config_parse("heap", (const char *)text.data, text.size, &bytes, &size, &error) <
+	    0)
+		return orma_tool_fail("%s", error.message);
+	config.bytes = (struct orma_buf){.data = bytes, .size = size, .capacity = size};
+	int status = orma_record_run(&record);
+	orma_config_free(bytes);
+	return status;
+}
+
+/* --- the result ------------------------------------------------------------------------------- */
+
+static bool is_report(const char *path)
+{
+	size_t size = path ? strlen(path) : 0;
+
+	return size > 5 && strcmp(path + size - 5, ".html") == 0;
+}
+
+static int choose_trace(struct heap_run *run)
+{
+	const char *wanted = run->options->out_path;
+	const char *folder = getenv("TMPDIR");
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
+
+	if (wanted && !is_report(wanted)) {
+		run->trace_path = orma_base_strdup(wanted);
+		return run->trace_path ? ORMA_EXIT_OK : orma_tool_fail("no memory");
+	}
+	if (orma_base_buf_printf(&path, "%s/orma-heap-XXXXXX",
+				 folder && *folder ? folder : "/tmp") < 0 ||
+	    !orma_base_buf_cstr(&path) ||
+	    !(run->trace_path = orma_base_strdup(orma_base_buf_cstr(&path))))
+		return orma_tool_fail("no memory");
+	int fd = mkostemp(run->trace_path, O_CLOEXEC);
+	if (fd < 0)
+		return orma_tool_fail("cannot make %s: %s; TMPDIR chooses another folder",
+				      run->trace_path, strerror(errno));
+	orma_base_fd_close(fd);
+	run->is_temporary = true;
+	return ORMA_EXIT_OK;
+}
+
+static int write_report(const struct heap_run *run)
+{
+	struct orma_report_run_options report = {
+		.path = run->options->out_path,
+		.title = run->options->app_argv ? run->options->app_argv[0] : NULL,
+		.top = REPORT_ROWS,
+		.max_kb = REPORT_KB,
+	};
+	const char *path = run->trace_path;
+
+	return orma_report_run(&report, &path, 1);
+}
+
+static int tell_leak(const struct orma_heap_options *options, const struct orma_heap_result *sums)
+{
+	if (!options->fails_on_leak || sums->live_bytes <= 0 ||
+	    (uint64_t)sums->live_bytes <= options->leak_bytes)
+		return ORMA_EXIT_OK;
+	orma_tool_warn("%lld bytes in %lld blocks were not freed, more than the %llu that "
+		       "--fail-on-leak allows",
+		       (long long)sums->live_bytes, (long long)sums->live_count,
+		       (unsigned long long)options->leak_bytes);
+	return ORMA_EXIT_LEAK;
+}
+
+/* `status` is that of the recording, or of the program. */
+static int finish(struct heap_run *run, int status)
+{
+	struct orma_heap_result sums = {0};
+	struct stat info;
+
+	/* A program that fails has a profile too. */
+	if (stat(run->trace_path, &info) < 0 || info.st_size == 0)
+		return status ? status : ORMA_EXIT_FAILURE;
+	int result = orma_heap_summarize(run->trace_path, run->options, &sums);
+	if (result == ORMA_EXIT_OK && is_report(run->options->out_path))
+		result = write_report(run);
+	if (result == ORMA_EXIT_OK)
+		result = tell_leak(run->options, &sums);
+	return status ? status : result;
+}
+
+int orma_heap_run(const struct orma_heap_options *options)
+{
+	struct heap_run run = {.options = options};
+
+	run.places.profiler = run.profiler;
+	int status = prepare_places(&run);
+
+	if (status == ORMA_EXIT_OK)
+		status = choose_trace(&run);
+	if (status == ORMA_EXIT_OK)
+		status = finish(&run, record(&run));
+	if (run.is_temporary)
+		(void)unlink(run.trace_path);
+	orma_private_folder_remove(&run.folder);
+	free_environment(&run);
+	orma_base_buf_done(&run.library);
+	orma_base_free(run.trace_path);
+	return status;
+}

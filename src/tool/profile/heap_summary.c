@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_summary.c - the page that `orma heap` prints at the end: what lives, and what was allocated, by call stack.
+ *
+ * The sums, the names of functions and the tree of stacks are those of `orma summary` (src/answers). This page shows whole
+ * stacks, one function a line, because a leak is found by the way to it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers/cost_profiles.h"
+#include "answers/stack_functions.h"
+#include "answers/stack_tree.h"
+#include "base/alloc.h"
+#include "tool/ask/ask.h"
+#include "tool/ask/units.h"
+#include "tool/print.h"
+#include "tool/profile/heap.h"
+#include "tool/tool.h"
+
+#define FRAMES_SHOWN 16u
+
+struct order {
+	const struct orma_stack_tree *tree;
+	size_t value;
+};
+
+static int compare_nodes(const void *a, const void *b, void *ctx)
+{
+	const struct order *order = ctx;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	int64_t x = order->tree->nodes[left].own[order->value];
+	int64_t y = order->tree->nodes[right].own[order->value];
+
+	return x != y ? (x < y) - (x > y) : (left > right) - (left < right);
+}
+
+static int append(void *ctx, const void *data, size_t size)
+{
+	return orma_base_buf_append(ctx, data, size);
+}
+
+static void print_stack(const struct orma_stack_tree *tree, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t at = node; at != ORMA_STACK_TREE_ROOT; at = tree->nodes[at].parent) {
+		const struct orma_stack_function *function =
+			&tree->functions->items[tree->nodes[at].function];
+		if (depth++ == FRAMES_SHOWN) {
+			puts("             ...");
+			return;
+		}
+		orma_tool_print_line(stdout, "             %s", function->name.data);
+	}
+}
+
+static void print_node(const struct orma_stack_tree *tree, uint32_t node, size_t space,
+		       size_t objects)
+{
+	const int64_t *own = tree->nodes[node].own;
+	char size[ORMA_UNIT_BYTES], share[ORMA_UNIT_BYTES], count[ORMA_UNIT_BYTES];
+	int64_t sum = tree->sums[space];
+
+	orma_tool_print_line(
+		stdout, "%9s  %6s  in %s %s", orma_units_size((double)own[space], size),
+		orma_units_share(sum > 0 ? (double)own[space] / (double)sum : 0, share),
+		orma_units_count((uint64_t)own[objects], count),
+		own[objects] == 1 ? "block" : "blocks");
+	print_stack(tree, node);
+}
+
+static int print_stacks(const struct orma_stack_tree *tree, const char *title, size_t space,
+			size_t objects, uint64_t top)
+{
+	struct order order = {tree, space};
+	ORMA_AUTO(orma_base_freep)
+	uint32_t *nodes = orma_base_alloc_array((size_t)tree->count + 1, sizeof(*nodes));
+	uint32_t count = 0;
+
+	if (!nodes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tree->count; i++)
+		if (tree->nodes[i].own[space] > 0)
+			nodes[count++] = i;
+	if (count == 0)
+		return 0;
+	qsort_r(nodes, count, sizeof(*nodes), compare_nodes, &order);
+	puts("");
+	orma_tool_print_line(stdout, "%s", title);
+	for (uint32_t i = 0; i < count && i < top; i++)
+		print_node(tree, nodes[i], space, objects);
+	if (count > top)
+		orma_tool_print_line(stdout, "           and %u more call %s (-n)",
+				     (unsigned)(count - top),
+				     count - top == 1 ? "stack" : "stacks");
+	return 0;
+}
+
+static void print_sums(const struct orma_heap_options *options, const struct orma_heap_result *sums)
+{
+	char live[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], live_count[ORMA_UNIT_BYTES],
+		count[ORMA_UNIT_BYTES];
+
+	orma_tool_print_line(
+		stdout, "%s: %s in %s %s %s, of %s in %s %s", "Heap",
+		orma_units_size((double)sums->live_bytes, live),
+		orma_units_count((uint64_t)sums->live_count, live_count),
+		sums->live_count == 1 ? "block" : "blocks",
+		options->dumps_at_max ? "lived when it was largest" : "live at the end",
+		orma_units_size((double)sums->bytes, all),
+		orma_units_count((uint64_t)sums->count, count),
+		sums->count == 1 ? "block that was allocated" : "blocks that were allocated");
+}
+
+static int print_page(const struct orma_stack_tree *tree, const struct orma_heap_options *options,
+		      struct orma_heap_result *ret)
+{
+	*ret = (struct orma_heap_result){
+		.live_bytes = tree->sums[ORMA_HEAP_INUSE_SPACE],
+		.live_count = tree->sums[ORMA_HEAP_INUSE_OBJECTS],
+		.bytes = tree->sums[ORMA_HEAP_ALLOC_SPACE],
+		.count = tree->sums[ORMA_HEAP_ALLOC_OBJECTS],
+	};
+	if (options->is_quiet)
+		return 0;
+	print_sums(options, ret);
+	int r = print_stacks(tree,
+			     options->dumps_at_max ? "Live when the heap was largest, by call stack"
+						   : "Live at the end, by call stack",
+			     ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS, options->top);
+	if (r == 0 && !options->dumps_at_max)
+		r = print_stacks(tree, "Allocated in all, by call stack", ORMA_HEAP_ALLOC_SPACE,
+				 ORMA_HEAP_ALLOC_OBJECTS, options->top);
+	return r;
+}
+
+/* The text of the only cell of an answer. */
+static struct orma_str ask_cell(struct orma_ask *ask, struct orma_str query, struct orma_buf *text)
+{
+	struct orma_error error;
+
+	if (orma_ask_run(ask, query, ORMA_ASK_CSV, append, text, &error) < 0 || text->size == 0 ||
+	    !orma_base_buf_cstr(text))
+		return (struct orma_str){0};
+	const char *line = strchr((const char *)text->data, '\n');
+	if (!line)
+		return (struct orma_str){0};
+	line += line[1] == '"' ? 2 : 1;
+	return (struct orma_str){line, strcspn(line, "\"\n")};
+}
+
+/* True when a process has connected. */
+static bool has_dump(struct orma_ask *ask)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_str cell = ask_cell(ask, ORMA_STR("select count(*) from heap_profile"), &text);
+
+	return cell.size > 0 && !orma_base_str_is(cell, "0");
+}
+
+/* Says what is missing from the numbers. */
+static void warn_of_losses(struct orma_ask *ask)
+{
+	static const char query[] =
+		"select coalesce(group_concat(case name when 'heapprofd_buffer_overran' then "
+		"'samples or "
+		"frees were lost, because the program allocated faster than they could be taken; "
+		"try a larger interval (-i)' when 'heapprofd_buffer_corrupted' then 'the program "
+		"has damaged the profile' else 'the profiler has ended the profile early' end, "
+		"'; '), '') from stats where name in ('heapprofd_buffer_overran', "
+		"'heapprofd_buffer_corrupted', 'heapprofd_hit_guardrail') and value > 0";
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_str cell = ask_cell(ask, ORMA_STR(query), &text);
+
+	if (cell.size > 0)
+		orma_tool_warn("%.*s", (int)cell.size, cell.data);
+}
+
+static int summarize(const struct orma_trace_database *database,
+		     const struct orma_heap_options *options, struct orma_heap_result *ret)
+{
+	struct orma_cost_profiles profiles = {0};
+	struct orma_stack_functions functions = {0};
+	int r = orma_cost_profiles_read(&profiles, database);
+
+	if (r == 0)
+		r = orma_stack_functions_read(&functions, database);
+	bool has_heap = false;
+	for (uint32_t i = 0; i < profiles.count && r == 0; i++) {
+		struct orma_stack_tree tree = {0};
+		if (!profiles.items[i].is_heap)
+			continue;
+		has_heap = true;
+		r = orma_stack_tree_build(&tree, &functions, &profiles.items[i]);
+		if (r == 0)
+			r = print_page(&tree, options, ret);
+		orma_stack_tree_done(&tree);
+	}
+	orma_stack_functions_done(&functions);
+	orma_cost_profiles_done(&profiles);
+	return r < 0 ? r : has_heap;
+}
+
+int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *options,
+			struct orma_heap_result *ret)
+{
+	struct orma_ask_options ask_options = {0};
+	struct orma_ask *ask = orma_ask_load(trace_path, &ask_options);
+
+	if (!ask)
+		return ORMA_EXIT_FAILURE;
+	int r = summarize(orma_ask_database(ask), options, ret);
+	bool has_told = r > 0 || has_dump(ask);
+	warn_of_losses(ask);
+	orma_ask_free(ask);
+	if (r < 0)
+		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
+	if (r == 0 && has_told && !options->is_quiet)
+		orma_tool_print_line(stdout, "Heap: no allocation was sampled");
+	if (has_told)
+		return ORMA_EXIT_OK;
+	if (options->pid)
+		return orma_tool_fail("process %d has told nothing: it does not run with "
+				      "liborma-heap.so",
+				      (int)options->pid);
+	return orma_tool_fail("%s has told nothing: its loader has not used liborma-heap.so, or it "
+			      "ended within a moment",
+			      options->app_argv[0]);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * heap_probe_test.c - records of a made-up process become a trace, which the engine reads.
+ */
+#include <unistd.h>
+
+#include "heap_fixture.h"
+#include "unit/trace/import_fixture.h"
+
+static struct heap_fixture fixture;
+static struct import_fixture trace;
+
+/* A copy of what the output has, as stacks wait for the end of it. */
+static void read_trace(void)
+{
+	import_bytes(&trace, fixture.trace.data, fixture.trace.size);
+	CHECK_INT(trace.result, 0);
+	CHECK_INT(import_stat(&trace, "heapprofd_missing_packet"), 0);
+	CHECK_INT(import_stat(&trace, "stackprofile_invalid_callstack_id"), 0);
+	CHECK_INT(import_stat(&trace, "stackprofile_invalid_frame_id"), 0);
+	CHECK_INT(import_stat(&trace, "stackprofile_invalid_mapping_id"), 0);
+	CHECK_INT(import_stat(&trace, "stackprofile_invalid_string_id"), 0);
+	CHECK_INT(import_stat(&trace, "interned_data_tokenizer_errors"), 0);
+}
+
+static const char *allocations(void)
+{
+	return import_rows(&trace, ORMA_TABLE_HEAP_ALLOCATION,
+			   "ts heap_name callsite_id count size");
+}
+
+static const uint64_t inner[] = {0x1001, 0x2002, 0x3003};
+static const uint64_t outer[] = {0x2002, 0x3003};
+
+static void sample(uint64_t serial, uint64_t size, const uint64_t *pcs, size_t count)
+{
+	heap_tell_sample(&fixture, &(struct heap_sample){.serial = serial,
+							 .heap_id = 1,
+							 .size = size,
+							 .points = 1,
+							 .timestamp_ns = 500,
+							 .pcs = pcs,
+							 .pc_count = count});
+}
+
+ORMA_TEST(totals_of_each_stack_are_in_the_trace)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	sample(2, 50, inner, 3);
+	sample(3, 7, outer, 2);
+	heap_tell_free(&fixture, 2);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 2 150\n1000 libc.malloc 2 -1 -50\n"
+				 "1000 libc.malloc 1 1 7\n");
+	CHECK_STR(import_rows(&trace, ORMA_TABLE_HEAP_PROFILE, "ts ts_end heap_name"),
+		  "500 1000 libc.malloc\n");
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_dump_has_what_changed_since_the_last_one_and_a_new_state_has_everything)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	heap_dump(&fixture, 1000, 0);
+	sample(2, 7, outer, 2);
+	heap_dump(&fixture, 2000, 0);
+	orma_heap_output_clear(&fixture.output);
+	heap_tell_free(&fixture, 1);
+	heap_dump(&fixture, 3000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n2000 libc.malloc 1 1 7\n"
+				 "3000 libc.malloc 2 -1 -100\n");
+	CHECK(import_stat(&trace, "heapprofd_malformed_packet") <= 0);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_free_may_come_before_its_sample)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	heap_tell_free(&fixture, 1);
+	orma_heap_processes_settle(&fixture.tracker);
+	sample(1, 100, inner, 3);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 -1 -100\n");
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_sample_waits_for_its_maps_and_its_heap)
+{
+	uint64_t pcs[] = {(uint64_t)(uintptr_t)&orma_heap_output_clear};
+	heap_begin(&fixture);
+	heap_tell_sample(&fixture, &(struct heap_sample){.serial = 1,
+							 .heap_id = 1,
+							 .size = 100,
+							 .generation = 1,
+							 .pcs = pcs,
+							 .pc_count = 1});
+	heap_tell_own_maps(&fixture, 1);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 0 1 100\n");
+	/* The path of this program, and its build id. */
+	const char *rows = import_rows(&trace, ORMA_TABLE_STACK_MAPPING, "name");
+	CHECK(strstr(rows, "heap_probe_test"));
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(two_heaps_never_share_a_stack)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	heap_tell_heap(&fixture, 2, "arena", 1);
+	sample(1, 100, inner, 3);
+	heap_tell_sample(&fixture, &(struct heap_sample){.serial = 2,
+							 .heap_id = 2,
+							 .size = 30,
+							 .points = 1,
+							 .pcs = inner,
+							 .pc_count = 3});
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 arena 3 1 30\n");
+	CHECK(strstr(import_rows(&trace, ORMA_TABLE_STACK_FRAME, "name"), "[heap arena]\n"));
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(the_largest_heap_is_dumped)
+{
+	fixture.config.dumps_at_max = true;
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	sample(2, 50, outer, 2);
+	heap_tell_free(&fixture, 1);
+	sample(3, 40, outer, 2);
+	heap_dump(&fixture, 9000, ORMA_HEAP_DUMP_MAX);
+	read_trace();
+	CHECK_STR(allocations(), "500 libc.malloc 2 1 100\n500 libc.malloc 1 1 50\n");
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_dump_of_many_sites_is_split)
+{
+	enum { SITES = 60000 };
+	uint64_t bytes = 0;
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	for (uint64_t i = 1; i <= SITES; i++) {
+		uint64_t pcs[] = {i << 8, 0x3003};
+		sample(i, i, pcs, 2);
+		bytes += i;
+	}
+	heap_dump(&fixture, 1000, 0);
+	CHECK(fixture.output.next_index > 3);
+	import_bytes(&trace, fixture.trace.data, fixture.trace.size);
+	CHECK_INT(trace.result, 0);
+	CHECK_INT(import_stat(&trace, "heapprofd_missing_packet"), 0);
+	const struct orma_table *table = &trace.tables.all[ORMA_TABLE_HEAP_ALLOCATION];
+	CHECK_INT(orma_store_table_rows(table), SITES);
+	uint64_t sum = 0;
+	for (uint64_t row = 0; row < SITES; row++)
+		sum += (uint64_t)orma_store_column_get(&table->columns[ORMA_HEAP_ALLOCATION_SIZE],
+						       row);
+	CHECK_INT(sum, bytes);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(counters_show_live_bytes_and_the_rate)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	sample(2, 50, outer, 2);
+	heap_tell_free(&fixture, 1);
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK(process);
+	orma_heap_output_counters(&fixture.output, process, 500000000);
+	read_trace();
+	const char *counters = import_counters(&trace);
+	CHECK(strstr(counters, "libc.malloc: live: 50\n"));
+	CHECK(strstr(counters, "libc.malloc: allocated per s: 300\n"));
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(records_that_make_no_sense_are_counted)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 0, "x", 1);
+	heap_tell_heap(&fixture, 257, "x", 1);
+	sample(0, 1, inner, 3);
+	sample(1, UINT64_MAX, inner, 3);
+	sample(1, 5, inner, 3);
+	heap_tell_free(&fixture, 0);
+	heap_tell_free(&fixture, 77);
+	heap_tell_free(&fixture, 77);
+	heap_tell_maps(&fixture, 1, 3, true, ORMA_STR("no maps"));
+	heap_tell_maps(&fixture, 2, 0, true, ORMA_STR("no maps"));
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK_INT(process->faults.bad_records, 7);
+	heap_dump(&fixture, 1000, 0);
+	heap_dump(&fixture, 2000, 0);
+	CHECK_INT(process->faults.orphaned_frees, 1);
+	import_bytes(&trace, fixture.trace.data, fixture.trace.size);
+	CHECK_INT(trace.result, 0);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(limits_bound_what_a_process_can_make_grow)
+{
+	uint64_t pcs[2000];
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(pcs); i++)
+		pcs[i] = i << 4;
+	sample(1, 10, pcs, ORMA_ARRAY_SIZE(pcs));
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK_INT(process->stacks.nodes.count, ORMA_HEAP_STACK_FRAMES_MAX + 1);
+	for (uint64_t i = 2; i <= ORMA_HEAP_SITES_MAX + 10; i++) {
+		uint64_t pc = i << 12;
+		sample(i, 1, &pc, 1);
+	}
+	CHECK_INT(process->stacks.sites.count, ORMA_HEAP_SITES_MAX);
+	CHECK_INT(process->faults.lost_samples, 10);
+	CHECK(process->faults.is_full);
+	uint64_t known = 2 << 12;
+	for (uint64_t i = 0; i < ORMA_HEAP_LIVE_MAX; i++)
+		sample(ORMA_HEAP_SITES_MAX + 100 + i, 1, &known, 1);
+	CHECK_INT(process->live.count, ORMA_HEAP_LIVE_MAX);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_new_program_in_the_same_process_has_totals_of_its_own)
+{
+	struct heap_packet packet;
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	(void)heap_packet_begin(&packet, RECORD(BYE));
+	heap_packet_end(&packet, &fixture);
+	(void)heap_packet_begin(&packet, RECORD(PROCESS));
+	heap_packet_end(&packet, &fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 7, inner, 3);
+	CHECK_INT(fixture.tracker.ended.count, 1);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 1 7\n");
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_sample_stands_for_its_size_by_its_probability)
+{
+	CHECK_INT(orma_heap_weigh(100, 1), 100);
+	CHECK_INT(orma_heap_weigh(0, 4096), 0);
+	/* Small blocks stand for the interval, large ones for themselves. */
+	CHECK_INT(orma_heap_weigh(1, 4096), 4097);
+	CHECK_INT(orma_heap_weigh(4096, 4096), 6480);
+	CHECK_INT(orma_heap_weigh(1 << 20, 4096), 1 << 20);
+}
