@@ -67,6 +67,29 @@ static inline void orma_proto_put_length(uint8_t at[ORMA_PROTO_LENGTH_BYTES], ui
 	at[3] = (uint8_t)(length >> 21 & 0x7f);
 }
 
+/* Takes the top bit out of each byte. */
+static inline uint64_t orma_proto_join_groups(uint64_t word)
+{
+	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* Reads a varint of at most eight bytes as one word. NULL when it is longer, or fewer than eight bytes are left. */
+static inline const uint8_t *orma_proto_get_word_varint(const uint8_t *at, const uint8_t *end,
+							uint64_t *ret)
+{
+	uint64_t word;
+	if (end - at < (ptrdiff_t)sizeof(word))
+		return NULL;
+	memcpy(&word, at, sizeof(word)); /* all supported machines are little-endian */
+	uint64_t ends = ~word & UINT64_C(0x8080808080808080);
+	if (ends == 0)
+		return NULL;
+	*ret = orma_proto_join_groups(word & (ends ^ (ends - 1)));
+	return at + (__builtin_ctzll(ends) + 1) / 8;
+}
+
 const uint8_t *orma_proto_get_long_varint(const uint8_t *at, const uint8_t *end, uint64_t *ret);
 
 /*

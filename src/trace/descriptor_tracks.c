@@ -28,10 +28,12 @@ void orma_descriptor_tracks_done(struct orma_descriptor_tracks *tracks)
 
 static struct orma_descriptor *find(struct orma_descriptor_tracks *tracks, uint64_t uuid)
 {
-	/* The events of one thread come in bursts. */
-	if (!tracks->last || tracks->last->uuid != uuid)
-		tracks->last = orma_base_map_get(&tracks->by_uuid, uuid);
-	return tracks->last;
+	/* The events of a thread come in bursts, and those of busy threads take turns. */
+	struct orma_descriptor **recent = &tracks->recent[uuid * UINT64_C(0x9e3779b97f4a7c15) >>
+							  (64 - ORMA_RECENT_DESCRIPTORS_SHIFT)];
+	if (!*recent || (*recent)->uuid != uuid)
+		*recent = orma_base_map_get(&tracks->by_uuid, uuid);
+	return *recent;
 }
 
 static int add(struct orma_descriptor_tracks *tracks, const struct orma_descriptor *descriptor)
@@ -402,14 +404,18 @@ static int64_t use_group(struct orma_descriptor_tracks *tracks,
 	return r < 0 ? r : id;
 }
 
+static bool is_single(const struct orma_descriptor *descriptor)
+{
+	return descriptor->is_root || descriptor->is_counter || descriptor->is_state ||
+	       descriptor->merge == ORMA_MERGE_NEVER;
+}
+
 /* Returns the row of a resolved track; its parent, if any, has a row. */
 static int64_t use_one(struct orma_descriptor_tracks *tracks, const struct orma_sequence *sequence,
 		       struct orma_descriptor *descriptor, int64_t event_name,
 		       enum orma_lane_use use)
 {
-	bool is_single = descriptor->is_root || descriptor->is_counter || descriptor->is_state ||
-			 descriptor->merge == ORMA_MERGE_NEVER;
-	if (is_single) {
+	if (is_single(descriptor)) {
 		int r = descriptor->track_id >= 0
 				? 0
 				: make_single(tracks, sequence, descriptor, event_name);
@@ -443,6 +449,16 @@ int64_t orma_descriptor_tracks_use(struct orma_descriptor_tracks *tracks,
 			     i == 0 ? use : ORMA_LANE_FIRST);
 	}
 	return id;
+}
+
+int64_t orma_descriptor_tracks_find_row(struct orma_descriptor_tracks *tracks, uint64_t uuid,
+					enum orma_track_scope *ret_scope)
+{
+	const struct orma_descriptor *known = find(tracks, uuid);
+	if (!known || !known->is_resolved || !is_single(known))
+		return -1;
+	*ret_scope = known->scope;
+	return known->track_id;
 }
 
 bool orma_descriptor_tracks_counter(struct orma_descriptor_tracks *tracks, uint64_t uuid,

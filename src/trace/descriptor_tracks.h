@@ -23,6 +23,11 @@ enum orma_descriptor_count {
 
 enum orma_track_scope { ORMA_SCOPE_GLOBAL, ORMA_SCOPE_PROCESS, ORMA_SCOPE_THREAD };
 
+enum {
+	ORMA_RECENT_DESCRIPTORS_SHIFT = 6,
+	ORMA_RECENT_DESCRIPTORS = 1 << ORMA_RECENT_DESCRIPTORS_SHIFT,
+};
+
 struct orma_descriptor;
 
 /* {.tables = ..., .processes = ..., .tracks = ..., .sets = ...} is empty. */
@@ -31,8 +36,9 @@ struct orma_descriptor_tracks {
 	struct orma_processes *processes;
 	struct orma_tracks *tracks;
 	struct orma_arg_sets *sets;
-	struct orma_map by_uuid;      /* struct orma_descriptor */
-	struct orma_descriptor *last; /* that was looked up */
+	struct orma_map by_uuid; /* struct orma_descriptor */
+	struct orma_descriptor
+		*recent[ORMA_RECENT_DESCRIPTORS]; /* looked up before; by the uuid's hash */
 	struct orma_map thread_uuids,
 		process_uuids;         /* the uuid (index of the descriptor + 1) by utid and upid */
 	struct orma_map first_packets; /* sequences whose first packet is in the trace */
@@ -65,6 +71,9 @@ int orma_descriptor_tracks_owner(struct orma_descriptor_tracks *tracks, uint32_t
 int64_t orma_descriptor_tracks_use(struct orma_descriptor_tracks *tracks,
 				   const struct orma_sequence *sequence, uint64_t uuid,
 				   int64_t event_name, enum orma_lane_use use);
+/* Returns the row of a track that has been used before and is one row, and whose it is; -1 when it is another. */
+int64_t orma_descriptor_tracks_find_row(struct orma_descriptor_tracks *tracks, uint64_t uuid,
+					enum orma_track_scope *ret_scope);
 /* Tells how to read a counter's values. False when the track is no counter. */
 bool orma_descriptor_tracks_counter(struct orma_descriptor_tracks *tracks, uint64_t uuid,
 				    double *ret_multiplier, bool *ret_is_incremental,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_batch.c - events become records with places in place of pointers, and events again.
  *
- * Copying a packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows of all sequences
- * and the importer the tails of all columns, and each has the cache to itself for a batch. Kernel events are not copied; see
- * open_bundle.c.
+ * Most events are plain: they are read here, on the thread that merges, which has less to do than the importer, and their packets
+ * stay behind. Copying another packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows
+ * of all sequences and the importer the tails of all columns, and each has the cache to itself for a batch. Kernel events are
+ * not copied; see open_bundle.c.
  */
 #include "trace/event_batch.h"
 
@@ -13,6 +14,9 @@
 #include "base/assert.h"
 #include "base/macros.h"
 #include "schema/gen/trace_packet.pb.h"
+
+/* A larger event has arguments of a size that makes the reading costly, or fields of the old kind, which are not plain. */
+enum { PLAIN_MAX_BYTES = 64 };
 
 int orma_event_batch_init(struct orma_event_batch *batch)
 {
@@ -29,7 +33,7 @@ void orma_event_batch_done(struct orma_event_batch *batch)
 }
 
 /* True when the packet says nothing that the record does not. */
-static bool is_plain(const struct orma_packet *packet)
+static bool is_usual(const struct orma_packet *packet)
 {
 	const unsigned usual =
 		ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE | ORMA_PACKET_NEEDS_STATE;
@@ -37,39 +41,63 @@ static bool is_plain(const struct orma_packet *packet)
 	       packet->dropped == 0 && packet->machine == 0 && packet->clock == 0;
 }
 
+static bool make_plain(const struct orma_packet *packet, struct orma_plain_event *ret)
+{
+	struct orma_track_event event;
+	/* An event that was converted has an order, and fields of its own. */
+	return packet->content.size <= PLAIN_MAX_BYTES && packet->order == 0 &&
+	       orma_track_event_read(packet->content, &event) == 0 &&
+	       orma_plain_event_make(&event, ret);
+}
+
+static int copy_bytes(struct orma_event_batch *batch, const struct orma_packet *packet,
+		      struct orma_batched_event *event)
+{
+	struct orma_str bytes = packet->bytes;
+	struct orma_buf *buf = &batch->bytes;
+	if (ORMA_UNLIKELY(buf->capacity - buf->size < bytes.size) &&
+	    orma_base_buf_reserve(buf, ORMA_MAX(bytes.size, (size_t)ORMA_BATCH_BYTES / 4)) < 0)
+		return -ENOMEM;
+	event->packet.data = (uint32_t)buf->size;
+	event->packet.size = (uint32_t)bytes.size;
+	if (event->is_usual) {
+		event->packet.content =
+			event->packet.data + (uint32_t)(packet->content.data - bytes.data);
+		event->packet.content_size = (uint32_t)packet->content.size;
+	}
+	if (bytes.size > 0)
+		memcpy(buf->data + buf->size, bytes.data, bytes.size);
+	buf->size += bytes.size;
+	return 0;
+}
+
 int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orma_packet *packet,
 				int64_t ns, uint32_t source, bool is_untimed)
 {
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT && !is_untimed;
-	struct orma_buf *buf = &batch->bytes;
-	struct orma_str bytes = packet->bytes;
 	ORMA_ASSERT(!orma_event_batch_is_full(batch));
-	if (ORMA_UNLIKELY(buf->capacity - buf->size < bytes.size) &&
-	    orma_base_buf_reserve(buf, ORMA_MAX(bytes.size, (size_t)ORMA_BATCH_BYTES / 4)) < 0)
-		return -ENOMEM;
-	struct orma_batched_event *event = &batch->events[batch->count++];
+	struct orma_batched_event *event = &batch->events[batch->count];
 	event->kind = (uint8_t)(is_event ? ORMA_ORDERED_TRACK_EVENT : ORMA_ORDERED_PACKET);
-	event->data = (uint32_t)buf->size;
-	event->size = (uint32_t)bytes.size;
-	if (bytes.size > 0)
-		memcpy(buf->data + buf->size, bytes.data, bytes.size);
-	buf->size += bytes.size;
 	event->ns = ns;
 	event->address = packet->address;
 	event->source = source;
+	event->header = packet->header;
 	event->is_untimed = is_untimed;
-	event->is_plain = !is_untimed && is_plain(packet);
-	event->packet.header = packet->header;
-	if (event->is_plain) {
-		event->packet.content =
-			event->data + (uint32_t)(packet->content.data - packet->bytes.data);
-		event->packet.content_size = (uint32_t)packet->content.size;
-	}
+	event->is_usual = is_event && is_usual(packet);
+	event->is_plain =
+		event->is_usual && !batch->needs_bytes && make_plain(packet, &event->plain);
+	if (!event->is_plain && copy_bytes(batch, packet, event) < 0)
+		return -ENOMEM;
+	batch->count++;
 	return 0;
 }
 
 int orma_batch_reader_init(struct orma_batch_reader *reader)
 {
+	reader->plain = reader->usual = (struct orma_packet){
+		.kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT,
+		.flags = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE,
+	};
 	const struct orma_packet_index *index = reader->index;
 	reader->states =
 		orma_base_alloc_array((size_t)index->sequence_count + 1, sizeof(*reader->states));
@@ -103,45 +131,75 @@ static struct orma_sequence_state *find_state(struct orma_batch_reader *reader,
 	return &reader->untimed;
 }
 
+/* Shows the event at its place in the sequence. */
+static int take_at(struct orma_batch_reader *reader, struct orma_ordered_event *event)
+{
+	int r = orma_sequence_state_move(event->state, event->address);
+	return r < 0 ? r : reader->fn(reader->ctx, event);
+}
+
+static int take_plain(struct orma_batch_reader *reader, const struct orma_batched_event *batched,
+		      struct orma_ordered_event *event)
+{
+	event->state = &reader->states[batched->source];
+	event->machine_idx = event->state->sequence->machine_idx;
+	event->plain = &batched->plain;
+	event->packet = &reader->plain;
+	reader->plain.sequence = event->state->sequence->id;
+	reader->plain.address = batched->address;
+	reader->plain.header = batched->header;
+	return take_at(reader, event);
+}
+
+static int take_usual(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
+		      const struct orma_batched_event *batched, struct orma_ordered_event *event)
+{
+	const char *data = (const char *)batch->bytes.data;
+	struct orma_packet *packet = &reader->usual;
+	event->state = &reader->states[batched->source];
+	event->machine_idx = event->state->sequence->machine_idx;
+	event->plain = NULL;
+	event->packet = packet;
+	packet->sequence = event->state->sequence->id;
+	packet->address = batched->address;
+	packet->header = batched->header;
+	packet->bytes = (struct orma_str){data + batched->packet.data, batched->packet.size};
+	packet->content =
+		(struct orma_str){data + batched->packet.content, batched->packet.content_size};
+	return take_at(reader, event);
+}
+
 static int take_packet(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
 		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
 	struct orma_packet packet;
-	struct orma_str bytes = {(const char *)batch->bytes.data + batched->data, batched->size};
 	event->state = find_state(reader, batched);
 	event->machine_idx = event->state->sequence->machine_idx;
-	if (batched->is_plain)
-		packet = (struct orma_packet){
-			.bytes = bytes,
-			.content = {(const char *)batch->bytes.data + batched->packet.content,
-				    batched->packet.content_size},
-			.kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT,
-			.sequence = event->state->sequence->id,
-			.flags = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE,
-		};
-	else if (orma_trace_packet_read(bytes.data, bytes.size, &packet) < 0)
+	if (orma_trace_packet_read(batch->bytes.data + batched->packet.data, batched->packet.size,
+				   &packet) < 0)
 		return -EIO;
 	packet.address = batched->address;
-	packet.header = batched->packet.header;
+	packet.header = batched->header;
 	event->packet = &packet;
-	int r = orma_sequence_state_move(event->state, batched->address);
-	if (r == 0)
-		r = reader->fn(reader->ctx, event);
-	event->packet = NULL;
-	return r;
+	event->plain = NULL;
+	return take_at(reader, event);
 }
 
 int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_event_batch *batch)
 {
 	const struct orma_trace_bytes *input = reader->index->input;
 	int r = input->progress ? input->progress(input->progress_ctx, batch->read_bytes) : 0;
+	/* A member that the kind of an event has no use for stays from another event, but for `plain`. */
+	struct orma_ordered_event event = {.kind = ORMA_ORDERED_PACKET};
 	for (size_t i = 0; i < batch->count && r >= 0; i++) {
 		const struct orma_batched_event *batched = &batch->events[i];
-		struct orma_ordered_event event = {.kind = (enum orma_ordered_kind)batched->kind,
-						   .ns = batched->ns,
-						   .address = batched->address};
+		event.kind = (enum orma_ordered_kind)batched->kind;
+		event.ns = batched->ns;
+		event.address = batched->address;
 		if (batched->kind <= ORMA_ORDERED_TRACK_EVENT) {
-			r = take_packet(reader, batch, batched, &event);
+			r = batched->is_plain   ? take_plain(reader, batched, &event)
+			    : batched->is_usual ? take_usual(reader, batch, batched, &event)
+						: take_packet(reader, batch, batched, &event);
 			continue;
 		}
 		event.cpu = reader->index->lanes[batched->source]->cpu;

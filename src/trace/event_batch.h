@@ -16,16 +16,19 @@ enum { ORMA_BATCH_EVENTS = 2048, ORMA_BATCH_BYTES = 256 << 10 };
 /* `data` and `content` are places in the batch's bytes. */
 struct orma_batched_event {
 	int64_t ns;
-	uint64_t address;    /* the packet's, or that of the bundle's packet */
-	uint32_t source;     /* index of the sequence, of the lane, or among the untimed packets */
-	uint32_t data, size; /* the packet */
-	uint8_t kind;        /* enum orma_ordered_kind */
+	uint64_t address; /* the packet's, or that of the bundle's packet */
+	uint32_t source;  /* index of the sequence, of the lane, or among the untimed packets */
+	uint32_t header;  /* the packet's */
+	uint8_t kind;     /* enum orma_ordered_kind */
 	bool is_untimed;
-	bool is_plain; /* a packet with a time, a sequence and a track event, and nothing else */
+	bool is_usual; /* a packet with a time, a sequence and a track event, and nothing else */
+	bool is_plain; /* the event of a usual packet */
 	union {
 		struct {
-			uint32_t content, content_size, header;
+			uint32_t data, size;
+			uint32_t content, content_size; /* of a usual packet */
 		} packet;
+		struct orma_plain_event plain;
 		/* In a bundle that this batch or a later one owns. */
 		const struct orma_kernel_event *kernel_event;
 		const struct orma_compact_switch *compact_switch;
@@ -40,6 +43,7 @@ struct orma_event_batch {
 	struct orma_buf bytes;
 	struct orma_open_bundle *bundles; /* they have their last event in this batch */
 	uint64_t read_bytes;              /* how much of the trace was read for it */
+	bool needs_bytes;                 /* no packet is plain, as the bytes of all are needed */
 };
 
 /* 0 or -ENOMEM. */
@@ -50,7 +54,7 @@ static inline bool orma_event_batch_is_full(const struct orma_event_batch *batch
 	return batch->count == ORMA_BATCH_EVENTS || batch->bytes.size >= ORMA_BATCH_BYTES;
 }
 
-/* Adds an event to a batch that is not full, and copies its bytes. 0 or -ENOMEM. */
+/* Adds an event to a batch that is not full, and copies its bytes, unless it is plain. 0 or -ENOMEM. */
 int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orma_packet *packet,
 				int64_t ns, uint32_t source, bool is_untimed);
 /* Adds an event of a bundle to a batch that is not full; the caller says which. */
@@ -74,6 +78,8 @@ struct orma_batch_reader {
 	void *ctx;
 	struct orma_sequence_state *states; /* by sequence */
 	struct orma_sequence_state untimed; /* the state at the last untimed packet */
+	struct orma_packet plain,
+		usual; /* the packets of the last plain event and the last other of a usual packet */
 };
 
 /* `index`, `fn` and `ctx` are set, all else is 0. 0 or -ENOMEM. */

@@ -109,8 +109,12 @@ int orma_importer_time_order(void *ctx, const struct orma_ordered_event *event)
 		if (r < 0)
 			return r;
 	}
-	if (event->kind == ORMA_ORDERED_TRACK_EVENT)
+	if (event->kind == ORMA_ORDERED_TRACK_EVENT) {
+		int r = event->plain ? orma_importer_plain_event(importer, event) : 0;
+		if (r != 0)
+			return ORMA_MIN(r, 0);
 		return orma_importer_track_event(importer, event);
+	}
 	if (event->kind == ORMA_ORDERED_SWITCH)
 		return orma_kernel_switch_take(&importer->system, event);
 	if (event->kind == ORMA_ORDERED_WAKING)

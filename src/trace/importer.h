@@ -88,6 +88,8 @@ void orma_importer_done(struct orma_importer *importer);
 int orma_importer_take_types(struct orma_importer *importer, struct orma_str content);
 
 /* Takes one track event. 0 or a negative errno value; events that make no sense are counted. */
+int orma_importer_plain_event(struct orma_importer *importer,
+			      const struct orma_ordered_event *event);
 int orma_importer_track_event(struct orma_importer *importer,
 			      const struct orma_ordered_event *event);
 

@@ -4,7 +4,8 @@
  * Each source is ascending by itself, so the tree has one leaf a source: its next event's key, (time, rank, address). Invariants: a
  * node other than the first holds the loser of the match between its two sides, and the first one the winner of all; a source without
  * more events has the largest key of all. After the winner has moved on, it is matched against the losers on its way up, which
- * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch.
+ * is one comparison a level. Threads of a busy trace take turns at random, so the comparison is done without a branch: a node
+ * keeps the time and the source as one number.
  *
  * Events of one time come in the order of their ranks, but those of the CPU and kind that were read last come first. Perfetto
  * sorts so, and what an event means may depend on the event before it.
@@ -72,17 +73,35 @@ struct merge {
 	struct orma_packet_index *index;
 	struct source *sources;
 	uint32_t source_count;
-	struct key *keys;    /* by source; leaves without a source have the last key */
-	uint32_t *tree;      /* sources: the winner, and the losers of the nodes from 1 on */
-	uint32_t leaf_count; /* a power of two */
+	struct key *keys; /* by source; leaves without a source have the last key */
+	uint64_t *tree;   /* codes of sources: the winner, and the losers of the nodes from 1 on */
+	uint32_t leaf_count; /* 2 or more; leaf N is below the node (N + leaf_count) / 2 */
+	unsigned source_bits;
+	int64_t base_ns;     /* the first event of all */
 	uint64_t read_bytes; /* since the last batch */
 	struct orma_trace_blocks blocks;
 	struct orma_open_bundle *closed; /* the batch at hand has their last events */
 	struct orma_open_bundle *spare;
 };
 
-static bool is_before_at_one_time(const struct key *a, const struct key *b)
+/* The time of a source's next event since the first of all, as large as fits, and the source. Codes with different times are
+ * ordered as their keys are; if times are equal, the keys say which event is first. */
+static inline uint64_t code_of(const struct merge *merge, uint32_t source)
 {
+	int64_t ns = merge->keys[source].ns;
+	uint64_t since = ns > merge->base_ns ? (uint64_t)ns - (uint64_t)merge->base_ns : 0;
+	return ORMA_MIN(since, UINT64_MAX >> merge->source_bits) << merge->source_bits | source;
+}
+
+static inline uint32_t source_of(const struct merge *merge, uint64_t code)
+{
+	return (uint32_t)(code & ((UINT64_C(1) << merge->source_bits) - 1));
+}
+
+static bool is_before(const struct key *a, const struct key *b)
+{
+	if (a->ns != b->ns)
+		return a->ns < b->ns;
 	return a->rank != b->rank ? a->rank < b->rank : a->address < b->address;
 }
 
@@ -93,30 +112,48 @@ static bool goes_on(const struct merge *merge, uint32_t source, uint32_t last_ra
 	if (key->rank != last_rank || last_rank < ORMA_RANK_FTRACE)
 		return false;
 	for (uint32_t node = (source + merge->leaf_count) / 2; node > 0; node /= 2)
-		if (merge->keys[merge->tree[node]].ns < key->ns)
+		if (merge->keys[source_of(merge, merge->tree[node])].ns < key->ns)
 			return false;
 	return true;
+}
+
+/* Goes on with play() from a node whose source has the winner's time. */
+static __attribute__((noinline)) void play_on(struct merge *merge, uint32_t source,
+					      uint32_t last_rank, uint32_t node, uint64_t winner)
+{
+	uint64_t *tree = merge->tree;
+	for (; node > 0; node /= 2) {
+		const struct key *kept = &merge->keys[source_of(merge, tree[node])];
+		const struct key *best = &merge->keys[source_of(merge, winner)];
+		bool is_tied = kept->ns == best->ns;
+		/* As long as it has won all matches, the losers are as they were. */
+		if (is_tied && source_of(merge, winner) == source &&
+		    goes_on(merge, source, last_rank))
+			break;
+		if (is_before(kept, best)) {
+			uint64_t loser = winner;
+			winner = tree[node];
+			tree[node] = loser;
+		}
+	}
+	tree[0] = winner;
 }
 
 /* Matches a source whose key has changed against the losers above it. `last_rank` is the rank that it won with before. */
 static void play(struct merge *merge, uint32_t source, uint32_t last_rank)
 {
-	const struct key *keys = merge->keys;
-	uint32_t winner = source;
+	uint64_t *tree = merge->tree, winner = code_of(merge, source);
+	const unsigned source_bits = merge->source_bits;
 	for (uint32_t node = (source + merge->leaf_count) / 2; node > 0; node /= 2) {
-		uint32_t other = merge->tree[node];
-		bool is_other = keys[other].ns < keys[winner].ns;
-		if (ORMA_UNLIKELY(keys[other].ns == keys[winner].ns)) {
-			/* As long as it has won all matches, the tree is as it was. */
-			if (winner == source && goes_on(merge, source, last_rank))
-				return;
-			is_other = is_before_at_one_time(&keys[other], &keys[winner]);
+		uint64_t other = tree[node];
+		if (ORMA_UNLIKELY((other ^ winner) >> source_bits == 0)) {
+			play_on(merge, source, last_rank, node, winner);
+			return;
 		}
-		uint32_t difference = (other ^ winner) & (0 - (uint32_t)is_other);
-		merge->tree[node] = other ^ difference;
-		winner ^= difference;
+		tree[node] = ORMA_MAX(other, winner);
+		winner = ORMA_MIN(other, winner);
 	}
-	merge->tree[0] = winner;
+	tree[0] = winner;
 }
 
 /* Unpacks a bundle. 0 or a negative errno value. */
@@ -319,8 +356,10 @@ static int fill_batch(void *ctx, struct orma_event_batch *batch)
 	int r = 0;
 	bool is_end = false;
 	orma_open_bundles_recycle(&batch->bundles, &merge->spare);
+	/* The content of packets is counted by their bytes. */
+	batch->needs_bytes = merge->index->each != NULL;
 	while (r == 0 && !orma_event_batch_is_full(batch)) {
-		uint32_t first = merge->tree[0], rank = merge->keys[first].rank;
+		uint32_t first = source_of(merge, merge->tree[0]), rank = merge->keys[first].rank;
 		is_end = rank == last_key.rank;
 		if (is_end)
 			break;
@@ -387,19 +426,23 @@ static int open_sources(struct merge *merge)
 	return 0;
 }
 
-/* Returns the source that wins the matches below a node, whose children have winners. */
-static uint32_t winner_of(const struct merge *merge, uint32_t node)
+/* Returns the code of the source that wins the matches below a node, whose children have winners. */
+static uint64_t winner_of(const struct merge *merge, uint32_t node)
 {
-	return node < merge->leaf_count ? merge->tree[node] : node - merge->leaf_count;
+	return node < merge->leaf_count ? merge->tree[node]
+					: code_of(merge, node - merge->leaf_count);
 }
 
 /* Plays all matches: winners upwards first, and then each node keeps the loser of its two. */
 static void play_all(struct merge *merge)
 {
+	merge->base_ns = merge->keys[0].ns;
+	for (uint32_t i = 1; i < merge->source_count; i++)
+		merge->base_ns = ORMA_MIN(merge->base_ns, merge->keys[i].ns);
 	for (uint32_t node = merge->leaf_count - 1; node > 0; node--) {
-		uint32_t left = winner_of(merge, node * 2), right = winner_of(merge, node * 2 + 1);
-		const struct key *a = &merge->keys[left], *b = &merge->keys[right];
-		bool is_right = a->ns == b->ns ? is_before_at_one_time(b, a) : b->ns < a->ns;
+		uint64_t left = winner_of(merge, node * 2), right = winner_of(merge, node * 2 + 1);
+		bool is_right = is_before(&merge->keys[source_of(merge, right)],
+					  &merge->keys[source_of(merge, left)]);
 		merge->tree[node] = is_right ? right : left;
 	}
 	merge->tree[0] = merge->tree[1];
@@ -423,14 +466,6 @@ static void close_source(struct source *source)
 	orma_base_free(source->packets);
 }
 
-static uint32_t leaves_of(uint32_t source_count)
-{
-	uint32_t count = 2;
-	while (count < source_count)
-		count *= 2;
-	return count;
-}
-
 /* Goes to the first event of each source, and closes those that have none: each would take part in the matches. */
 static int open_events(struct merge *merge)
 {
@@ -450,15 +485,18 @@ static int open_events(struct merge *merge)
 /* Makes the tree. */
 static int begin(struct merge *merge)
 {
-	merge->leaf_count = leaves_of(merge->source_count);
+	/* A tree has two leaves or more. */
+	merge->leaf_count = ORMA_MAX(merge->source_count, 2u);
 	merge->keys = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->keys));
 	merge->tree = orma_base_alloc_array(merge->leaf_count, sizeof(*merge->tree));
 	if (!merge->keys || !merge->tree)
 		return -ENOMEM;
 	int r = open_events(merge);
-	merge->leaf_count = leaves_of(merge->source_count);
+	merge->leaf_count = ORMA_MAX(merge->source_count, 2u);
 	for (uint32_t i = merge->source_count; i < merge->leaf_count; i++)
 		merge->keys[i] = last_key;
+	while (merge->leaf_count > UINT64_C(1) << merge->source_bits)
+		merge->source_bits++;
 	play_all(merge);
 	return r;
 }

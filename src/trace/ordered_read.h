@@ -6,6 +6,7 @@
 
 #include "trace/bundle_read.h"
 #include "trace/incremental_state.h"
+#include "trace/track_event_read.h"
 
 enum orma_ordered_kind {
 	ORMA_ORDERED_PACKET,
@@ -20,7 +21,9 @@ struct orma_ordered_event {
 	enum orma_ordered_kind kind;
 	int64_t ns;
 	uint32_t machine_idx;
-	const struct orma_packet *packet;  /* for packets and track events */
+	const struct orma_packet *packet; /* for packets and track events */
+	const struct orma_plain_event
+		*plain; /* a track event that is plain; its packet has no bytes; NULL = another */
 	struct orma_sequence_state *state; /* at the packet */
 	uint32_t cpu;                      /* for kernel events */
 	uint64_t address;                  /* where the bundle's packet is */

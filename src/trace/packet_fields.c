@@ -19,10 +19,10 @@ enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 #define NUMBER(id) ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
 #define BYTES(id)  ((uint32_t)(id) << 3 | ORMA_PROTO_BYTES)
 
-static inline void take_flags(struct orma_packet *packet, uint64_t value)
+static inline unsigned flags_of(uint64_t value)
 {
-	packet->flags |= value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0;
-	packet->flags |= value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0;
+	return (value & SEQUENCE_IS_CLEARED ? ORMA_PACKET_IS_CLEARED : 0u) |
+	       (value & SEQUENCE_NEEDS_STATE ? ORMA_PACKET_NEEDS_STATE : 0u);
 }
 
 static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value)
@@ -37,7 +37,7 @@ static void take_number(struct orma_packet *packet, uint32_t tag, uint64_t value
 		packet->flags |= ORMA_PACKET_HAS_SEQUENCE;
 		break;
 	case NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS):
-		take_flags(packet, value);
+		packet->flags |= flags_of(value);
 		break;
 	case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP_CLOCK_ID):
 		packet->clock = (uint32_t)value;
@@ -84,18 +84,9 @@ static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str
 	}
 }
 
-/* Reads a number, of which most have one byte. NULL when it goes beyond the end. */
-static inline const uint8_t *get_number(const uint8_t *at, const uint8_t *end, uint64_t *ret)
-{
-	if (ORMA_LIKELY(at < end && *at < 0x80)) {
-		*ret = *at;
-		return at + 1;
-	}
-	return orma_proto_get_long_varint(at, end, ret);
-}
-
 /* Reads a field that few packets have. Returns the address behind it, or NULL. */
-static const uint8_t *take_field(struct orma_packet *packet, const uint8_t *at, const uint8_t *end)
+static __attribute__((noinline)) const uint8_t *take_field(struct orma_packet *packet,
+							   const uint8_t *at, const uint8_t *end)
 {
 	uint64_t tag, value;
 	at = orma_proto_get_varint(at, end, &tag);
@@ -123,50 +114,55 @@ static const uint8_t *take_field(struct orma_packet *packet, const uint8_t *at, 
 	}
 }
 
-/* The fields that nearly all packets are made of have a branch of their own; see track_event_read.c. */
+/* The fields that nearly all packets are made of have a branch of their own, in their usual order; see track_event_read.c. */
 int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret)
 {
 	const uint8_t *at = data, *end = at + size;
-	uint64_t value;
 	/* Member by member: a compiler clears a structure of this size slowly, and this runs for each packet twice. */
-	ret->bytes = (struct orma_str){data, size};
-	ret->content = ret->interned = ret->defaults = (struct orma_str){NULL, 0};
+	ret->bytes.data = data;
+	ret->bytes.size = size;
+	ret->content.data = ret->interned.data = ret->defaults.data = NULL;
+	ret->content.size = ret->interned.size = ret->defaults.size = 0;
 	ret->timestamp = 0;
 	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped =
 		ret->order = 0;
 	ret->pid = 0;
 	unsigned flags = ret->flags = 0;
-	while (at < end) {
-		switch (*at) {
-		case NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP):
-			at = get_number(at + 1, end, &ret->timestamp);
-			flags |= ORMA_PACKET_HAS_TIMESTAMP;
-			break;
-		case NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID):
-			at = get_number(at + 1, end, &value);
+	/* Nearly all packets begin with their time. */
+	const uint8_t *behind = size > 0 && *at == NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP)
+					? orma_proto_get_word_varint(at + 1, end, &ret->timestamp)
+					: NULL;
+	if (ORMA_LIKELY(behind != NULL)) {
+		flags = ORMA_PACKET_HAS_TIMESTAMP;
+		at = behind;
+	}
+	while (end - at >= 2) {
+		uint64_t value = at[1];
+		uint8_t tag = at[0];
+		if (tag == NUMBER(ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID)) {
+			at = value < 0x80 ? at + 2 : orma_proto_get_varint(at + 1, end, &value);
 			ret->sequence = (uint32_t)value;
 			flags |= ORMA_PACKET_HAS_SEQUENCE;
-			break;
-		case BYTES(ORMA_PB_TRACE_PACKET_TRACK_EVENT):
-			at = get_number(at + 1, end, &value);
+		} else if (tag == NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS) && value < 0x80) {
+			flags |= flags_of(value);
+			at += 2;
+		} else if (tag == BYTES(ORMA_PB_TRACE_PACKET_TRACK_EVENT)) {
+			at = value < 0x80 ? at + 2 : orma_proto_get_varint(at + 1, end, &value);
 			if (!at || value > (uint64_t)(end - at))
 				return -EBADMSG;
 			ret->kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT;
-			ret->content = (struct orma_str){(const char *)at, (size_t)value};
+			ret->content.data = (const char *)at;
+			ret->content.size = (size_t)value;
 			at += value;
-			break;
-		case NUMBER(ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS):
-			at = get_number(at + 1, end, &value);
-			if (at)
-				take_flags(ret, value);
-			break;
-		default:
+		} else {
 			at = take_field(ret, at, end);
-			break;
 		}
 		if (ORMA_UNLIKELY(!at))
 			return -EBADMSG;
 	}
+	/* No field has one byte. */
+	if (at != end)
+		return -EBADMSG;
 	ret->flags |= flags;
 	return 0;
 }

@@ -107,22 +107,27 @@ static int add_note(struct orma_sequence *sequence, const struct orma_packet *pa
 	return 0;
 }
 
-static int add_run(struct orma_packet_index *index, struct orma_sequence *sequence,
-		   uint64_t address, uint64_t size)
+static int begin_run(struct orma_packet_index *index, struct orma_sequence *sequence,
+		     uint64_t address, uint64_t size)
 {
-	struct orma_run *last =
-		sequence->run_count > 0 ? &sequence->runs[sequence->run_count - 1] : NULL;
-	if (last && last->address + last->size == address &&
-	    last->snapshots == index->clocks.snapshot_count && size <= UINT32_MAX - last->size) {
-		last->size += (uint32_t)size;
-		return 0;
-	}
 	int r = orma_store_grow(&sequence->runs, (uint64_t)sequence->run_count + 1,
 				&sequence->run_capacity, sizeof(*sequence->runs));
 	if (r < 0)
 		return r;
 	sequence->runs[sequence->run_count++] =
 		(struct orma_run){address, (uint32_t)size, index->clocks.snapshot_count};
+	return 0;
+}
+
+static inline int add_run(struct orma_packet_index *index, struct orma_sequence *sequence,
+			  uint64_t address, uint64_t size)
+{
+	struct orma_run *last =
+		sequence->run_count > 0 ? &sequence->runs[sequence->run_count - 1] : NULL;
+	if (!last || last->address + last->size != address ||
+	    last->snapshots != index->clocks.snapshot_count || size > UINT32_MAX - last->size)
+		return begin_run(index, sequence, address, size);
+	last->size += (uint32_t)size;
 	return 0;
 }
 
@@ -227,23 +232,28 @@ int orma_packet_index_snapshot(struct orma_packet_index *index, struct orma_sequ
 	return ORMA_MIN(r, 0);
 }
 
-/* Finds the time of a packet: 1 (known), 0 (no clock leads there, counted). */
-static int find_time(struct orma_packet_index *index, struct orma_sequence *sequence,
-		     const struct orma_packet *packet, int64_t *ret)
+static void count_failure(struct orma_packet_index *index, const struct orma_packet *packet,
+			  enum orma_clock_failure failure)
+{
+	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+	if (failure == ORMA_CLOCK_NEGATIVE)
+		index->counts[is_event ? ORMA_COUNT_NEGATIVE_EVENT_TIMES
+				       : ORMA_COUNT_NEGATIVE_TIMES]++;
+	else
+		index->counts[ORMA_COUNT_CLOCK_UNKNOWN_SOURCE + failure -
+			      ORMA_CLOCK_UNKNOWN_SOURCE]++;
+}
+
+/* Finds the time of a packet. False when no clock leads there, which is counted. */
+static inline bool find_time(struct orma_packet_index *index, struct orma_sequence *sequence,
+			     const struct orma_packet *packet, int64_t *ret)
 {
 	enum orma_clock_failure failure =
 		orma_sequence_time_of(&sequence->time, &index->clocks, index->trace_default_clock,
 				      packet, index->clocks.snapshot_count, ret);
-	if (failure == ORMA_CLOCK_CONVERTED)
-		return 1;
-	if (failure == ORMA_CLOCK_NEGATIVE) {
-		bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
-		index->counts[is_event ? ORMA_COUNT_NEGATIVE_EVENT_TIMES
-				       : ORMA_COUNT_NEGATIVE_TIMES]++;
-		return 0;
-	}
-	index->counts[ORMA_COUNT_CLOCK_UNKNOWN_SOURCE + failure - ORMA_CLOCK_UNKNOWN_SOURCE]++;
-	return 0;
+	if (ORMA_UNLIKELY(failure != ORMA_CLOCK_CONVERTED))
+		count_failure(index, packet, failure);
+	return failure == ORMA_CLOCK_CONVERTED;
 }
 
 static int add_untimed(struct orma_packet_index *index, struct orma_sequence *sequence,
@@ -263,8 +273,8 @@ static int add_untimed(struct orma_packet_index *index, struct orma_sequence *se
 }
 
 /* Notes whether the sequence's times go back, for which its packets have to be sorted. */
-static void check_order(struct orma_packet_index *index, struct orma_sequence *sequence,
-			unsigned rank, int64_t ns)
+static inline void check_order(struct orma_packet_index *index, struct orma_sequence *sequence,
+			       unsigned rank, int64_t ns)
 {
 	if (ns < sequence->last_ns || (ns == sequence->last_ns && rank < sequence->last_rank))
 		sequence->is_disordered = true;

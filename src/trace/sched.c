@@ -104,14 +104,24 @@ static int open_slice(struct orma_sched *sched, struct orma_cpu_state *cpu, int6
 		      int64_t utid, int32_t prio)
 {
 	struct orma_table *table = &sched->tables->all[ORMA_TABLE_SCHED];
-	int64_t cells[ORMA_SCHED_COLUMNS] = {
-		[ORMA_SCHED_TS] = ts,         [ORMA_SCHED_DUR] = -1,
-		[ORMA_SCHED_UTID] = utid,     [ORMA_SCHED_END_STATE] = ORMA_CELL_NULL,
-		[ORMA_SCHED_PRIORITY] = prio, [ORMA_SCHED_UCPU] = cpu->ucpu};
+	struct orma_column *columns = table->columns;
 	cpu->row = (int64_t)orma_store_table_rows(table);
 	cpu->ts = ts;
 	cpu->row_utid = utid;
-	return orma_store_table_append(table, cells);
+	/* Column by column, without a loop over all: this is a good part of the work for a switch. */
+	int r = orma_store_column_append(&columns[ORMA_SCHED_TS], ts);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SCHED_DUR], -1);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SCHED_UTID], utid);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SCHED_END_STATE], ORMA_CELL_NULL);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SCHED_PRIORITY], prio);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SCHED_UCPU], cpu->ucpu);
+	_Static_assert(ORMA_SCHED_COLUMNS == 6, "each column gets a cell");
+	return r;
 }
 
 int orma_sched_switch(struct orma_sched *sched, const struct orma_sched_switch *event)

@@ -127,9 +127,49 @@ int64_t orma_slices_find_overlap(const struct orma_slices *slices, uint32_t trac
 	return ORMA_NO_SLICE;
 }
 
+/* Adds a row whose sparse cells are all NULL, as those of most slices are, without a look at each. */
+static int add_plain_row(struct orma_slices *slices, const struct orma_slice_begin *begin,
+			 uint32_t depth, int64_t parent)
+{
+	struct orma_column *columns = slices->tables->all[ORMA_TABLE_SLICE].columns;
+	int r = orma_store_column_append(&columns[ORMA_SLICE_TS], begin->ts);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_DUR], begin->dur);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_TRACK_ID], begin->track_id);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_CATEGORY], begin->category);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_NAME], begin->name);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_DEPTH], depth);
+	if (r == 0)
+		r = orma_store_column_append(&columns[ORMA_SLICE_PARENT_ID], parent);
+	return r;
+}
+
+/* True when the table's sparse columns are not yet sealed, and get NULLs only. */
+static bool is_plain(const struct orma_table *table, const struct orma_slice_begin *begin)
+{
+	const uint64_t sparse =
+		(UINT64_C(1) << ORMA_SLICE_COLUMNS) - (UINT64_C(1) << ORMA_SLICE_ARG_SET_ID);
+	uint64_t differences = (uint64_t)(begin->arg_set_id ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->thread_ts ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->thread_dur ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->thread_instruction_count ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->thread_instruction_delta ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->begin_packet ^ ORMA_CELL_NULL) |
+			       (uint64_t)(begin->passed_utid ^ ORMA_CELL_NULL);
+	return differences == 0 && table->sparse == sparse;
+}
+
 static int add_row(struct orma_slices *slices, const struct orma_slice_begin *begin,
 		   const struct orma_slice_stack *stack)
 {
+	struct orma_table *table = &slices->tables->all[ORMA_TABLE_SLICE];
+	int64_t parent = stack->depth > 0 ? stack->slices[stack->depth - 1].row : ORMA_CELL_NULL;
+	if (is_plain(table, begin))
+		return add_plain_row(slices, begin, stack->depth, parent);
 	int64_t cells[] = {
 		[ORMA_SLICE_TS] = begin->ts,
 		[ORMA_SLICE_DUR] = begin->dur,
@@ -137,8 +177,7 @@ static int add_row(struct orma_slices *slices, const struct orma_slice_begin *be
 		[ORMA_SLICE_CATEGORY] = begin->category,
 		[ORMA_SLICE_NAME] = begin->name,
 		[ORMA_SLICE_DEPTH] = stack->depth,
-		[ORMA_SLICE_PARENT_ID] =
-			stack->depth > 0 ? stack->slices[stack->depth - 1].row : ORMA_CELL_NULL,
+		[ORMA_SLICE_PARENT_ID] = parent,
 		[ORMA_SLICE_ARG_SET_ID] = begin->arg_set_id,
 		[ORMA_SLICE_THREAD_TS] = begin->thread_ts,
 		[ORMA_SLICE_THREAD_DUR] = begin->thread_dur,
@@ -150,7 +189,7 @@ static int add_row(struct orma_slices *slices, const struct orma_slice_begin *be
 	};
 	_Static_assert(sizeof(cells) / sizeof(*cells) == ORMA_SLICE_COLUMNS,
 		       "each column has a cell");
-	return orma_store_table_append(&slices->tables->all[ORMA_TABLE_SLICE], cells);
+	return orma_store_table_append(table, cells);
 }
 
 static int refuse(struct orma_slices *slices, enum orma_slice_count why,

@@ -430,7 +430,11 @@ int orma_importer_track_event(struct orma_importer *importer,
 {
 	struct orma_legacy_event legacy;
 	struct orma_event_import import;
-	int r = orma_track_event_read(event->packet->content, &import.event);
+	int r = 0;
+	if (event->plain)
+		orma_plain_event_expand(event->plain, &import.event);
+	else
+		r = orma_track_event_read(event->packet->content, &import.event);
 	if (r < 0) {
 		importer->counts[ORMA_IMPORT_EVENT_ERRORS]++;
 		return 0;

@@ -208,6 +208,34 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 	return 0;
 }
 
+bool orma_plain_event_make(const struct orma_track_event *event, struct orma_plain_event *ret)
+{
+	const unsigned allowed = ORMA_EVENT_HAS_TYPE | ORMA_EVENT_HAS_TRACK | ORMA_EVENT_HAS_ARGS;
+	if (event->flags & ~allowed || event->type < ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN ||
+	    event->type > ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT || event->categories > 1 ||
+	    event->legacy.data)
+		return false;
+	ret->name_iid = event->name_iid;
+	ret->category_iid = event->category_iid;
+	ret->track_uuid = event->track_uuid;
+	ret->flags = (uint16_t)event->flags;
+	ret->type = (uint8_t)event->type;
+	ret->categories = (uint8_t)event->categories;
+	return true;
+}
+
+void orma_plain_event_expand(const struct orma_plain_event *plain, struct orma_track_event *ret)
+{
+	ret->bytes.data = ret->name.data = ret->legacy.data = NULL;
+	ret->bytes.size = ret->name.size = ret->legacy.size = 0;
+	ret->name_iid = plain->name_iid;
+	ret->category_iid = plain->category_iid;
+	ret->track_uuid = plain->track_uuid;
+	ret->flags = plain->flags;
+	ret->type = plain->type;
+	ret->categories = plain->categories;
+}
+
 void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret)
 {
 	struct orma_proto_reader reader;

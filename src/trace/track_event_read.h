@@ -23,7 +23,7 @@ enum {
 	ORMA_EVENT_HAS_INSTRUCTIONS = 1 << 8,
 	ORMA_EVENT_IS_INSTRUCTIONS_DELTA = 1 << 9,
 	ORMA_EVENT_HAS_EXTENSIONS = 1 << 10, /* fields that programs have added */
-	ORMA_EVENT_HAS_CALLSTACK = 1 << 10,  /* interned or in place; read again */
+	ORMA_EVENT_HAS_CALLSTACK = 1 << 11,  /* interned or in place; read again */
 };
 
 enum { ORMA_EVENT_EXTENSION_FIRST = 1000 }; /* number of a field */
@@ -41,8 +41,20 @@ struct orma_track_event {
 	unsigned flags;
 };
 
+/* A plain event: an end of a slice or an instant with an interned name on a given or the default track. Its arguments are read
+ * when somebody asks. */
+struct orma_plain_event {
+	uint64_t name_iid, category_iid, track_uuid;
+	uint16_t flags;
+	uint8_t type, categories;
+};
+
 /* Reads a TrackEvent. 0 or -EBADMSG. */
 int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret);
+/* False when the event is not plain. */
+bool orma_plain_event_make(const struct orma_track_event *event, struct orma_plain_event *ret);
+/* The event of which a plain one was made, without its bytes. */
+void orma_plain_event_expand(const struct orma_plain_event *plain, struct orma_track_event *ret);
 
 /* The fields of a LegacyEvent; absent numbers are 0. */
 struct orma_legacy_event {
