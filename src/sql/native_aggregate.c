@@ -87,14 +87,47 @@ static uint32_t code_of(const struct orma_native_aggregation *aggregation, size_
 				      : (uint32_t)((uint64_t)cell - (uint64_t)aggregation->mins[i]);
 }
 
+/* Returns the filter that leaves one value of a column, or NULL. */
+static const struct orma_filter *find_equality(const struct orma_native_query *query, size_t column)
+{
+	for (size_t i = 0; i < query->filter_count; i++) {
+		const struct orma_filter *filter = &query->filters[i];
+		if (filter->column_idx == column && filter->kind == ORMA_FILTER_RANGE &&
+		    filter->low == filter->high)
+			return filter;
+	}
+	return NULL;
+}
+
+/* Notes whether the filters leave one group, as those of `where thread.name = 'main'` do when one thread has that name. */
+static void find_only_group(struct orma_native_aggregation *aggregation)
+{
+	const struct orma_native_query *query = aggregation->query;
+	uint64_t code = 0;
+	for (size_t i = 0; i < query->group_count; i++) {
+		const struct orma_filter *filter = find_equality(query, query->groups[i]);
+		uint64_t span = aggregation->spans[i];
+		uint64_t distance =
+			filter ? (uint64_t)filter->low - (uint64_t)aggregation->mins[i] : span;
+		/* A value that the column does not have leaves no row. */
+		if (distance >= span - 1)
+			return;
+		code = code * span + distance;
+	}
+	aggregation->is_one_group = true;
+	aggregation->only_code = (uint32_t)code;
+}
+
 static int find_groups(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
 	size_t count = aggregation->scan.chosen_count;
 	uint32_t *groups = aggregation->groups;
 	/* They stay zero when there is only one group. */
-	if (query->group_count == 0)
-		return 0;
+	if (aggregation->is_one_group)
+		return aggregation->group_count > 0
+			       ? 0
+			       : add_group(aggregation, aggregation->only_code);
 	memset(groups, 0, count * sizeof(*groups));
 	for (size_t i = 0; i < query->group_count; i++) {
 		const int64_t *cells;
@@ -193,7 +226,7 @@ static const accumulate_fn accumulate_cells[][2] = {
 static void count_rows(const struct orma_native_aggregation *aggregation,
 		       struct orma_native_accumulator *accumulators)
 {
-	if (aggregation->query->group_count == 0) {
+	if (aggregation->is_one_group) {
 		accumulators[0].count += (int64_t)aggregation->scan.chosen_count;
 		return;
 	}
@@ -201,10 +234,56 @@ static void count_rows(const struct orma_native_aggregation *aggregation,
 		accumulators[aggregation->groups[n]].count++;
 }
 
+/* True when all aggregates can be taken from packed cells, without a list of rows. */
+static bool can_sum_packed(const struct orma_native_aggregation *aggregation)
+{
+	const struct orma_native_query *query = aggregation->query;
+	for (size_t i = 0; i < query->aggregate_count; i++) {
+		const struct orma_native_aggregate *wanted = &query->aggregates[i];
+		if (wanted->kind == ORMA_AGGREGATE_MIN || wanted->kind == ORMA_AGGREGATE_MAX)
+			return false;
+		if (wanted->column < 0)
+			continue;
+		const struct orma_relation_column *column =
+			&query->relation->columns[wanted->column];
+		if (!column->stored || column->type != ORMA_COLUMN_INT)
+			return false;
+	}
+	return aggregation->is_one_group;
+}
+
+/* Adds the chosen rows of a block as bits. 1, 0 (they have to be listed), or a negative errno value. */
+static int sum_packed(struct orma_native_aggregation *aggregation)
+{
+	const struct orma_native_query *query = aggregation->query;
+	const struct orma_scan *scan = &aggregation->scan;
+	int64_t sums[ORMA_NATIVE_AGGREGATES_MAX] = {0};
+	uint64_t numbers[ORMA_NATIVE_AGGREGATES_MAX];
+	for (size_t i = 0; i < query->aggregate_count; i++) {
+		int column = query->aggregates[i].column;
+		numbers[i] = scan->chosen_count;
+		if (column >= 0 && !orma_store_column_sum(query->relation->columns[column].stored,
+							  (size_t)scan->block_idx, scan->mask,
+							  &sums[i], &numbers[i]))
+			return 0;
+	}
+	int r = find_groups(aggregation);
+	for (size_t i = 0; r == 0 && i < query->aggregate_count; i++) {
+		struct orma_native_accumulator *a = &aggregation->accumulators[i][0];
+		a->count += (int64_t)numbers[i];
+		aggregation->overflows |= __builtin_add_overflow(a->value, sums[i], &a->value);
+	}
+	return r < 0 ? r : 1;
+}
+
 static int accumulate_block(struct orma_native_aggregation *aggregation)
 {
 	const struct orma_native_query *query = aggregation->query;
-	int r = find_groups(aggregation);
+	int r = aggregation->scan.mask ? sum_packed(aggregation) : 0;
+	if (r != 0)
+		return ORMA_MIN(r, 0);
+	orma_sql_scan_list(&aggregation->scan);
+	r = find_groups(aggregation);
 	for (size_t i = 0; r == 0 && i < query->aggregate_count; i++) {
 		const int64_t *cells;
 		int column = query->aggregates[i].column;
@@ -234,6 +313,8 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 {
 	const struct orma_native_query *query = aggregation->query;
 	int r = find_spans(aggregation);
+	if (r == 0)
+		find_only_group(aggregation);
 	/* Without `group by` there is one group, also when there are no rows. */
 	if (r == 0 && query->group_count == 0)
 		r = add_group(aggregation, 0);
@@ -247,6 +328,7 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 	if (r < 0)
 		return r;
 	orma_sql_scan_begin(&aggregation->scan, query->filters, query->filter_count, false);
+	aggregation->scan.wants_mask = can_sum_packed(aggregation);
 	while ((r = orma_sql_scan_next(&aggregation->scan)) > 0) {
 		r = accumulate_block(aggregation);
 		if (r < 0)

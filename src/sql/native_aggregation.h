@@ -22,6 +22,8 @@ struct orma_native_aggregation {
 	uint32_t *group_of_code;                /* + 1; 0 = not met */
 	uint32_t *codes;                        /* the groups' */
 	size_t group_count, group_capacity;
+	bool is_one_group; /* all rows that fit are of one, with `only_code` */
+	uint32_t only_code;
 	struct orma_native_accumulator *accumulators[ORMA_NATIVE_AGGREGATES_MAX];
 	uint32_t groups[ORMA_BLOCK_ROWS]; /* by chosen row, as are `cells` */
 	int64_t cells[ORMA_BLOCK_ROWS];

@@ -16,6 +16,8 @@
  */
 enum { FEW_ROWS = 128, FEW_STORED_ROWS = 512 };
 
+enum { MASK_BYTES = ORMA_BLOCK_ROWS / 8 };
+
 struct orma_scan_buffer {
 	int64_t *cells;
 	uint64_t block_idx; /* UINT64_MAX = none */
@@ -27,10 +29,13 @@ int orma_sql_scan_init(struct orma_scan *scan, const struct orma_relation *relat
 	*scan = (struct orma_scan){.relation = relation, .interrupt = interrupt};
 	scan->buffers = orma_base_alloc_array(relation->column_count, sizeof(*scan->buffers));
 	scan->places = orma_base_alloc_array(2 * (size_t)ORMA_BLOCK_ROWS, sizeof(*scan->places));
-	if (!scan->buffers || !scan->places) {
+	/* One mask of what a filter leaves, and one of all rows. */
+	scan->mask_bytes = orma_base_alloc(2 * (size_t)MASK_BYTES);
+	if (!scan->buffers || !scan->places || !scan->mask_bytes) {
 		orma_sql_scan_done(scan);
 		return -ENOMEM;
 	}
+	memset(scan->mask_bytes + MASK_BYTES, 0xff, MASK_BYTES);
 	for (size_t i = 0; i < ORMA_BLOCK_ROWS; i++)
 		scan->places[i] = (uint16_t)i;
 	return 0;
@@ -42,6 +47,7 @@ void orma_sql_scan_done(struct orma_scan *scan)
 		orma_base_free(scan->buffers[i].cells);
 	orma_base_free(scan->buffers);
 	orma_base_free(scan->places);
+	orma_base_free(scan->mask_bytes);
 	*scan = (struct orma_scan){0};
 }
 
@@ -235,17 +241,51 @@ static size_t list_places(const uint8_t *mask, size_t first, size_t end, uint16_
 	return kept;
 }
 
+static size_t count_bits(const uint8_t *mask)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < MASK_BYTES; i += sizeof(uint64_t)) {
+		uint64_t bits;
+		memcpy(&bits, mask + i, sizeof(bits));
+		count += (size_t)__builtin_popcountll(bits);
+	}
+	return count;
+}
+
+/* True when one filter has to be looked at, and the range of rows implies the others. */
+static bool is_only_filter(const struct orma_scan *scan)
+{
+	return scan->filter_count - (size_t)__builtin_popcountll(scan->implied) == 1;
+}
+
 /* Compares the packed cells of the block, all of whose rows are chosen but for some at its ends. -ENOTSUP = they have to be read. */
 static int filter_packed(struct orma_scan *scan, const struct orma_filter *filter, uint16_t *chosen)
 {
-	_Alignas(uint64_t) uint8_t mask[ORMA_BLOCK_ROWS / 8];
+	uint8_t *mask = scan->mask_bytes;
 	const struct orma_column *stored = scan->relation->columns[filter->column_idx].stored;
 	size_t first = scan->chosen[0];
 	if (filter->kind != ORMA_FILTER_RANGE || !stored ||
 	    !orma_store_column_match(stored, (size_t)scan->block_idx, filter->low, filter->high,
 				     mask))
 		return -ENOTSUP;
+	bool is_whole = scan->chosen_count == ORMA_BLOCK_ROWS;
+	size_t fitting =
+		scan->wants_mask && is_whole && is_only_filter(scan) ? count_bits(mask) : 0;
+	if (fitting >= FEW_ROWS) {
+		scan->mask = mask;
+		return (int)fitting;
+	}
 	return (int)list_places(mask, first, first + scan->chosen_count, chosen);
+}
+
+void orma_sql_scan_list(struct orma_scan *scan)
+{
+	uint16_t *chosen = scan->places + ORMA_BLOCK_ROWS;
+	if (!scan->mask)
+		return;
+	scan->chosen_count = list_places(scan->mask, 0, ORMA_BLOCK_ROWS, chosen);
+	scan->chosen = chosen;
+	scan->mask = NULL;
 }
 
 /* Chooses places of the current block; `is_whole` while they are its first ones. */
@@ -269,6 +309,10 @@ static int choose(struct orma_scan *scan, bool is_whole)
 				r = filter_many(scan, filter, is_whole, chosen);
 			if (r < 0)
 				return r;
+			if (scan->mask) {
+				scan->chosen_count = (size_t)r;
+				return 0;
+			}
 			is_whole = is_first = false;
 			scan->chosen = chosen;
 			scan->chosen_count = (size_t)r;
@@ -294,8 +338,14 @@ int orma_sql_scan_next(struct orma_scan *scan)
 		scan->first_row = first;
 		scan->chosen = scan->places + (from - first);
 		scan->chosen_count = (size_t)(to - from);
+		scan->mask = NULL;
 		if (!may_fit(scan))
 			continue;
+		if (scan->wants_mask && scan->filter_count == 0 &&
+		    scan->chosen_count == ORMA_BLOCK_ROWS) {
+			scan->mask = scan->mask_bytes + MASK_BYTES;
+			return 1;
+		}
 		int r = choose(scan, from == first);
 		if (r < 0)
 			return r;

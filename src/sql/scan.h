@@ -27,6 +27,10 @@ struct orma_scan {
 	uint64_t block_idx, first_row;
 	const uint16_t *chosen; /* ascending, also when the blocks descend */
 	size_t chosen_count;
+	/* With `wants_mask`, the chosen rows may be bits only, and `chosen` means nothing until orma_sql_scan_list(). */
+	bool wants_mask;
+	const uint8_t *mask; /* NULL = they are listed */
+	uint8_t *mask_bytes;
 	uint16_t *places; /* 2 x ORMA_BLOCK_ROWS: all places, and the chosen ones */
 };
 
@@ -41,6 +45,8 @@ void orma_sql_scan_begin(struct orma_scan *scan, const struct orma_filter *filte
 			 size_t filter_count, bool is_descending);
 /* Goes to the next block with a chosen row. 1, 0 at the end, -ECANCELED, or an error of a column. */
 int orma_sql_scan_next(struct orma_scan *scan);
+/* Lists the chosen rows, if they are bits. */
+void orma_sql_scan_list(struct orma_scan *scan);
 /* All cells of the current block, which stay until the next one. 0, -ENOMEM or an error of the column. */
 int orma_sql_scan_cells(struct orma_scan *scan, size_t column_idx, const int64_t **ret);
 /*

@@ -408,3 +408,12 @@ bool orma_store_column_match(const struct orma_column *column, size_t block_idx,
 	return block_idx < column->packed && column->type != ORMA_COLUMN_DOUBLE &&
 	       orma_store_pack_match(&column->blocks[block_idx], ORMA_BLOCK_ROWS, low, high, mask);
 }
+
+bool orma_store_column_sum(const struct orma_column *column, size_t block_idx,
+			   const uint8_t mask[ORMA_BLOCK_ROWS / 8], int64_t *ret_sum,
+			   uint64_t *ret_number)
+{
+	return block_idx < column->packed && column->type == ORMA_COLUMN_INT &&
+	       orma_store_pack_sum(&column->blocks[block_idx], ORMA_BLOCK_ROWS, mask, ret_sum,
+				   ret_number);
+}

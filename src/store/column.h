@@ -114,6 +114,12 @@ bool orma_store_column_range(const struct orma_column *column, size_t block_idx,
 bool orma_store_column_match(const struct orma_column *column, size_t block_idx, int64_t low,
 			     int64_t high, uint8_t mask[ORMA_BLOCK_ROWS / 8]);
 
+/* Adds the cells of a block whose bits are set, but for NULLs. False when its cells have to be read instead, as those of
+ * strings and doubles have. */
+bool orma_store_column_sum(const struct orma_column *column, size_t block_idx,
+			   const uint8_t mask[ORMA_BLOCK_ROWS / 8], int64_t *ret_sum,
+			   uint64_t *ret_number);
+
 static inline int64_t orma_store_cell_of_double(double value)
 {
 	int64_t cell;

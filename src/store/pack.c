@@ -365,6 +365,44 @@ bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t
 	return true;
 }
 
+static bool has_bit(const uint8_t *mask, size_t place)
+{
+	return mask[place / 8] >> place % 8 & 1;
+}
+
+bool orma_store_pack_sum(const struct orma_block *block, size_t count,
+			 const uint8_t mask[ORMA_BLOCK_ROWS / 8], int64_t *ret_sum,
+			 uint64_t *ret_number)
+{
+	if (is_array(block) || block->width == 0 || block->width > 32)
+		return false;
+	uint64_t limit = limit_of(block->width, block->flags & ORMA_BLOCK_HAS_ESCAPES);
+	uint64_t codes, number;
+	size_t done = orma_store_wide_sum(block, count, (uint32_t)limit, mask, &codes, &number);
+	if (done == 0)
+		return false;
+	for (size_t i = done; i < count; i++) {
+		uint64_t code = code_at(block, i);
+		bool is_counted = has_bit(mask, i) && code < limit;
+		codes += is_counted ? code : 0;
+		number += is_counted;
+	}
+	int64_t total;
+	if (__builtin_mul_overflow(block->min, (int64_t)number, &total) ||
+	    __builtin_add_overflow(total, (int64_t)codes, &total))
+		return false;
+	for (size_t i = 0; i < block->exceptions; i++) {
+		if (!has_bit(mask, exception_place(block, count, i)))
+			continue;
+		number++;
+		if (__builtin_add_overflow(total, exception_at(block, count, i), &total))
+			return false;
+	}
+	*ret_sum = total;
+	*ret_number = number;
+	return true;
+}
+
 static int64_t find_exception(const struct orma_block *block, size_t count, size_t idx)
 {
 	size_t low = 0, high = block->exceptions;

@@ -46,6 +46,13 @@ void orma_store_unpack(const struct orma_block *block, size_t count, int64_t *re
  */
 bool orma_store_pack_match(const struct orma_block *block, size_t count, int64_t low, int64_t high,
 			   uint8_t mask[ORMA_BLOCK_ROWS / 8]);
+/*
+ * Adds the cells whose bits are set, but for NULLs, and counts them. False when the block has to be unpacked for that, or the sum
+ * does not fit.
+ */
+bool orma_store_pack_sum(const struct orma_block *block, size_t count,
+			 const uint8_t mask[ORMA_BLOCK_ROWS / 8], int64_t *ret_sum,
+			 uint64_t *ret_number);
 /* The cell at `idx` of a block with `count` cells. */
 int64_t orma_store_unpack_one(const struct orma_block *block, size_t count, size_t idx);
 /* The cells at some places of such a block, which are below `count`. */

@@ -220,6 +220,42 @@ __attribute__((target("avx2"))) static size_t match(const struct orma_block *blo
 	return pattern.groups * LANES > done ? pattern.groups * LANES : done;
 }
 
+/* All bits of a lane are those of its bit in `bits`. */
+__attribute__((target("avx2"))) static inline __m256i spread_bits(uint8_t bits)
+{
+	const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+	return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits), lane_bits), lane_bits);
+}
+
+__attribute__((target("avx2"))) static size_t sum(const struct orma_block *block, size_t count,
+						  uint32_t limit, const uint8_t *mask,
+						  uint64_t *ret_sum, uint64_t *ret_number)
+{
+	const struct pattern pattern = pattern_of(block, count);
+	const __m256i limits = _mm256_set1_epi32((int)limit);
+	const __m256i low_half = _mm256_set1_epi64x(UINT32_MAX);
+	__m256i sums = _mm256_setzero_si256(), numbers = _mm256_setzero_si256();
+	uint64_t parts[4];
+	uint32_t counts[LANES];
+	for (size_t i = 0; i < pattern.groups; i++) {
+		__m256i codes = read_group(&pattern, block->data + i * pattern.width);
+		/* A code has at most 25 bits, so signed comparison is right. */
+		__m256i wanted =
+			_mm256_and_si256(spread_bits(mask[i]), _mm256_cmpgt_epi32(limits, codes));
+		codes = _mm256_and_si256(codes, wanted);
+		numbers = _mm256_sub_epi32(numbers, wanted);
+		sums = _mm256_add_epi64(sums, _mm256_and_si256(codes, low_half));
+		sums = _mm256_add_epi64(sums, _mm256_srli_epi64(codes, 32));
+	}
+	_mm256_storeu_si256((__m256i *)(void *)parts, sums);
+	_mm256_storeu_si256((__m256i *)(void *)counts, numbers);
+	*ret_sum = parts[0] + parts[1] + parts[2] + parts[3];
+	*ret_number = 0;
+	for (size_t i = 0; i < LANES; i++)
+		*ret_number += counts[i];
+	return pattern.groups * LANES;
+}
+
 size_t orma_store_wide_unpack(const struct orma_block *block, size_t count, int64_t *ret)
 {
 	return block->width <= WIDTH_MAX && is_wide() ? unpack(block, count, ret) : 0;
@@ -229,6 +265,14 @@ size_t orma_store_wide_match(const struct orma_block *block, size_t count, uint3
 			     uint32_t span, uint8_t *mask)
 {
 	return block->width <= WIDTH_MAX && is_wide() ? match(block, count, low, span, mask) : 0;
+}
+
+size_t orma_store_wide_sum(const struct orma_block *block, size_t count, uint32_t limit,
+			   const uint8_t *mask, uint64_t *ret_sum, uint64_t *ret_number)
+{
+	return block->width <= WIDTH_MAX && is_wide()
+		       ? sum(block, count, limit, mask, ret_sum, ret_number)
+		       : 0;
 }
 
 #else
@@ -243,6 +287,13 @@ size_t orma_store_wide_match(const struct orma_block *block, size_t count, uint3
 			     uint32_t span, uint8_t *mask)
 {
 	(void)block, (void)count, (void)low, (void)span, (void)mask;
+	return 0;
+}
+
+size_t orma_store_wide_sum(const struct orma_block *block, size_t count, uint32_t limit,
+			   const uint8_t *mask, uint64_t *ret_sum, uint64_t *ret_number)
+{
+	(void)block, (void)count, (void)limit, (void)mask, (void)ret_sum, (void)ret_number;
 	return 0;
 }
 

@@ -17,5 +17,11 @@ size_t orma_store_wide_unpack(const struct orma_block *block, size_t count, int6
  */
 size_t orma_store_wide_match(const struct orma_block *block, size_t count, uint32_t low,
 			     uint32_t span, uint8_t *mask);
+/*
+ * Adds the first codes that are below `limit` and whose bits are set in `mask`, and counts them. Returns how many codes were looked
+ * at, as above; the outputs are set unless that is 0.
+ */
+size_t orma_store_wide_sum(const struct orma_block *block, size_t count, uint32_t limit,
+			   const uint8_t *mask, uint64_t *ret_sum, uint64_t *ret_number);
 
 #endif

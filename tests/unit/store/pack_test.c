@@ -34,6 +34,30 @@ static void check_matches(const struct orma_block *block, size_t count)
 	}
 }
 
+/* Adds all cells, none, and some, where packed cells can be added. */
+static void check_sums(const struct orma_block *block, size_t count)
+{
+	uint8_t mask[ORMA_BLOCK_ROWS / 8];
+	for (unsigned n = 0; n < 4; n++) {
+		int64_t expected = 0, sum;
+		uint64_t number = 0, added;
+		bool fits = true;
+		for (size_t i = 0; i < sizeof(mask); i++)
+			mask[i] = (uint8_t)(n < 2 ? 0 - n : i * 37 + n * 101);
+		for (size_t i = 0; i < count; i++) {
+			if (!(mask[i / 8] >> i % 8 & 1) || cells[i] == ORMA_CELL_NULL)
+				continue;
+			fits = fits && !__builtin_add_overflow(expected, cells[i], &expected);
+			number++;
+		}
+		if (!orma_store_pack_sum(block, count, mask, &sum, &added))
+			continue;
+		CHECK_INT(added, number);
+		if (fits)
+			CHECK_INT(sum, expected);
+	}
+}
+
 /* Reads every third cell, and the last one. */
 static void check_some(const struct orma_block *block, size_t count)
 {
@@ -64,6 +88,7 @@ static size_t round_trip(size_t count, struct orma_block *ret)
 	}
 	check_some(ret, count);
 	check_matches(ret, count);
+	check_sums(ret, count);
 	free(copy);
 	ret->data = NULL;
 	return size;
