@@ -142,5 +142,6 @@ void orma_top_open(struct orma_top_pages *pages, const char *path,
 		   char message[ORMA_TOP_TEXT_BYTES])
 {
 	if (!show(pages, path, message))
-		snprintf(message, ORMA_TOP_TEXT_BYTES, "saved; look at it with: orma view %s", path);
+		snprintf(message, ORMA_TOP_TEXT_BYTES, "saved; look at it with: orma view %s",
+			 path);
 }

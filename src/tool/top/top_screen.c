@@ -300,7 +300,7 @@ static int put_help(struct frame *frame)
 		"  t                            figures of the last interval, or since the start\n"
 		"  z                            forget all figures\n"
 		"  Space                        pause\n"
-		"  s  o                         save the last seconds as a trace; and show it in a browser\n"
+		"  s  o                         save the last seconds; show them in a page\n"
 		"  F1 h ?                       this page\n"
 		"  F10 q                        end\n"
 		"\n"
