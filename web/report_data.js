@@ -82,7 +82,7 @@ export function doublesOf(bytes, width, count, base) {
 	return values;
 }
 
-/** @param {Layout} layout @param {Uint8Array} all @returns {{ tables: Record<string, ReportTable>, names: string[], args: ArgNode[][] }} */
+/** @param {Layout} layout @param {Uint8Array} all @returns {{ tables: Record<string, ReportTable>, names: string[], args: ArgNode[][], tracks: TrackTree }} */
 export function decode(layout, all) {
 	/** @type {Map<string, { bytes: Uint8Array, width: number, count: number }>} */
 	const places = new Map();
@@ -102,7 +102,7 @@ export function decode(layout, all) {
 	/** @type {Record<string, ReportTable>} */
 	const tables = {};
 	for (const name of TABLE_NAMES) tables[name] = tableIn(name, column, place);
-	return { tables, names: text("names"), args: text("args") };
+	return { tables, names: text("names"), args: text("args"), tracks: text("tracks") };
 }
 
 /**

@@ -15,7 +15,7 @@ export class ReportSource {
 		/** @type {Meta} */
 		this.metaData = jsonIn("orma-meta");
 		/** @type {TrackTree} */
-		this.tree = jsonIn("orma-tracks");
+		this.tree = { generation: 0, nodes: [], threads: [], processes: [], states: [] };
 		/** @type {import("./report_data.js").Layout} */
 		this.layout = jsonIn("orma-layout");
 		/** @type {Record<string, ReportTable>} */
@@ -28,14 +28,15 @@ export class ReportSource {
 		this.byLane = new Map();
 		/** @type {Map<number, TrackNode>} */
 		this.nodes = new Map();
-		for (const node of this.tree.nodes) if (node.lane !== null) this.nodes.set(node.lane, node);
 	}
 
 	async open() {
-		const { tables, names, args } = decode(this.layout, await readBlocks(this.layout));
+		const { tables, names, args, tracks } = decode(this.layout, await readBlocks(this.layout));
 		this.tables = tables;
 		this.texts.push(...names);
 		this.args = args;
+		this.tree = tracks;
+		for (const node of tracks.nodes) if (node.lane !== null) this.nodes.set(node.lane, node);
 		for (const name of TABLE_NAMES) for (const lane of tables[name].byLane.keys()) this.byLane.set(lane, tables[name]);
 	}
 

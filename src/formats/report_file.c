@@ -25,7 +25,6 @@ enum { FORMAT = 1, ZLIB_HEAD_BYTES = 2, ZLIB_TAIL_BYTES = 4, WIDTH_MAX = 8 };
 void orma_report_file_done(struct orma_report_file *file)
 {
 	orma_base_buf_done(&file->meta);
-	orma_base_buf_done(&file->tracks);
 	orma_base_buf_done(&file->layout);
 	orma_trace_window_done(&file->window);
 	orma_trace_bytes_done(&file->unpacked);
@@ -179,7 +178,6 @@ static int take_line(struct layout *layout, struct orma_str line, struct orma_er
 		const char *begin;
 		struct orma_buf *text;
 	} texts[] = {{"<script type=\"application/json\" id=\"orma-meta\">", &file->meta},
-		     {"<script type=\"application/json\" id=\"orma-tracks\">", &file->tracks},
 		     {"<script type=\"application/json\" id=\"orma-layout\">", &file->layout}};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++) {
 		struct orma_str content = content_of(line, texts[i].begin);
@@ -288,6 +286,8 @@ static int take_text(struct orma_report_file *file, struct orma_str name, struct
 	struct orma_json_scan scan = {json.data, json.data + json.size, false};
 	struct orma_json_value value;
 	bool is_name = orma_base_str_is(name, "names");
+	if (orma_base_str_is(name, "tracks"))
+		file->tracks = json;
 	if (!is_name && !orma_base_str_is(name, "args"))
 		return 0;
 	if (json.size == 0 || orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER ||

@@ -61,7 +61,8 @@ struct orma_report_line {
 };
 
 struct orma_report_file {
-	struct orma_buf meta, tracks, layout; /* JSON */
+	struct orma_buf meta, layout; /* JSON */
+	struct orma_str tracks;       /* JSON */
 	struct orma_trace_bytes unpacked;
 	struct orma_trace_window window;
 	struct orma_report_planes columns[ORMA_REPORT_TABLES][ORMA_REPORT_COLUMNS];

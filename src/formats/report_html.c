@@ -341,7 +341,7 @@ static int write_all(struct orma_report_events *events, struct facts *facts,
 	const struct orma_report_file *file = events->file;
 	int r = orma_report_json_object(orma_base_buf_str(&file->meta), take_fact, facts);
 	if (r == 0)
-		r = orma_report_tree_read(events->tree, orma_base_buf_str(&file->tracks));
+		r = orma_report_tree_read(events->tree, file->tracks);
 	if (r == -EBADMSG)
 		return orma_base_error_set(reterr, r,
 					   "the report is damaged: its tracks cannot be read");

@@ -46,7 +46,7 @@ struct orma_report_tree {
 	struct orma_arena arena;
 };
 
-/* {0} is empty. Reads the text of `orma-tracks`, which lives as long as the tree. 0, -EBADMSG or -ENOMEM; the caller calls done() in any
+/* {0} is empty. Reads the text of the column `tracks`, which lives as long as the tree. 0, -EBADMSG or -ENOMEM; the caller calls done() in any
  * case. */
 int orma_report_tree_read(struct orma_report_tree *tree, struct orma_str json);
 void orma_report_tree_done(struct orma_report_tree *tree);

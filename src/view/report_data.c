@@ -27,6 +27,7 @@
 #include "view/tiles.h"
 #include "view/view_detail.h"
 #include "view/view_json.h"
+#include "view/view_tracks.h"
 
 #define TIME_MAX 0x1p62
 /* orma_view_detail_append_args() appends a member of an object. */
@@ -265,6 +266,17 @@ static int write_list(struct writer *writer, const char *name, struct orma_buf *
 					  &writer->ret->layout);
 }
 
+/* The tree of a machine with hundreds of processes is longer than many traces, but most of it is the same words. */
+static int write_tracks(struct writer *writer)
+{
+	struct orma_error error = {0};
+	writer->text.size = 0;
+	int r = orma_view_tracks(writer->view, ORMA_STR(""), &writer->text, &error);
+	return r ? r
+		 : orma_report_text_write("tracks", orma_base_buf_str(&writer->text),
+					  &writer->ret->bytes, &writer->ret->layout);
+}
+
 static int write_all(struct writer *writer)
 {
 	writer->names = orma_base_alloc_array((size_t)writer->view->strings.count + 1,
@@ -280,6 +292,8 @@ static int write_all(struct writer *writer)
 		r = write_list(writer, "names", &writer->name_list);
 	if (r == 0)
 		r = write_list(writer, "args", &writer->args_list);
+	if (r == 0)
+		r = write_tracks(writer);
 	return r ? r : orma_view_json_raw(&writer->ret->layout, "]");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_file_fuzz.c - the first three lines are the facts, the tracks and the columns of a report, and the rest is its data: the page
- * is converted and imported. So mutations reach the columns, without having to be valid base64.
+ * report_file_fuzz.c - the first two lines are the facts and the columns of a report, and the rest is its data: the page is
+ * converted and imported. So mutations reach the columns, without having to be valid base64.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -38,18 +38,15 @@ static struct orma_str next_line(struct orma_str *rest)
 
 static int build(struct orma_buf *page, struct orma_str rest)
 {
-	struct orma_str meta = next_line(&rest), tracks = next_line(&rest),
-			columns = next_line(&rest);
+	struct orma_str meta = next_line(&rest), columns = next_line(&rest);
 	int r = orma_base_buf_printf(
 		page,
 		"<!doctype html>\n<script type=\"application/json\" "
 		"id=\"orma-meta\">%.*s</script>\n"
-		"<script type=\"application/json\" id=\"orma-tracks\">%.*s</script>\n"
 		"<script type=\"application/json\" id=\"orma-layout\">{\"format\":1,\"bytes\":%zu,"
 		"\"columns\":[%.*s]}</script>\n<script type=\"application/octet-stream\" "
 		"id=\"orma-data-0\">",
-		(int)meta.size, meta.data, (int)tracks.size, tracks.data, rest.size,
-		(int)columns.size, columns.data);
+		(int)meta.size, meta.data, rest.size, (int)columns.size, columns.data);
 	if (r == 0)
 		r = orma_base64_append(page, rest);
 	return r ? r : orma_base_buf_append_str(page, "</script>\n");

@@ -18,7 +18,8 @@ function planes(values, width) {
 function dataOf(columns) {
 	const bytes = [];
 	const layout = { columns: [] };
-	for (const [name, width, values] of columns) {
+	const tracks = { nodes: [], threads: [], processes: [], states: [] };
+	for (const [name, width, values] of [...columns, ["tracks", 1, textOf(tracks)]]) {
 		layout.columns.push([name, width, values.length]);
 		bytes.push(...planes(values, width));
 	}

@@ -19,7 +19,6 @@
 #include "trace/base64.h"
 #include "view/tile_request.h"
 #include "view/view_meta.h"
-#include "view/view_tracks.h"
 
 enum { BLOCK_BYTES = 8 << 20, FIRST_LEVEL = 10, LEVEL_STEP = 2, FORMAT = 1 };
 /* A box takes 6 bytes in a typical report and hardly ever less than this, so more need not be tried. */
@@ -31,7 +30,6 @@ void orma_report_timeline_done(struct orma_report_timeline *timeline)
 {
 	orma_report_data_done(&timeline->data);
 	orma_base_buf_done(&timeline->meta);
-	orma_base_buf_done(&timeline->tracks);
 	orma_base_buf_done(&timeline->blocks);
 }
 
@@ -101,9 +99,7 @@ static int make(struct orma_report_timeline *timeline, struct orma_view *view, u
 {
 	struct orma_error error = {0};
 	int r = orma_view_meta(view, ORMA_STR(""), &timeline->meta, &error);
-	if (r == 0)
-		r = orma_view_tracks(view, ORMA_STR(""), &timeline->tracks, &error);
-	uint64_t used = timeline->meta.size + timeline->tracks.size;
+	uint64_t used = timeline->meta.size;
 	if (r == 0)
 		r = used < max_bytes ? find_level(timeline, view, max_bytes - used) : -EFBIG;
 	timeline->is_there = r == 0;
@@ -171,9 +167,6 @@ int orma_report_timeline_append_data(const struct orma_report_timeline *timeline
 	if (!timeline->is_there)
 		return 0;
 	int r = orma_html_append_json(html, "orma-meta", orma_base_buf_str(&timeline->meta));
-	if (r == 0)
-		r = orma_html_append_json(html, "orma-tracks",
-					  orma_base_buf_str(&timeline->tracks));
 	if (r == 0)
 		r = append_layout(timeline, first, html);
 	return r ? r : orma_base_buf_append(html, timeline->blocks.data, timeline->blocks.size);

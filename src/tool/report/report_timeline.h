@@ -15,7 +15,7 @@ struct orma_report_range {
 
 /* {0} is empty. */
 struct orma_report_timeline {
-	struct orma_buf meta, tracks; /* JSON, as the routes of `orma view` answer */
+	struct orma_buf meta; /* JSON, as a route of `orma view` answers */
 	struct orma_report_data data;
 	struct orma_buf blocks; /* elements with the data */
 	uint32_t block_count;
