@@ -12,8 +12,9 @@
  */
 int orma_demangle(const char *name, struct orma_buf *buf);
 
-/* The parts of it. The same results; these take names of Rust only. */
+/* The parts of it, with the same results: names of Rust, and those of C++ in the Itanium ABI. */
 int orma_demangle_rust_v0(const char *name, struct orma_buf *buf);
+int orma_demangle_cxx(const char *name, struct orma_buf *buf);
 int orma_demangle_rust_legacy(const char *name, struct orma_buf *buf);
 
 #endif

@@ -662,7 +662,8 @@ int orma_demangle_rust_v0(const char *name, struct orma_buf *buf)
 		v0.is_silent = true;
 		print_path(&v0, false);
 	}
-	if (v0.at < v0.size)
+	/* An empty text would say less than the name. */
+	if (v0.at < v0.size || buf->size == before)
 		refuse(&v0);
 	if (v0.error)
 		buf->size = before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * demangle_fuzz.c - any bytes as the name of a function of Rust.
+ * demangle_fuzz.c - any bytes as the name of a function of Rust or C++.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(name, data, size);
 	name[size] = '\0';
-	/* Not the C++ library's part, which is not ours. */
 	int v0 = orma_demangle_rust_v0(name, &buf);
 	if ((v0 == 0) != (buf.size == 0) || buf.size > 64 << 10)
 		abort();
 	buf.size = 0;
 	int legacy = orma_demangle_rust_legacy(name, &buf);
 	if (legacy == 0 && buf.size != 0)
+		abort();
+	buf.size = 0;
+	int cxx = orma_demangle_cxx(name, &buf);
+	if ((cxx == 0) != (buf.size == 0) || buf.size > 1 << 20)
 		abort();
 	orma_base_buf_done(&buf);
 	return 0;
