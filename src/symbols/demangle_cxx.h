@@ -106,7 +106,6 @@ struct orma_cxx_text orma_cxx_template_arguments(struct orma_cxx *cxx, bool beco
 struct orma_cxx_type orma_cxx_template_parameter(struct orma_cxx *cxx);
 /* `ret_is_name` is false for "std", which is no substitution by itself. */
 struct orma_cxx_type orma_cxx_substitution(struct orma_cxx *cxx, bool is_whole);
-struct orma_cxx_text orma_cxx_expression(struct orma_cxx *cxx);
 void orma_cxx_add_substitution(struct orma_cxx *cxx, struct orma_cxx_type type);
 struct orma_cxx_text orma_cxx_qualifiers(struct orma_cxx *cxx);
 

@@ -27,6 +27,8 @@ struct orma_cxx_text orma_cxx_type_text(struct orma_cxx *cxx, struct orma_cxx_ty
 
 /* NOLINTBEGIN(misc-no-recursion): types nest. orma_cxx_enter() bounds the depth, and so the stack. */
 
+static struct orma_cxx_text read_expression(struct orma_cxx *cxx);
+
 /* --- substitutions and parameters of templates -------------------------------------------------- */
 
 /* Base 36 with an underscore at its end; "_" alone is 0, "0_" is 1. */
@@ -134,13 +136,13 @@ static struct orma_cxx_type read_argument(struct orma_cxx *cxx)
 	struct orma_cxx_text text;
 
 	if (orma_cxx_eat(cxx, "X")) {
-		text = orma_cxx_expression(cxx);
+		text = read_expression(cxx);
 		if (!orma_cxx_eat(cxx, "E"))
 			orma_cxx_refuse(cxx);
 		return plain(text);
 	}
 	if (orma_cxx_peek(cxx) == 'L')
-		return plain(orma_cxx_expression(cxx));
+		return plain(read_expression(cxx));
 	return orma_cxx_read_type(cxx);
 }
 
@@ -320,7 +322,7 @@ static struct orma_cxx_type read_array_type(struct orma_cxx *cxx)
 	if (orma_cxx_number(cxx) >= 0)
 		size = orma_cxx_put(cxx, begin, (size_t)(cxx->at - begin));
 	else if (orma_cxx_peek(cxx) != '_')
-		size = orma_cxx_expression(cxx);
+		size = read_expression(cxx);
 	if (!orma_cxx_eat(cxx, "_"))
 		orma_cxx_refuse(cxx);
 	struct orma_cxx_type type = orma_cxx_read_type(cxx);
@@ -402,7 +404,7 @@ static bool read_d_type(struct orma_cxx *cxx, struct orma_cxx_type *ret)
 		*ret = plain(orma_cxx_join(cxx, of, orma_cxx_str(cxx, ")")));
 	} else if (orma_cxx_eat(cxx, "Dt") || orma_cxx_eat(cxx, "DT")) {
 		struct orma_cxx_text of = orma_cxx_join3(cxx, orma_cxx_str(cxx, "decltype ("), "",
-							 orma_cxx_expression(cxx));
+							 read_expression(cxx));
 		if (!orma_cxx_eat(cxx, "E"))
 			orma_cxx_refuse(cxx);
 		*ret = plain(orma_cxx_join(cxx, of, orma_cxx_str(cxx, ")")));
@@ -620,10 +622,10 @@ static struct orma_cxx_text read_operation(struct orma_cxx *cxx)
 		orma_cxx_refuse(cxx);
 		return (struct orma_cxx_text){0, 0};
 	}
-	struct orma_cxx_text left = orma_cxx_expression(cxx);
+	struct orma_cxx_text left = read_expression(cxx);
 	if (operands == 1)
 		return in_parentheses(cxx, name, left);
-	struct orma_cxx_text right = in_parentheses(cxx, "", orma_cxx_expression(cxx));
+	struct orma_cxx_text right = in_parentheses(cxx, "", read_expression(cxx));
 	return orma_cxx_join3(cxx, in_parentheses(cxx, "", left), name, right);
 }
 
@@ -654,7 +656,7 @@ static struct orma_cxx_text read_unresolved(struct orma_cxx *cxx)
 	return orma_cxx_join3(cxx, text, "::", read_simple(cxx));
 }
 
-struct orma_cxx_text orma_cxx_expression(struct orma_cxx *cxx)
+static struct orma_cxx_text read_expression(struct orma_cxx *cxx)
 {
 	struct orma_cxx_text text = {0, 0};
 

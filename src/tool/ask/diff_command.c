@@ -62,8 +62,9 @@ const struct orma_tool_command orma_diff_command = {
 	.name = "diff",
 	.summary = "compare two traces, or several of before and after",
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
-	.about = "Compares slices by name, CPU time and waits for a CPU of threads, and counters "
-		 "of trace A with those of trace B. What changed most comes first.\n\n"
+	.about = "Compares slices by name, CPU time and waits for a CPU of threads, counters, "
+		 "functions of profiles, and heaps by call stack of trace A with those of trace B. "
+		 "What changed most comes first.\n\n"
 		 "With several traces on each side, numbers are means of a trace, and p says how "
 		 "likely chance alone makes such a difference.",
 	.options = option_table,

@@ -31,11 +31,6 @@ void orma_diff_done(struct orma_diff *diff)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-struct key {
-	enum orma_diff_kind kind;
-	struct orma_str name, category, process, unit;
-};
-
 static uint64_t hash_text(uint64_t hash, struct orma_str text)
 {
 	uint64_t size = text.data ? text.size : UINT64_MAX;
@@ -43,7 +38,7 @@ static uint64_t hash_text(uint64_t hash, struct orma_str text)
 	return text.size > 0 ? orma_base_fnv1a(hash, text.data, text.size) : hash;
 }
 
-static uint64_t hash_key(const struct key *key)
+static uint64_t hash_key(const struct orma_diff_key *key)
 {
 	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, &key->kind, sizeof(key->kind));
 	hash = hash_text(hash, key->name);
@@ -58,7 +53,8 @@ static struct orma_str copy_text(struct orma_diff *diff, struct orma_str text)
 	return (struct orma_str){orma_base_arena_strdup(&diff->arena, text), text.size};
 }
 
-static struct orma_diff_row *make_row(struct orma_diff *diff, const struct key *key, uint64_t hash)
+static struct orma_diff_row *make_row(struct orma_diff *diff, const struct orma_diff_key *key,
+				      uint64_t hash)
 {
 	struct orma_diff_row *row = orma_base_arena_alloc(&diff->arena, sizeof(*row));
 	if (!row || orma_store_grow(&diff->rows, (uint64_t)diff->row_count + 1, &diff->row_capacity,
@@ -87,8 +83,7 @@ static struct orma_diff_row *make_row(struct orma_diff *diff, const struct key *
 	return row;
 }
 
-/* Returns NULL when out of memory. */
-static struct orma_diff_row *use_row(struct orma_diff *diff, const struct key *key)
+struct orma_diff_row *orma_diff_use_row(struct orma_diff *diff, const struct orma_diff_key *key)
 {
 	uint64_t hash = hash_key(key);
 	struct orma_diff_row *row = orma_base_map_get(&diff->by_key, hash);
@@ -113,11 +108,12 @@ static void add_figure(struct orma_diff_side *side, size_t run, double sum, doub
 static int add_slice_group(const struct run *run, struct orma_slice_group *group)
 {
 	const struct orma_trace_database *database = run->database;
-	struct key key = {.kind = ORMA_DIFF_SLICES,
-			  .name = orma_trace_database_text(database, group->name),
-			  .category = orma_trace_database_text(database, group->category)};
+	struct orma_diff_key key = {.kind = ORMA_DIFF_SLICES,
+				    .name = orma_trace_database_text(database, group->name),
+				    .category =
+					    orma_trace_database_text(database, group->category)};
 	uint64_t finished = group->count - group->unfinished;
-	struct orma_diff_row *row = use_row(run->diff, &key);
+	struct orma_diff_row *row = orma_diff_use_row(run->diff, &key);
 	if (!row)
 		return -ENOMEM;
 	struct orma_diff_side *side = &row->sides[run->side];
@@ -154,8 +150,8 @@ static struct orma_diff_row *use_thread_row(const struct run *run, enum orma_dif
 	struct orma_task_name thread = orma_thread_name(database, (int64_t)utid);
 	struct orma_task_name process =
 		orma_process_name(database, orma_thread_process(database, (int64_t)utid));
-	struct key key = {.kind = kind, .name = thread.name, .process = process.name};
-	return use_row(run->diff, &key);
+	struct orma_diff_key key = {.kind = kind, .name = thread.name, .process = process.name};
+	return orma_diff_use_row(run->diff, &key);
 }
 
 static int add_thread(const struct run *run, const struct orma_task_times *times, size_t utid)
@@ -200,7 +196,7 @@ static int add_counter(const struct run *run, uint64_t track,
 	const struct orma_trace_database *database = run->database;
 	int64_t utid = orma_trace_database_cell(database, ORMA_TABLE_TRACK, ORMA_TRACK_UTID, track);
 	int64_t upid = orma_trace_database_cell(database, ORMA_TABLE_TRACK, ORMA_TRACK_UPID, track);
-	struct key key = {.kind = ORMA_DIFF_COUNTERS};
+	struct orma_diff_key key = {.kind = ORMA_DIFF_COUNTERS};
 	key.name = orma_trace_database_text(
 		database,
 		orma_trace_database_cell(database, ORMA_TABLE_TRACK, ORMA_TRACK_NAME, track));
@@ -210,7 +206,7 @@ static int add_counter(const struct run *run, uint64_t track,
 	key.process = utid >= 0   ? orma_thread_name(database, utid).name
 		      : upid >= 0 ? orma_process_name(database, upid).name
 				  : (struct orma_str){NULL, 0};
-	struct orma_diff_row *row = use_row(run->diff, &key);
+	struct orma_diff_row *row = orma_diff_use_row(run->diff, &key);
 	if (!row)
 		return -ENOMEM;
 	struct orma_diff_side *side = &row->sides[run->side];
@@ -252,7 +248,8 @@ static size_t collect(const struct orma_diff *diff, const struct orma_diff_row *
 	size_t count = 0;
 	double sum = 0;
 	for (size_t run = 0; run < diff->run_counts[side]; run++) {
-		double weight = row->sides[side].weights[run];
+		bool is_profile = diff->has_profile[row->kind][side][run];
+		double weight = is_profile ? 1 : row->sides[side].weights[run];
 		if (weight > 0) {
 			ret[count] = row->sides[side].figures[run] / weight;
 			sum += ret[count++];
@@ -269,6 +266,10 @@ static double effect_of(const struct orma_diff *diff, const struct orma_diff_row
 	double change = fabs(b - a);
 	if (row->kind == ORMA_DIFF_CPU)
 		return change;
+	/* Costs of callees, and memory that was freed again, only decide between rows that are equal otherwise. */
+	if (row->kind == ORMA_DIFF_FUNCTIONS || row->kind == ORMA_DIFF_HEAP)
+		return change + 1e-6 * fabs(row->sides[1].total / (double)diff->run_counts[1] -
+					    row->sides[0].total / (double)diff->run_counts[0]);
 	if (row->kind == ORMA_DIFF_COUNTERS)
 		return change > 0 ? change / fmax(fabs(a), fabs(b)) : 0;
 	double a_weight = row->sides[0].weight / (double)diff->run_counts[0];

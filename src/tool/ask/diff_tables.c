@@ -96,6 +96,46 @@ static const struct orma_fact_column columns[ORMA_DIFF_KINDS][ORMA_DIFF_COLUMNS]
 				{"ratio", NULL, ORMA_FACT_NUMBER},
 				{"p", "p", ORMA_FACT_NUMBER},
 			},
+		[ORMA_DIFF_FUNCTIONS] =
+			{
+				{"function", "function", ORMA_FACT_TEXT},
+				{"profile", "of", ORMA_FACT_TEXT},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{"a_self", "A alone", ORMA_FACT_NUMBER},
+				{"b_self", "B alone", ORMA_FACT_NUMBER},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{"a_total", "A with callees", ORMA_FACT_NUMBER},
+				{"b_total", "B with callees", ORMA_FACT_NUMBER},
+				{NULL, "change", ORMA_FACT_NUMBER},
+				{"ratio", NULL, ORMA_FACT_NUMBER},
+				{"p", "p", ORMA_FACT_NUMBER},
+			},
+		[ORMA_DIFF_HEAP] =
+			{
+				{"stack", "call stack", ORMA_FACT_TEXT},
+				{NULL, NULL, ORMA_FACT_TEXT},
+				{"a_inuse_objects", NULL, ORMA_FACT_NUMBER},
+				{"b_inuse_objects", NULL, ORMA_FACT_NUMBER},
+				{"a_inuse_bytes", "A in use", ORMA_FACT_NUMBER},
+				{"b_inuse_bytes", "B in use", ORMA_FACT_NUMBER},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NS},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{NULL, NULL, ORMA_FACT_NUMBER},
+				{"a_allocated_bytes", "A allocated", ORMA_FACT_NUMBER},
+				{"b_allocated_bytes", "B allocated", ORMA_FACT_NUMBER},
+				{NULL, "change", ORMA_FACT_NUMBER},
+				{"ratio", NULL, ORMA_FACT_NUMBER},
+				{"p", "p", ORMA_FACT_NUMBER},
+			},
 };
 
 static const struct {
@@ -106,6 +146,11 @@ static const struct {
 	[ORMA_DIFF_DELAYS] = {"delays",
 			      "Waits for a CPU, by the change of the mean times the runs"},
 	[ORMA_DIFF_COUNTERS] = {"counters", "Counters, by the relative change of the mean"},
+	[ORMA_DIFF_FUNCTIONS] = {"functions", "Functions of profiles, by the change of what they "
+					      "cost without their callees"},
+	[ORMA_DIFF_HEAP] = {"heap",
+			    "Heap by call stack, the innermost function first, by the change "
+			    "of the bytes in use"},
 };
 
 static struct orma_fact length_fact(double ns)
@@ -161,13 +206,18 @@ static int put_units(struct orma_diff_tables *made, const struct orma_diff_row *
 		     struct orma_fact *cells)
 {
 	static const size_t values[] = {4, 5, 10, 11, 12, 13};
-	if (!orma_base_str_is(row->unit, "bytes"))
+	bool is_size = orma_base_str_is(row->unit, "bytes");
+	bool is_time = orma_base_str_is(row->unit, "ns") && row->kind == ORMA_DIFF_FUNCTIONS;
+	if (!is_size && !is_time)
 		return 0;
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(values); i++) {
 		char text[ORMA_UNIT_BYTES];
 		if (!cells[values[i]].is_known)
 			continue;
-		orma_units_size(cells[values[i]].number, text);
+		if (is_size)
+			orma_units_size(cells[values[i]].number, text);
+		else
+			orma_units_duration((int64_t)cells[values[i]].number, text);
 		const char *copy = orma_base_arena_strdup(&made->arena, orma_base_str(text));
 		if (!copy)
 			return -ENOMEM;
@@ -185,7 +235,8 @@ static int add_row(struct orma_diff_tables *made, const struct orma_diff_row *ro
 		return -ENOMEM;
 	bool is_thread = row->kind == ORMA_DIFF_CPU || row->kind == ORMA_DIFF_DELAYS;
 	cells[0] = orma_fact_text(row->name.data || is_thread ? row->name : ORMA_STR("[no name]"));
-	cells[1] = orma_fact_text(row->kind == ORMA_DIFF_SLICES ? row->category : row->process);
+	bool has_category = row->kind == ORMA_DIFF_SLICES || row->kind == ORMA_DIFF_FUNCTIONS;
+	cells[1] = orma_fact_text(has_category ? row->category : row->process);
 	put_numbers(made, row, 0, cells);
 	put_numbers(made, row, 1, cells);
 	const char *change =
@@ -242,6 +293,8 @@ static int add_trace(struct orma_diff_tables *made, size_t side, int idx, orma_d
 	struct orma_trace_database *database = orma_ask_database(ask);
 	made->lengths_ns[side][idx] = database->end_ns - database->start_ns;
 	int r = orma_diff_add(&made->diff, side, (size_t)idx, database);
+	if (r == 0)
+		r = orma_diff_add_profiles(&made->diff, side, (size_t)idx, database);
 	if (r == 0 && fn)
 		r = fn(ctx, side, idx, database);
 	orma_ask_free(ask);
@@ -280,7 +333,8 @@ const char *orma_diff_tables_end(const struct orma_diff_tables *tables,
 	for (size_t kind = 0; kind < ORMA_DIFF_KINDS; kind++)
 		rows += tables->tables[kind].row_count;
 	if (rows == 0)
-		return "Nothing differs in slices, CPU time, waits for a CPU and counters.";
+		return "Nothing differs in slices, CPU time, waits for a CPU, counters and "
+		       "profiles.";
 	if (runs[0] <= 1 || runs[1] <= 1)
 		return "One run is no proof: several of each, with -- between them, show what is "
 		       "chance.";
