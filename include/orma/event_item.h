@@ -20,6 +20,8 @@
  * Strings are copied when the event is emitted. Bytes that are not valid UTF-8 are replaced by '?'.
  * NULL is recorded as the text "NULL". Data that items point to is borrowed until the event is
  * emitted, for ORMA_DICT and ORMA_ARRAY until the end of the statement.
+ *
+ * Threads: every function is MT-safe.
  */
 #ifndef ORMA_EVENT_ITEM_H
 #define ORMA_EVENT_ITEM_H

@@ -19,6 +19,7 @@
 static const struct orma_tool_command *const commands[] = {
 	&orma_record_command,
 	&orma_heap_command,
+	&orma_profile_command,
 	&orma_status_command,
 	&orma_top_command,
 	&orma_summary_command,
@@ -32,7 +33,6 @@ static const struct orma_tool_command *const commands[] = {
 	&orma_import_command,
 	&orma_dump_command,
 	&orma_cat_command,
-	&orma_profile_command,
 	&orma_symbolize_command,
 	&orma_doctor_command,
 	&orma_trigger_command,
