@@ -86,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		orma_perf_ring_advance(&ring, record_size);
 	}
 	orma_perf_ring_release(&ring);
-	if (page->data_tail != page->data_head)
+	/* The sum is used, so that it is made. */
+	if (page->data_tail != page->data_head || touched == UINT64_MAX)
 		abort();
 	orma_perf_ring_done(&ring);
 	free(memory);

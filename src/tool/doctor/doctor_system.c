@@ -11,8 +11,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#ifdef ORMA_HAVE_PERF
+#include <linux/perf_event.h>
+#endif
 
+#include "base/fd.h"
 #include "ipc/address.h"
 #include "probes/probe_text.h"
 #include "tool/doctor/doctor.h"
@@ -20,6 +25,7 @@
 
 /* The default buffer is 32 MiB, and shared memory and the recorder come in addition. */
 #define MEMORY_WANTED_KB 65536u
+#define PERF_MLOCK_KB    516u /* the kernel's default */
 
 /* --- the daemon ------------------------------------------------------------------------------- */
 
@@ -133,6 +139,58 @@ static void report_daemon(const char *root, const struct orma_doctor_daemon *dae
 
 /* --- the kernel ------------------------------------------------------------------------------- */
 
+/* The kernel, or the filter of a container, may refuse perf events to this user. */
+static bool is_perf_refused(void)
+{
+#ifdef ORMA_HAVE_PERF
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1};
+	int fd = orma_base_fd_avoid_standard(
+		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+	bool is_refused = fd < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS);
+	orma_base_fd_close(fd);
+	return is_refused;
+#else
+	return false;
+#endif
+}
+
+static void report_perf_events(const char *root, struct orma_findings *findings)
+{
+	uint64_t value = 0;
+	bool is_known =
+		orma_system_file_read_u64(root, "/proc/sys/kernel/perf_event_paranoid", &value);
+
+	if (is_known && value >= 2) {
+		orma_findings_add_note(
+			findings, "perf_event_paranoid",
+			"kernel.perf_event_paranoid is %" PRIu64 "%s", value,
+			value > 2 ? ", so only root can use orma profile and linux.perf."
+				  : ", so users other than root profile their own programs only, "
+				    "without time in the kernel and without waits.");
+		orma_findings_advise(findings, "sudo sysctl kernel.perf_event_paranoid=1");
+	}
+	/* Only the real machine can be asked; tests have a made-up root. */
+	if (!root[0] && (value <= 2 || geteuid() == 0) && is_perf_refused())
+		orma_findings_add_note(
+			findings, "perf_events_refused",
+			"Perf events are refused although the settings permit them, "
+			"so orma profile and linux.perf cannot work. A container's "
+			"seccomp filter may be the reason: run it with CAP_PERFMON.");
+	if (orma_system_file_read_u64(root, "/proc/sys/kernel/perf_event_mlock_kb", &value) &&
+	    value < PERF_MLOCK_KB) {
+		orma_findings_add_note(findings, "perf_event_mlock_kb",
+				       "kernel.perf_event_mlock_kb is %" PRIu64
+				       ", so samples of users other than root may be lost.",
+				       value);
+		orma_findings_advise(findings, "sudo sysctl kernel.perf_event_mlock_kb=%u",
+				     PERF_MLOCK_KB);
+	}
+}
+
 static void report_settings(const char *root, struct orma_findings *findings)
 {
 	uint64_t value;
@@ -145,15 +203,7 @@ static void report_settings(const char *root, struct orma_findings *findings)
 				  value);
 		orma_findings_advise(findings, "sudo sysctl kernel.kptr_restrict=1");
 	}
-	if (orma_system_file_read_u64(root, "/proc/sys/kernel/perf_event_paranoid", &value) &&
-	    value >= 2) {
-		orma_findings_add_note(findings, "perf_event_paranoid",
-				       "kernel.perf_event_paranoid is %" PRIu64
-				       ", so only root can sample with linux.perf (Perfetto's "
-				       "traced_perf).",
-				       value);
-		orma_findings_advise(findings, "sudo sysctl kernel.perf_event_paranoid=1");
-	}
+	report_perf_events(root, findings);
 }
 
 /* --- clocks ----------------------------------------------------------------------------------- */

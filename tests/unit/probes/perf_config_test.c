@@ -72,8 +72,8 @@ ORMA_TEST(contradictions_are_refused)
 {
 	static const char *const texts[] = {
 		"perf_event_config { timebase { poll_period_ms: 10 } callstack_sampling {} }",
-		"perf_event_config { timebase { poll_period_ms: 10 } ring_buffer_read_period_ms: 5 "
-		"}",
+		("perf_event_config { timebase { poll_period_ms: 10 } "
+		 "ring_buffer_read_period_ms: 5 }"),
 		"perf_event_config { ring_buffer_pages: 3 }",
 		"perf_event_config { ring_buffer_pages: 131072 }",
 		"perf_event_config { timebase { counter: UNKNOWN_COUNTER } }",
