@@ -207,6 +207,8 @@ static void on_stopped(void *ctx)
 	(void)orma_base_buf_append(&instance->completions, instance->wanted_completions.data,
 				   instance->wanted_completions.size);
 	instance->wanted_completions.size = 0;
+	/* The last flush may have brought the first packets of a process that has ended since. */
+	orma_heap_processes_each(&instance->tracker, note_end, instance);
 	write_all(instance);
 	(void)orma_module_symbols_write(instance->symbols, instance->base.probe->source,
 					instance->base.idx,
