@@ -26,7 +26,7 @@ struct orma_batched_event {
 	union {
 		struct {
 			uint32_t data, size;
-			uint32_t content, content_size; /* of a usual packet */
+			uint32_t content, content_size; /* for a usual packet */
 		} packet;
 		struct orma_plain_event plain;
 		/* In a bundle that this batch or a later one owns. */
