@@ -32,6 +32,8 @@
 #define FLUSH_MS   300u
 #define STOP_MS    1000u
 #define SYMBOLS_NS (2 * ORMA_NS_PER_SEC)
+/* Between flushes for samples that wait. */
+#define EARLY_FLUSH_NS (100 * ORMA_NS_PER_MS)
 
 struct heap_probe {
 	struct orma_probe base; /* first */
@@ -53,7 +55,7 @@ struct heap_instance {
 	struct orma_module_symbols *symbols;
 	struct orma_heap_stream *stream; /* NULL = the configuration does not want it */
 	struct orma_heap_guardrail guardrail;
-	uint64_t next_tick_ns, next_dump_ns, last_counters_ns; /* CLOCK_MONOTONIC */
+	uint64_t next_tick_ns, next_dump_ns, next_early_ns, last_counters_ns; /* CLOCK_MONOTONIC */
 	/* Requests since the flush that is under way began. */
 	bool wants_dump, wants_stop;
 	struct orma_buf wanted_completions; /* uint64_t each */
@@ -86,7 +88,16 @@ static void on_packet(void *ctx, struct orma_str packet)
 {
 	struct heap_instance *instance = ctx;
 
-	orma_heap_processes_take(&instance->tracker, packet);
+	if (!orma_heap_processes_take(&instance->tracker, packet) || instance->is_flushing ||
+	    instance->is_ending)
+		return;
+	/* Samples wait for maps, which may lie in a chunk that is not full: a flush brings them. The process says what samples
+	 * wait for, so there is a pause. */
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (now_ns < instance->next_early_ns)
+		return;
+	instance->next_early_ns = now_ns + EARLY_FLUSH_NS;
+	orma_probe_run_at(&instance->base, now_ns);
 }
 
 /* --- after a flush ---------------------------------------------------------------------------- */
@@ -201,14 +212,14 @@ static void on_stopped(void *ctx)
 {
 	struct heap_instance *instance = ctx;
 
+	/* The last flush may have brought the first packets of a process that has ended since. */
+	orma_heap_processes_each(&instance->tracker, note_end, instance);
 	instance->is_ending = true;
 	instance->must_tick = true;
 	instance->must_dump = true;
 	(void)orma_base_buf_append(&instance->completions, instance->wanted_completions.data,
 				   instance->wanted_completions.size);
 	instance->wanted_completions.size = 0;
-	/* The last flush may have brought the first packets of a process that has ended since. */
-	orma_heap_processes_each(&instance->tracker, note_end, instance);
 	write_all(instance);
 	(void)orma_module_symbols_write(instance->symbols, instance->base.probe->source,
 					instance->base.idx,

@@ -551,6 +551,6 @@ bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
 	/* The process counts what it drops, unless it was killed before it could tell. */
 	if (process->faults.gaps > 0 && lost == 0)
 		return true;
-	return lost > process->sample_count / 100 || process->told.frees > 0 ||
-	       process->faults.lost_frees > 0;
+	uint64_t lost_frees = add_up(process->told.frees, process->faults.lost_frees);
+	return lost > process->sample_count / 100 || lost_frees > process->free_count / 100;
 }

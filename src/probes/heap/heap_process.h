@@ -104,7 +104,7 @@ void orma_heap_process_take(struct orma_heap_process *process,
 			    orma_heap_event_fn *fn, void *ctx);
 /* Everything that was written before a flush has been taken: what waits for a record waits in vain. */
 void orma_heap_process_settle(struct orma_heap_process *process);
-/* More than 1 % of the samples, or a free, are missing. */
+/* More than 1 % of the samples or of the frees are missing. */
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process);
 uint64_t orma_heap_weigh(uint64_t size, uint64_t interval_bytes);
 

@@ -80,14 +80,14 @@ static bool set_apart(struct orma_heap_processes *all, struct orma_heap_process 
 	return true;
 }
 
-void orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str packet_untrusted)
+bool orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str packet_untrusted)
 {
 	struct orma_heap_record record;
 
 	bool is_bad = orma_heap_record_parse(packet_untrusted, &record) < 0;
 	if (record.pid <= 0 ||
 	    (record.kind == ORMA_HEAP_RECORD_NONE && !record.is_after_loss && !is_bad))
-		return;
+		return false;
 	struct orma_heap_process *process =
 		orma_base_map_get(&all->processes, (uint32_t)record.pid);
 	if (process && process->has_said_bye && record.kind == ORMA_HEAP_RECORD_PROCESS &&
@@ -96,10 +96,11 @@ void orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str p
 	if (!process)
 		process = add_process(all, record.pid);
 	if (!process || process->is_ignored)
-		return;
+		return false;
 	process->faults.gaps += record.is_after_loss;
 	process->faults.bad_records += is_bad;
 	orma_heap_process_take(process, &record, packet_untrusted, all->event, all->event_ctx);
+	return process->waiting.size > 0;
 }
 
 void orma_heap_processes_settle(struct orma_heap_processes *all)

@@ -24,8 +24,8 @@ struct orma_heap_processes {
 int orma_heap_processes_init(struct orma_heap_processes *all, const struct orma_heap_config *config,
 			     struct orma_unwind_files *files, const char *proc_path);
 void orma_heap_processes_done(struct orma_heap_processes *all);
-/* Takes a packet of the private service. */
-void orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str packet_untrusted);
+/* Takes a packet of the private service. True when its process has samples that wait for its maps. */
+bool orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str packet_untrusted);
 /* All that was written before a flush has been taken. */
 void orma_heap_processes_settle(struct orma_heap_processes *all);
 /* Calls fn() for each process that is not ignored. fn() returns true when the process is to be forgotten. */
