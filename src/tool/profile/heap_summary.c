@@ -218,7 +218,10 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
 	if (r == 0 && has_told && !options->is_quiet)
-		orma_tool_print_line(stdout, "Heap: no allocation was sampled");
+		orma_tool_print_line(stdout,
+				     "Heap: no allocation was sampled. Use -i 1 for a "
+				     "program that allocates little, and --follow for one that "
+				     "runs others, as a script does.");
 	if (has_told)
 		return ORMA_EXIT_OK;
 	if (options->pid)
