@@ -61,7 +61,8 @@ __attribute__((no_sanitize("address"))) static void take_sample(const ucontext_t
 			      ? (size_t)(stack_end - sp)
 			      : STACK_BYTES;
 	for (size_t i = 0; i < size / 8; i++)
-		((volatile uint64_t *)ret->bytes)[i] = ((const volatile uint64_t *)sp)[i];
+		((volatile uint64_t *)(void *)ret->bytes)[i] =
+			((const volatile uint64_t *)(const void *)sp)[i];
 	ret->stack = (struct orma_unwind_stack){(uintptr_t)sp, ret->bytes, size};
 }
 
