@@ -117,11 +117,24 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
 	return -1;
 }
 
+/* Written before there are threads. */
+static int lowest = STDERR_FILENO + 1;
+
+void orma_base_fd_set_lowest(int fd)
+{
+	lowest = fd > STDERR_FILENO ? fd : STDERR_FILENO + 1;
+}
+
 int orma_base_fd_avoid_standard(int fd)
 {
-	if (fd < 0 || fd > STDERR_FILENO)
+	if (fd < 0 || fd >= lowest)
 		return fd;
-	int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int higher = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+	/* The limit may have become smaller than the number that is preferred. */
+	if (higher < 0 && fd > STDERR_FILENO)
+		return fd;
+	if (higher < 0 && lowest > STDERR_FILENO + 1)
+		higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	orma_base_fd_close(fd);
 	return higher;
 }

@@ -45,6 +45,11 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
  * library comes from this function or one of the next two; tools/check-calls enforces that.
  */
 int orma_base_fd_avoid_standard(int fd);
+/*
+ * Descriptors from now on have this number or a larger one, if that is possible; at first 3. For a library in
+ * programs that choose numbers themselves, as shells do. Call it before there are threads.
+ */
+void orma_base_fd_set_lowest(int fd);
 /* Returns a CLOEXEC duplicate above the standard descriptors, or -errno. */
 int orma_base_fd_duplicate(int fd);
 /* Makes a connected pair of stream sockets, CLOEXEC, non-blocking, above the standard descriptors.

@@ -69,7 +69,8 @@ static struct orma_timer tick;
 static unsigned long long libraries_seen; /* loaded and unloaded so far */
 static struct orma_client_work registration_work;
 static _Atomic bool is_registration_posted; /* acq_rel: one owner of the work */
-static struct orma_client_work refresh_work;
+static struct orma_client_work refresh_work, maps_work;
+static _Atomic bool is_maps_posted;    /* from dlclose() to the library's thread, which clears it */
 static _Atomic bool is_refresh_posted; /* as above */
 /* Before this time no tables are made, because the last attempt found none. Relaxed. */
 static _Atomic uint64_t no_refresh_before_ns;
@@ -217,12 +218,16 @@ static void send_maps_part(uint32_t instance, uint32_t generation, uint32_t part
 	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_MAPS, &heap, &buf);
 }
 
-/* To all instances, as the generation is the process's. */
+/*
+ * To all instances, as the generation is the process's. On the library's thread, so that the parts of two texts
+ * never mix. Samples that are taken from here on may be of code that the text does not have yet, so they wait for
+ * the generation after it.
+ */
 static void send_maps(void)
 {
 	struct orma_data_source *source = source_of();
-	uint32_t generation =
-		1 + atomic_load_explicit(&orma_heap_tracker.maps_generation, memory_order_relaxed);
+	uint32_t generation = 1 + atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1,
+							    memory_order_relaxed);
 	struct orma_buf text = {0};
 
 	if (!source || orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text) < 0)
@@ -242,12 +247,14 @@ static void send_maps(void)
 			at += size;
 		} while (at < text.size);
 	}
-	atomic_store_explicit(&orma_heap_tracker.maps_generation, generation, memory_order_relaxed);
 	orma_base_buf_done(&text);
 }
 
-static void update_modules(void)
+static void on_maps_changed(struct orma_client_work *work)
 {
+	(void)work;
+	/* What changes from here on is posted again. */
+	atomic_store_explicit(&is_maps_posted, false, memory_order_release);
 	send_maps();
 	(void)orma_self_space_refresh();
 }
@@ -256,8 +263,15 @@ void orma_heap_source_maps_changed(void)
 {
 	struct orma_data_source *source = source_of();
 
-	if (source && orma_data_source_started(source) != 0)
-		orma_heap_run_inside(update_modules);
+	if (!source || orma_data_source_started(source) == 0)
+		return;
+	/* Samples of what is mapped there next wait for the text that is sent after this. */
+	atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1, memory_order_relaxed);
+	if (atomic_exchange_explicit(&is_maps_posted, true, memory_order_acq_rel))
+		return;
+	maps_work.fn = on_maps_changed;
+	if (orma_client_post(&maps_work) < 0)
+		atomic_store_explicit(&is_maps_posted, false, memory_order_release);
 }
 
 static int count_libraries(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -634,6 +648,7 @@ void orma_heap_source_forked(bool follows)
 	memset(sessions, 0, sizeof(sessions));
 	memset(&tick, 0, sizeof(tick));
 	atomic_store_explicit(&is_registration_posted, false, memory_order_relaxed);
+	atomic_store_explicit(&is_maps_posted, false, memory_order_relaxed);
 	atomic_store_explicit(&is_refresh_posted, false, memory_order_relaxed);
 	is_forked = true;
 	orma_heap_tracker_forked();

@@ -16,8 +16,11 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/macros.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
 #include "heap/stack_capture.h"
@@ -32,9 +35,14 @@
 /* Between two looks for a session, in programs that were started to be profiled. */
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
+/* The library's descriptors are the last of these numbers. */
+#define DESCRIPTORS     64
+#define DESCRIPTORS_END 1024
 
 /* Constant after the constructor. */
 static bool is_active, follows_children;
+/* The process that the library's thread is in; changes in a child of fork(). */
+static pid_t owner;
 
 /*
  * The functions below replace getenv() and unsetenv(): shells define those themselves, and theirs do not work before the
@@ -119,8 +127,19 @@ static void forget_environment(void)
 	remove_variable("ORMA_HEAP_FOLLOW");
 }
 
+/* Shells and scripts choose numbers below 256 for their own descriptors, and replace what has them. */
+static void avoid_low_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * DESCRIPTORS)
+		orma_base_fd_set_lowest(
+			(int)(ORMA_MIN(limit.rlim_cur, (rlim_t)DESCRIPTORS_END) - DESCRIPTORS));
+}
+
 static void in_forked_child(void)
 {
+	owner = getpid();
 	orma_heap_source_forked(follows_children);
 }
 
@@ -158,6 +177,8 @@ __attribute__((constructor)) static void on_load(void)
 	follows_children = is_set("ORMA_HEAP_FOLLOW");
 	if (follows_children)
 		orma_heap_tracker.idle_step = CHILD_STEP_BYTES;
+	owner = getpid();
+	avoid_low_descriptors();
 	is_active = start(value_of("ORMA_HEAP_SOCK"), waits) == 0;
 	if (!follows_children)
 		forget_environment();
@@ -168,7 +189,8 @@ __attribute__((constructor)) static void on_load(void)
 /* Frees of later destructors still count: the service takes them from shared memory when the process is gone. */
 __attribute__((destructor)) static void on_unload(void)
 {
-	if (is_active)
+	/* The child of a bare clone() has neither the library's thread nor a place of its own to write to. */
+	if (is_active && getpid() == owner)
 		orma_heap_source_say_bye(BYE_TIMEOUT_MS);
 }
 

@@ -357,6 +357,12 @@ static int find_by_id_only(struct orma_unwind_files *files, const struct orma_pr
 	return *ret ? 0 : -ENOENT;
 }
 
+static bool has_build_id(const struct file *file, const struct orma_process_map *map)
+{
+	return file->base.elf.build_id_size == map->build_id_size &&
+	       memcmp(file->base.elf.build_id, map->build_id, map->build_id_size) == 0;
+}
+
 static int load_path(struct orma_unwind_files *files, int32_t pid,
 		     const struct orma_process_map *map, struct file **ret)
 {
@@ -369,14 +375,18 @@ static int load_path(struct orma_unwind_files *files, int32_t pid,
 	struct identity identity = identify(&st);
 	pthread_mutex_lock(&files->mutex);
 	*ret = find_identity(files, &identity);
-	if (*ret)
+	/* The path may have another program now than the process had. */
+	bool is_other = *ret && map->build_id_size > 0 && !has_build_id(*ret, map);
+	if (*ret && !is_other)
 		use_file(*ret, &fd);
 	pthread_mutex_unlock(&files->mutex);
+	if (is_other)
+		return find_by_id_only(files, map, ret) == 0 ? 0 : -ESTALE;
 	if (*ret)
 		return 0;
 	int r = read_headers(map, &st, fd, &file);
 	if (r < 0)
-		return r;
+		return find_by_id_only(files, map, ret) == 0 ? 0 : r;
 	*ret = share_file(files, file, &fd);
 	if (*ret)
 		return 0;

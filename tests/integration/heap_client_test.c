@@ -269,7 +269,8 @@ ORMA_TEST(mappings_are_sent_again_when_a_library_is_unloaded)
 	CHECK_INT(run(false, "dlclose", MODULE), 0);
 	end();
 	CHECK_INT(count(7801, true), 3);
-	CHECK(seen.maps >= 4);
+	/* Several changes may share one text. */
+	CHECK(seen.maps >= 2);
 }
 
 ORMA_TEST(signal_handlers_are_counted)

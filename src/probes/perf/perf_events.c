@@ -34,15 +34,15 @@
 #include "base/macros.h"
 #include "probes/probe_files.h"
 
-#define RING_BYTES_MIN   (256u << 10)
-#define RING_BYTES_MAX   (16u << 20)
-#define RING_BYTES_LEAST (32u << 10) /* below it a record of 16 KiB does not fit twice */
-#define RING_PARTS       2u          /* seconds / RING_PARTS of samples fit */
-#define WAKEUP_PARTS     4u
-#define RECORD_BYTES     1024u /* besides the stack */
-#define PERIOD_HZ        1000u /* guess for events that are sampled by count */
-#define FDS_MAX          65536u
-#define NO_RECORD        UINT64_MAX
+#define RING_BYTES_MIN (256u << 10)
+#define RING_BYTES_MAX (16u << 20)
+#define RING_PARTS     2u /* seconds / RING_PARTS of samples fit */
+#define WAKEUP_PARTS   4u
+#define RECORDS_LEAST  2u    /* in the smallest ring */
+#define RECORD_BYTES   1024u /* besides the stack */
+#define PERIOD_HZ      1000u /* guess for events that are sampled by count */
+#define FDS_MAX        65536u
+#define NO_RECORD      UINT64_MAX
 
 /* ---- descriptors ---- */
 
@@ -307,7 +307,8 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 }
 
 /* Takes one thing back after the kernel has refused. False when nothing is left. */
-static bool take_back(int error, unsigned *can, size_t *ring_bytes, bool is_fixed_ring)
+static bool take_back(int error, unsigned *can, size_t *ring_bytes,
+		      const struct orma_perf_open *open)
 {
 	static const unsigned newer[] = {ORMA_PERF_CAN_BUILD_ID, ORMA_PERF_CAN_INHERIT_THREAD};
 
@@ -322,8 +323,8 @@ static bool take_back(int error, unsigned *can, size_t *ring_bytes, bool is_fixe
 		return true;
 	}
 	/* Locked memory is limited; the kernel says EPERM. */
-	if ((error == -EPERM || error == -ENOMEM) && !is_fixed_ring &&
-	    *ring_bytes > RING_BYTES_LEAST) {
+	if ((error == -EPERM || error == -ENOMEM) && open->config->ring_pages == 0 &&
+	    *ring_bytes / 2 >= RECORDS_LEAST * ((size_t)open->stack_bytes + RECORD_BYTES)) {
 		*ring_bytes /= 2;
 		return true;
 	}
@@ -351,7 +352,7 @@ int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_ev
 		r = try_open(open, events, can, ring_bytes);
 		if (r < 0)
 			orma_perf_events_close(events);
-	} while (r < 0 && take_back(r, &can, &ring_bytes, open->config->ring_pages > 0));
+	} while (r < 0 && take_back(r, &can, &ring_bytes, open));
 	if (r == 0)
 		r = watch_rings(open, events);
 	if (r < 0)

@@ -174,7 +174,8 @@ static void grow_stacks(struct perf_instance *instance)
 	uint32_t bytes = ORMA_MIN(old->stack_bytes * 2, ORMA_PERF_STACK_BYTES_MAX);
 
 	instance->reader.wants_larger_stacks = false;
-	if (instance->cannot_grow)
+	/* New events of the tasks that are named would not be inherited by children that run already. */
+	if (instance->cannot_grow || (old->is_per_task && instance->config.follow_children))
 		return;
 	if (bytes <= old->stack_bytes ||
 	    open_events(instance, old->is_per_task, bytes, &events) < 0) {

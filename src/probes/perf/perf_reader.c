@@ -118,6 +118,10 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 		skip_sample(reader, &fact);
 		return;
 	}
+	/* Nothing ends these waits: of the idle tasks, and of the main thread of a process that has ended. */
+	if (reader->config->off_cpu &&
+	    (record->pid == 0 || (process->has_ended && record->tid == record->pid)))
+		return;
 	reader->sample_count++;
 	orma_perf_stacks_walk(reader->stacks, process, record, &stack);
 	note_cut(reader, process, record, &stack);

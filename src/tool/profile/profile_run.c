@@ -247,20 +247,29 @@ static int finish(const struct orma_profile_options *options, const char *trace)
 	return status;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 int orma_profile_run(const struct orma_profile_options *options)
 {
 	struct folder folder;
-	struct stat facts;
+	struct stat facts, old = {0};
 	int status = make_folder(&folder);
 	const char *trace = form_of(options->path) == FORM_TRACE ? options->path : folder.trace;
 
 	if (status == ORMA_EXIT_OK) {
+		(void)stat(trace, &old);
 		status = record(options, trace);
 		/* The program's exit status is ours, and it may have failed for its own reasons. */
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
 				    status != ORMA_EXIT_NOT_FOUND);
-		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0) {
+		/* A recording that failed leaves the file of an earlier one as it was. */
+		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0 &&
+		    !is_same_file(&facts, &old)) {
 			int r = finish(options, trace);
 			status = status == ORMA_EXIT_OK ? r : status;
 		}
