@@ -219,8 +219,8 @@ static void send_maps_part(uint32_t instance, uint32_t generation, uint32_t part
 }
 
 /*
- * To all instances, as the generation is the process's. On the library's thread, so that the parts of two texts
- * never mix. Samples that are taken from here on may be of code that the text does not have yet, so they wait for
+ * To all instances, as the generation is the process's. Only the library's thread calls it, so that the parts of two
+ * texts never mix. Samples that are taken from here on may be of code that the text does not have yet, so they wait for
  * the generation after it.
  */
 static void send_maps(void)
@@ -253,7 +253,7 @@ static void send_maps(void)
 static void on_maps_changed(struct orma_client_work *work)
 {
 	(void)work;
-	/* What changes from here on is posted again. */
+	/* Later changes are posted again. */
 	atomic_store_explicit(&is_maps_posted, false, memory_order_release);
 	send_maps();
 	(void)orma_self_space_refresh();
