@@ -444,7 +444,7 @@ static void take_frees(struct orma_heap_process *process,
 		       void *ctx)
 {
 	const uint8_t *at = (const uint8_t *)record->serials.data;
-	const uint8_t *end = at + record->serials.size;
+	const uint8_t *end = at ? at + record->serials.size : NULL;
 	uint64_t serial;
 
 	note_time(process, record->timestamp_ns);

@@ -400,7 +400,9 @@ static void tell_missing(struct symbolize *symbolize)
 {
 	unsigned listed = 0, rest = 0;
 
-	qsort(symbolize->modules, symbolize->count, sizeof(*symbolize->modules), compare_unnamed);
+	if (symbolize->count > 1)
+		qsort(symbolize->modules, symbolize->count, sizeof(*symbolize->modules),
+		      compare_unnamed);
 	for (uint32_t i = 0; i < symbolize->count; i++) {
 		const struct module *module = &symbolize->modules[i];
 		struct orma_str path = orma_trace_database_text(symbolize->database, module->path);

@@ -181,8 +181,8 @@ static const volatile char *stack_end(void)
 	return (const char *)start + size;
 }
 
-/* AddressSanitizer guards what lies between the variables of frames. */
-__attribute__((noinline, no_sanitize("address"))) static struct orma_unwind_result
+/* AddressSanitizer guards what lies between the variables of frames. On other processors no test calls it. */
+__attribute__((noinline, unused, no_sanitize("address"))) static struct orma_unwind_result
 walk_here(struct orma_unwind_cache *cache, uint64_t *ret, size_t max)
 {
 	const volatile char *own = __builtin_frame_address(0);
