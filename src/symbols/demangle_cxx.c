@@ -285,6 +285,8 @@ static struct orma_cxx_type plain(struct orma_cxx_text text)
 static struct orma_cxx_text last_part(struct orma_cxx *cxx, struct orma_cxx_text text)
 {
 	/* "std::allocator" has "allocator" as its last part. */
+	if (text.size == 0)
+		return text;
 	const char *bytes = (const char *)cxx->scratch->data + text.at;
 	uint32_t begin = 0, depth = 0, end = text.size;
 
