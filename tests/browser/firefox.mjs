@@ -121,11 +121,17 @@ export class Firefox {
 		await this.send("browsingContext.setViewport", { context: this.context, viewport: { width, height } });
 	}
 
+	/** A Firefox that is busy with the page before may never answer, so there is a second attempt. */
+	async navigate(url) {
+		const options = { context: this.context, url, wait: "complete" };
+		await this.send("browsingContext.navigate", options).catch(() => this.send("browsingContext.navigate", options));
+	}
+
 	/** Opens an address, and waits until it is loaded. */
 	async load(url) {
-		await this.send("browsingContext.navigate", { context: this.context, url: "about:blank", wait: "complete" });
+		await this.navigate("about:blank");
 		this.errors.length = this.urls.length = 0;
-		await this.send("browsingContext.navigate", { context: this.context, url, wait: "complete" });
+		await this.navigate(url);
 	}
 
 	/** Opens an address, and waits until the timeline is idle. */
