@@ -36,8 +36,8 @@
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
 /* The library's descriptors are the last of these numbers. */
-#define DESCRIPTORS     64
-#define DESCRIPTORS_END 1024
+#define DESCRIPTORS     64u
+#define DESCRIPTORS_END 1024u
 
 /* Constant after the constructor. */
 static bool is_active, follows_children;
@@ -132,7 +132,7 @@ static void avoid_low_descriptors(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * DESCRIPTORS)
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > (rlim_t)2 * DESCRIPTORS)
 		orma_base_fd_set_lowest(
 			(int)(ORMA_MIN(limit.rlim_cur, (rlim_t)DESCRIPTORS_END) - DESCRIPTORS));
 }

@@ -181,7 +181,7 @@ static const volatile char *stack_end(void)
 	return (const char *)start + size;
 }
 
-/* AddressSanitizer guards what lies between the variables of frames. On other processors no test calls it. */
+/* AddressSanitizer guards what lies between the variables of frames. Only the tests of x86-64 use it. */
 __attribute__((noinline, unused, no_sanitize("address"))) static struct orma_unwind_result
 walk_here(struct orma_unwind_cache *cache, uint64_t *ret, size_t max)
 {
