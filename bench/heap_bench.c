@@ -2,9 +2,9 @@
  * heap_bench.c - the cost of the heap profiler for the profiled program: `bench_heap` prints the time of one malloc() and
  * free(), bare and below each profiler, and the time of a sample.
  *
- * It runs itself as a child, with other libraries preloaded, beside a daemon. A pair is measured in a loop, by the CPU time
- * of its thread. A sample is measured with an interval of 1 and 40 frames, in bursts that fit into shared memory; its time
- * includes the free of the sampled block.
+ * The benchmark runs itself as a child, with other libraries preloaded, beside a daemon. A pair is measured in a loop, by
+ * the CPU time of the thread. For a sample the interval is 1, so that each allocation is sampled, with 40 frames. The bursts
+ * of samples fit into shared memory. The time of a sample includes the free of its block.
  */
 #include <errno.h>
 #include <orma/session.h>

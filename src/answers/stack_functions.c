@@ -2,8 +2,8 @@
  * stack_functions.c - each name is turned into that of the source once, however many frames have it.
  *
  * A function is a name and a file of the source. Frames with symbols have one line for each inlined function and one for
- * the function that they were inlined into; others have one line. Symbols are asked first, because they were found later
- * than the frame's own name, by better tools.
+ * the function that they were inlined into; others have one line. A symbol has priority over the frame's own name, because
+ * tools that know more, such as `orma symbolize`, add symbols after the recording.
  */
 #include "answers/stack_functions.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sampler.h - which allocations are sampled: a Poisson process over the bytes that a thread allocates.
  *
- * Each byte is hit by a point with a probability of 1 - exp(-1 / mean), independently. An allocation is sampled if one
- * of its bytes is hit, so its probability is 1 - exp(-size / mean), and size divided by that is an unbiased estimate.
- * With a mean of 1 every allocation is sampled, and counts with its size.
+ * Each byte is hit by a point with a probability of 1 - exp(-1 / mean), independently. An allocation is sampled if at
+ * least one of its bytes is hit. The probability of that is 1 - exp(-size / mean). The size of a sampled allocation divided
+ * by this probability is an unbiased estimate of all bytes allocated. With a mean of 1 every allocation is sampled, and
+ * counts with its size.
  */
 #ifndef ORMA_HEAP_SAMPLER_H
 #define ORMA_HEAP_SAMPLER_H

@@ -9,10 +9,11 @@
  *   allocation:  the allocator, then reserve a place, write the sample, publish the place
  *   free:        take the place, write the free, then the allocator: nobody else has got the address yet
  *
- * A thread that is inside (is_busy) is not sampled again: signal handlers that interrupt it, the first packet of a thread,
- * which allocates, pthread_getattr_np(), which may. Their frees wait in a queue for the library's thread. So do those of
- * threads whose destructors have run, because a writer that they made would never be freed, and the first few of threads that
- * have not sampled anything, because such a thread may be ending.
+ * A thread that is inside the profiler (is_busy) is not sampled again. A signal handler may interrupt the thread there and
+ * allocate. The first packet of a thread allocates, and pthread_getattr_np() may allocate. Blocks that are freed there wait
+ * in a queue for the library's thread. Two other kinds of frees wait there, too: frees of a thread whose destructors have
+ * run, because its new writer would never be freed; and the first few frees of a thread that has not sampled anything,
+ * because it may be about to end.
  *
  * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
  * Its allocations are its parent's, and are recorded as such.

@@ -6,8 +6,9 @@
  * written; and hostile processes meet the checks that every producer meets. The packets stay in the profiler.
  *
  * Nothing here knows when packets arrive, so a timer reads: after 5 ms as long as there were some, and otherwise less and
- * less often, up to 100 ms. Between two reads the loop takes at most 2 ms of commits in a turn. So a process that writes faster
- * than they are read fills its own shared memory, and not the buffer: it drops samples, which are counted.
+ * less often, up to 100 ms. Between two reads the loop takes at most 2 ms of commits in a turn. A process may write packets
+ * faster than the profiler reads them. Then its own shared memory is full before the service's buffer is. The process drops
+ * samples and counts them.
  *
  * Rejected: passing the packets through the tracing service and its trace (every sample would be in the trace).
  */

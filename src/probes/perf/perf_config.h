@@ -52,7 +52,7 @@ enum orma_perf_user_frames {
 	ORMA_PERF_USER_KERNEL_FP, /* the kernel follows them */
 };
 
-/* Which processes get call stacks. */
+/* Selects the processes whose samples have call stacks. */
 struct orma_perf_scope_config {
 	const int32_t *target_pids, *exclude_pids;
 	size_t target_pid_count, exclude_pid_count;

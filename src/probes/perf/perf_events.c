@@ -5,10 +5,10 @@
  *
  *   whole CPUs:    one group of events for each CPU; its leader owns the CPU's ring.
  *   single tasks:  one event for each task and CPU, inherited by the children of the task. The
- *                  kernel maps no ring for an inherited event of all CPUs, so each CPU has a ring
- *                  of its own, to which all its events write. It belongs to an event of this
- *                  process that never happens, since the ring of a task that ends reports a
- *                  hang-up for ever.
+ *                  kernel maps no ring for an inherited event of all CPUs. Therefore each CPU has
+ *                  one ring, to which all events of that CPU write. The ring is owned by a dummy
+ *                  event of this process, which never happens. A ring of a profiled task would
+ *                  report a hang-up for ever after the task has ended.
  *
  * The kernel refuses an attribute as a whole. Features that an older kernel may lack are taken
  * back one by one, and then those that the user may not have. `can` has the granted ones.

@@ -10,8 +10,8 @@
  * A process that has ended stays for a second of the records' time: its other threads may still
  * run when its first thread ends, and CPUs deliver their last samples late.
  *
- * The command line is read only if the scope names command lines, because the kernel reads it out
- * of the memory of the process, which may hang.
+ * The command line is read only if the scope names command lines. The kernel copies it from the
+ * memory of the process, and that read can hang.
  */
 #include "probes/perf/perf_processes.h"
 
