@@ -16,6 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* 1 when AddressSanitizer watches this program. */
+#if defined(__SANITIZE_ADDRESS__)
+#define ORMA_TEST_HAS_ASAN 1
+#elif defined(__has_feature)
+#define ORMA_TEST_HAS_ASAN __has_feature(address_sanitizer)
+#else
+#define ORMA_TEST_HAS_ASAN 0
+#endif
+
 struct orma_test {
 	const char *name;
 	void (*run)(void);

@@ -24,12 +24,14 @@ struct block {
 	uint64_t serial, size;
 	int pid;
 	bool is_freed;
+	uint32_t generation; /* of the mappings; of samples only */
 };
 
 static struct {
 	struct block samples[RECORDS_MAX], frees[RECORDS_MAX];
 	size_t sample_count, free_count;
 	unsigned processes, forked, starting, byes, maps;
+	uint32_t maps_generation; /* of the last text */
 	uint64_t lost;
 	unsigned stackless, walked;
 } seen;
@@ -41,7 +43,7 @@ static void note_sample(int pid, const struct orma_pb_orma_heap_record_sample *s
 {
 	CHECK(seen.sample_count < RECORDS_MAX);
 	seen.samples[seen.sample_count++] =
-		(struct block){sample->serial, sample->size, pid, false};
+		(struct block){sample->serial, sample->size, pid, false, sample->maps_generation};
 	seen.walked += sample->pcs.count >= 3;
 	seen.stackless +=
 		sample->is_without_stack || (sample->pcs.count == 0 && sample->stack.size == 0);
@@ -59,13 +61,17 @@ static void note_record(int pid, const struct orma_pb_orma_heap_record *record)
 	for (size_t i = 0; record->free && i < record->free->serials.count; i++) {
 		CHECK(seen.free_count < RECORDS_MAX);
 		seen.frees[seen.free_count++] =
-			(struct block){record->free->serials.items[i], 0, pid, false};
+			(struct block){record->free->serials.items[i], 0, pid, false, 0};
 	}
 	if (record->lost)
 		seen.lost = record->lost->samples + record->lost->frees +
 			    record->lost->samples_beyond_live_set;
 	seen.byes += record->bye != NULL;
-	seen.maps += record->maps && record->maps->is_last_part;
+	if (record->maps && record->maps->is_last_part) {
+		seen.maps++;
+		CHECK(record->maps->generation > seen.maps_generation || seen.processes > 1);
+		seen.maps_generation = record->maps->generation;
+	}
 }
 
 static int note_packet(void *ctx, const void *packet, size_t size)
@@ -269,7 +275,15 @@ ORMA_TEST(mappings_are_sent_again_when_a_library_is_unloaded)
 	CHECK_INT(run(false, "dlclose", MODULE), 0);
 	end();
 	CHECK_INT(count(7801, true), 3);
-	/* Several changes may share one text. */
+	/* Samples before and after a change never have the same generation, and a text comes that is newer than each of
+	 * them. Several changes may share one. */
+	uint32_t last = 0;
+	for (size_t i = 0; i < seen.sample_count; i++)
+		if (seen.samples[i].size == 7801) {
+			CHECK(seen.samples[i].generation > last);
+			last = seen.samples[i].generation;
+		}
+	CHECK(seen.maps_generation > last);
 	CHECK(seen.maps >= 2);
 }
 

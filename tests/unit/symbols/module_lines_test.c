@@ -82,6 +82,9 @@ static void expect(const char *exe, uint64_t address, struct orma_buf *buf)
 		const char *slash = strrchr(place, '/');
 		function[strcspn(function, "\n")] = '\0';
 		place[strcspn(place, " \n")] = '\0';
+		/* Code that the compiler has made for no line has the number 0. */
+		if (strlen(place) > 1 && strcmp(place + strlen(place) - 2, ":?") == 0)
+			place[strlen(place) - 1] = '0';
 		CHECK_INT(orma_base_buf_printf(buf, "%s %s\n", function, slash ? slash + 1 : place),
 			  0);
 	}
@@ -106,6 +109,9 @@ ORMA_TEST(inlined_functions_are_those_of_addr2line)
 	for (uint64_t address = begin; address + 16 < end; address += 3) {
 		const char *text = find(module, address, &got);
 		expect(in_folder("exe"), address, &wanted);
+		/* Between functions there are bytes of no file. */
+		if (!strstr(orma_base_buf_cstr(&wanted), "inlined_code.c"))
+			continue;
 		CHECK_STR(text, orma_base_buf_cstr(&wanted));
 		inlined += strchr(text, '\n')[1] != '\0';
 		count++;

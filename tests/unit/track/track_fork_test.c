@@ -10,14 +10,7 @@
 #include "track/instances.h"
 #include "unit/client/fixture.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define FINDS_LEAKS 1
-#elif defined(__has_feature)
-#define FINDS_LEAKS __has_feature(address_sanitizer)
-#else
-#define FINDS_LEAKS 0
-#endif
-#if FINDS_LEAKS
+#if ORMA_TEST_HAS_ASAN
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -155,7 +148,7 @@ static void *emit_and_wait(void *ctx)
 
 static bool has_leaked(void)
 {
-#if FINDS_LEAKS
+#if ORMA_TEST_HAS_ASAN
 	return __lsan_do_recoverable_leak_check();
 #else
 	return false;

@@ -330,9 +330,8 @@ static void work(void)
 		*(void **)&close_db = dlsym(sqlite, "sqlite3_close");
 		CHECK_INT(open_db(":memory:", &db), 0);
 	}
-#ifdef __SANITIZE_ADDRESS__
-	python = NULL; /* It does not free what it allocates. */
-#endif
+	if (ORMA_TEST_HAS_ASAN)
+		python = NULL; /* It does not free what it allocates. */
 	if (python) {
 		*(void **)&init = dlsym(python, "Py_InitializeEx");
 		*(void **)&run = dlsym(python, "PyRun_SimpleStringFlags");
