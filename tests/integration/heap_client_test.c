@@ -24,14 +24,14 @@ struct block {
 	uint64_t serial, size;
 	int pid;
 	bool is_freed;
-	uint32_t generation; /* of the mappings; of samples only */
+	uint32_t generation; /* the mappings that the sample refers to; frees have 0 */
 };
 
 static struct {
 	struct block samples[RECORDS_MAX], frees[RECORDS_MAX];
 	size_t sample_count, free_count;
 	unsigned processes, forked, starting, byes, maps;
-	uint32_t maps_generation; /* of the last text */
+	uint32_t maps_generation; /* that the last text has */
 	uint64_t lost;
 	unsigned stackless, walked;
 } seen;
