@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -137,6 +138,16 @@ int orma_base_fd_avoid_standard(int fd)
 		higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	orma_base_fd_close(fd);
 	return higher;
+}
+
+int orma_base_fd_reopen(int place)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	int fd = orma_base_fd_avoid_standard(
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	return fd < 0 ? -errno : fd;
 }
 
 int orma_base_fd_duplicate(int fd)

@@ -50,6 +50,11 @@ int orma_base_fd_avoid_standard(int fd);
  * programs that choose numbers themselves, as shells do. Call it before there are threads.
  */
 void orma_base_fd_set_lowest(int fd);
+/*
+ * Opens the file of a descriptor of O_PATH for reading: a descriptor, or -errno. The caller has seen with fstat() that it is
+ * a regular file, because a device may act when it is opened, and a FIFO wait.
+ */
+int orma_base_fd_reopen(int place);
 /* Returns a CLOEXEC duplicate above the standard descriptors, or -errno. */
 int orma_base_fd_duplicate(int fd);
 /* Makes a connected pair of stream sockets, CLOEXEC, non-blocking, above the standard descriptors.

@@ -225,18 +225,15 @@ static int open_map(int32_t pid, struct stat *ret_stat)
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%ld.map", (int)pid, own_pid);
-	int fd = orma_base_fd_avoid_standard(
-		open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-	if (fd < 0)
+	ORMA_AUTO(orma_base_fd_closep)
+	int place = orma_base_fd_avoid_standard(open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW));
+	if (place < 0 || fstat(place, ret_stat) < 0)
 		return -errno;
-	r = fstat(fd, ret_stat) < 0 ? -errno : 0;
-	if (r == 0 && !S_ISREG(ret_stat->st_mode))
-		r = -EPERM;
-	if (r == 0 && ret_stat->st_uid != 0 && (long)ret_stat->st_uid != user)
-		r = -EPERM;
-	if (r < 0)
-		orma_base_fd_close(fd);
-	return r < 0 ? r : fd;
+	if (!S_ISREG(ret_stat->st_mode))
+		return -EPERM;
+	if (ret_stat->st_uid != 0 && (long)ret_stat->st_uid != user)
+		return -EPERM;
+	return orma_base_fd_reopen(place);
 }
 
 int orma_perf_map_read(int32_t pid, struct orma_perf_map_mark *mark, struct orma_perf_map **ret)

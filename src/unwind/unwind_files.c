@@ -109,19 +109,13 @@ static int check_identity(int fd, const struct orma_process_map *map, struct sta
 /* Opens a path whose file may be anything. */
 static int open_checked(const char *path, const struct orma_process_map *map, struct stat *ret_stat)
 {
-	char self[40];
 	ORMA_AUTO(orma_base_fd_closep)
 	int place = orma_base_fd_avoid_standard(open(path, O_PATH | O_CLOEXEC));
 
 	if (place < 0)
 		return -errno;
 	int r = check_identity(place, map, ret_stat);
-	if (r < 0)
-		return r;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
-	int fd = orma_base_fd_avoid_standard(
-		open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-	return fd < 0 ? -errno : fd;
+	return r < 0 ? r : orma_base_fd_reopen(place);
 }
 
 /* The kernel writes a line feed in a path as \012. */
