@@ -431,6 +431,9 @@ int orma_unwind_process_read_maps(struct orma_unwind_process *process)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);
 	int r = orma_base_file_read(AT_FDCWD, path, MAPS_BYTES_MAX, &text);
+	/* The mappings of a process whose main thread has ended are an empty text. */
+	if (r == 0 && text.size == 0)
+		r = -ESRCH;
 	return r < 0 ? (r == -ENOENT ? -ESRCH : r)
 		     : orma_unwind_process_set_maps(process, orma_base_buf_str(&text));
 }

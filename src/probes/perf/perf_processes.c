@@ -177,7 +177,9 @@ bool orma_perf_process_reread(struct orma_perf_processes *processes,
 			      struct orma_perf_process *process, uint64_t now_ns)
 {
 	(void)processes;
-	if (!process->code || (process->reread_ns > 0 && now_ns < process->reread_ns + REREAD_NS))
+	/* A process that has ended has no mappings any more, or another one has its number. */
+	if (!process->code || process->has_ended ||
+	    (process->reread_ns > 0 && now_ns < process->reread_ns + REREAD_NS))
 		return false;
 	process->reread_ns = now_ns;
 	return orma_unwind_process_read_maps(process->code) == 0;
