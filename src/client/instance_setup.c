@@ -84,6 +84,7 @@ static void set_up(struct orma_client_instance *instance, struct orma_client_lin
 	instance->is_stop_complete = instance->is_start_complete = false;
 	instance->target_buffer = wanted->target_buffer;
 	instance->policy = choose_policy(options, wanted->policy);
+	instance->stall_timeout_ms = options->stall_timeout_ms;
 	/* A writer must not wait: the memory is not emptied before there is a session. */
 	if (instance->is_startup)
 		instance->policy = ORMA_SHM_DROP;

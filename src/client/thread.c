@@ -210,6 +210,7 @@ struct wanted_writer {
 	uint64_t stamp, generation;
 	uint32_t target_buffer;
 	enum orma_shm_policy policy;
+	uint32_t stall_timeout_ms;
 };
 
 static void look_at_instance(const struct orma_data_source *source, uint32_t idx,
@@ -223,6 +224,7 @@ static void look_at_instance(const struct orma_data_source *source, uint32_t idx
 	ret->generation = atomic_load_explicit(&instance->generation, memory_order_relaxed);
 	ret->target_buffer = instance->target_buffer;
 	ret->policy = instance->policy;
+	ret->stall_timeout_ms = instance->stall_timeout_ms;
 	if (ret->stamp != 0 && instance->memory)
 		ret->memory = orma_client_memory_ref(instance->memory);
 	pthread_mutex_unlock(&orma_client.mutex);
@@ -250,7 +252,7 @@ static int slot_renew(struct orma_packet *slot, struct orma_data_source *source,
 	orma_client_memory_unref(wanted.memory);
 	if (r < 0)
 		return r;
-	slot->writer->stall_timeout_ms = source->options.stall_timeout_ms;
+	slot->writer->stall_timeout_ms = wanted.stall_timeout_ms;
 	atomic_store_explicit(&slot->stamp, wanted.stamp, memory_order_relaxed);
 	slot->generation = wanted.generation;
 	slot->lost_seen = orma_shm_writer_lost_packets(slot->writer);

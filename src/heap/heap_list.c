@@ -34,6 +34,8 @@ static void update_smallest(struct orma_heap_info *info)
 
 void orma_heap_set_interval(struct orma_heap_info *info, uint32_t instance, uint64_t interval_bytes)
 {
+	atomic_store_explicit(&info->first_interval[instance], interval_bytes,
+			      memory_order_relaxed);
 	atomic_store_explicit(&info->instance_interval[instance], interval_bytes,
 			      memory_order_relaxed);
 	update_smallest(info);

@@ -29,6 +29,8 @@ struct orma_heap_info {
 	 */
 	_Atomic uint64_t interval;
 	_Atomic uint64_t instance_interval[ORMA_INSTANCES_MAX];
+	/* As the config has it, before it was doubled. Written by the library's thread. Relaxed. */
+	_Atomic uint64_t first_interval[ORMA_INSTANCES_MAX];
 };
 
 extern struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX] __attribute__((visibility("hidden")));

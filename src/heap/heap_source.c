@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "client/client_source.h"
 #include "client/engine.h"
 #include "client/work.h"
 #include "heap/heap_list.h"
@@ -41,14 +42,16 @@
 #include "schema/gen/orma_heap_record.pb.h"
 #include "unwind/self_space.h"
 
-#define SOURCE_NAME       "orma.heap"
-#define TICK_NS           (100 * ORMA_NS_PER_MS)
-#define NO_REFRESH_NS     (1000 * ORMA_NS_PER_MS)
-#define STALL_TIMEOUT_MS  1000
-#define MAPS_BYTES_MAX    ((size_t)8 << 20)
-#define MAPS_PART_BYTES   16384u
-#define COMMAND_BYTES_MAX 65536u
-#define COMMAND_ARGS_MAX  64u
+#define SOURCE_NAME   "orma.heap"
+#define TICK_NS       (100 * ORMA_NS_PER_MS)
+#define NO_REFRESH_NS (1000 * ORMA_NS_PER_MS)
+/* Of a session without block_client_timeout_us, and of any. */
+#define STALL_TIMEOUT_MS     1000
+#define STALL_TIMEOUT_MS_MAX 60000u
+#define MAPS_BYTES_MAX       ((size_t)8 << 20)
+#define MAPS_PART_BYTES      16384u
+#define COMMAND_BYTES_MAX    65536u
+#define COMMAND_ARGS_MAX     64u
 
 /* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
@@ -69,7 +72,9 @@ static struct orma_timer tick;
 static unsigned long long libraries_seen; /* loaded and unloaded so far */
 static struct orma_client_work registration_work;
 static _Atomic bool is_registration_posted; /* acq_rel: one owner of the work */
-static struct orma_client_work refresh_work, maps_work;
+static struct orma_client_work refresh_work, maps_work, commit_work;
+static _Atomic bool
+	is_commit_posted; /* from send_everything() to the library's thread, which clears it */
 static _Atomic bool is_maps_posted;    /* from dlclose() to the library's thread, which clears it */
 static _Atomic bool is_refresh_posted; /* as above */
 /* Before this time no tables are made, because the last attempt found none. Relaxed. */
@@ -157,11 +162,10 @@ static void send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_int
 /* The thread that doubled the interval tells the session. */
 static void on_interval(uint32_t instance, uint32_t heap_id)
 {
-	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
-
-	if (config)
-		send_heap(instance, heap_id,
-			  orma_heap_selected_interval(config, orma_heap_infos[heap_id].name));
+	/* The config is the library's thread's, which may free it now. */
+	send_heap(instance, heap_id,
+		  atomic_load_explicit(&orma_heap_infos[heap_id].first_interval[instance],
+				       memory_order_relaxed));
 }
 
 static void send_lost(uint32_t instance)
@@ -433,6 +437,17 @@ static void session_done(struct session *session)
 	*session = (struct session){0};
 }
 
+/* How long a thread waits at most while shared memory is full, if the session wants it to wait. */
+static void set_stall_timeout(const struct orma_instance *instance, uint64_t timeout_us)
+{
+	if (timeout_us == 0)
+		return;
+	pthread_mutex_lock(&orma_client.mutex);
+	instance->source->instances[instance->idx].stall_timeout_ms =
+		(uint32_t)ORMA_MIN(timeout_us / 1000 + 1, STALL_TIMEOUT_MS_MAX);
+	pthread_mutex_unlock(&orma_client.mutex);
+}
+
 static void on_setup(void *ctx, const struct orma_instance *instance, void **ret_instance_ctx)
 {
 	struct session *session = &sessions[instance->idx];
@@ -459,7 +474,9 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 		session_done(session);
 		/* The constructor need not wait for a session that selects others. */
 		note_answer();
+		return;
 	}
+	set_stall_timeout(instance, session->config->block_client_timeout_us);
 }
 
 static void on_start(void *ctx, const struct orma_instance *instance)
@@ -555,11 +572,12 @@ int orma_heap_source_register(bool waits)
 /* --- begin and end of the process ------------------------------------------------------------- */
 
 /* On the library's thread, so that it does not run beside the timer. */
-static void commit_all(void *ctx)
+static void commit_all(struct orma_client_work *work)
 {
 	struct orma_data_source *source = source_of();
 
-	(void)ctx;
+	(void)work;
+	atomic_store_explicit(&is_commit_posted, false, memory_order_release);
 	orma_heap_write_late_frees();
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
@@ -572,11 +590,19 @@ static void commit_all(void *ctx)
 		orma_client_link_commit(&orma_client.links[i]);
 }
 
-/* Waits until the service has what was written so far. */
+/* Waits until the service has what was written so far. A thread that does not answer, because the program has replaced its
+ * descriptors, does not hold the program up. */
 static void send_everything(uint32_t timeout_ms)
 {
-	if (orma_client_post_and_wait(commit_all, NULL) == 0)
-		(void)orma_sync(timeout_ms);
+	if (!atomic_exchange_explicit(&is_commit_posted, true, memory_order_acq_rel)) {
+		commit_work.fn = commit_all;
+		if (orma_client_post(&commit_work) < 0) {
+			atomic_store_explicit(&is_commit_posted, false, memory_order_release);
+			return;
+		}
+	}
+	/* Work is done in its order, so this is behind the commit. */
+	(void)orma_sync(timeout_ms);
 }
 
 void orma_heap_source_wait(uint32_t timeout_ms)
@@ -648,6 +674,7 @@ void orma_heap_source_forked(bool follows)
 	memset(sessions, 0, sizeof(sessions));
 	memset(&tick, 0, sizeof(tick));
 	atomic_store_explicit(&is_registration_posted, false, memory_order_relaxed);
+	atomic_store_explicit(&is_commit_posted, false, memory_order_relaxed);
 	atomic_store_explicit(&is_maps_posted, false, memory_order_relaxed);
 	atomic_store_explicit(&is_refresh_posted, false, memory_order_relaxed);
 	is_forked = true;

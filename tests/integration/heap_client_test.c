@@ -110,7 +110,7 @@ static void begin(const char *heapprofd)
 	snprintf(text, sizeof(text),
 		 "buffers { size_kb: 262144 } data_sources { config { name: \"orma.heap\" "
 		 "buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP "
-		 "heapprofd_config { %s %s } } }",
+		 "heapprofd_config { block_client_timeout_us: 20000000 %s %s } } }",
 		 strstr(heapprofd, "process_cmdline") ? "" : "all: true", heapprofd);
 	CHECK_INT(orma_session_enable_text(session, "test", text, strlen(text), -1, NULL), 0);
 	CHECK_INT(orma_session_wait_started(session, 5000), 0);
