@@ -11,6 +11,7 @@
 #include "profile/module_symbols.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,18 @@ static void write_address(struct orma_packet *packet, uint64_t address, const ch
 	orma_packet_nested_end(packet, &nested);
 }
 
+/* Readers make each part of a mapping's path begin with a slash, also that of "[vdso]", before they look for its names. */
+static void write_path(struct orma_packet *packet, struct orma_str path)
+{
+	char text[64];
+	int size = snprintf(text, sizeof(text), "/%.*s", (int)ORMA_MIN(path.size, sizeof(text)),
+			    path.data);
+
+	if (path.size > 0 && path.data[0] != '/' && size < (int)sizeof(text))
+		path = (struct orma_str){text, (size_t)size};
+	orma_packet_bytes(packet, ORMA_PB_MODULE_SYMBOLS_PATH, path.data, path.size);
+}
+
 /* Writes one packet with the addresses from `first` on, and returns the first that has no room. */
 static uint32_t write_packet(const struct module *module, const struct orma_symbol_table *table,
 			     uint32_t first, struct orma_packet *packet, uint32_t *named_count)
@@ -206,8 +219,7 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 
 	orma_packet_varint(packet, ORMA_PACKET_TIMESTAMP, orma_base_clock_ns(CLOCK_BOOTTIME));
 	orma_packet_nested_begin(packet, &nested, ORMA_PB_TRACE_PACKET_MODULE_SYMBOLS);
-	orma_packet_bytes(packet, ORMA_PB_MODULE_SYMBOLS_PATH, module->path.data,
-			  module->path.size);
+	write_path(packet, module->path);
 	orma_packet_bytes(packet, ORMA_PB_MODULE_SYMBOLS_BUILD_ID, elf->build_id,
 			  elf->build_id_size);
 	for (; first < module->count && size < PACKET_BYTES_MAX; first++) {
