@@ -7,6 +7,7 @@
  * than a trace are made from a trace in that folder.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@
 
 enum form { FORM_TRACE, FORM_REPORT, FORM_PPROF, FORM_COLLAPSED };
 enum { REPORT_ROWS = 20, REPORT_KB = 10 << 10, PATH_BYTES = 128 };
+
+extern char **environ;
 
 struct folder {
 	char path[64], producers[PATH_BYTES], consumers[PATH_BYTES], trace[PATH_BYTES];
@@ -105,7 +108,8 @@ static int make_config(const struct orma_profile_options *options, struct orma_r
 	return r < 0 ? orma_tool_fail_in_text(&error) : ORMA_EXIT_OK;
 }
 
-static int record(const struct orma_profile_options *options, const char *trace)
+static int record(const struct orma_profile_options *options, char *const *environment,
+		  const char *trace)
 {
 	struct orma_record_config config = {0};
 	int status = make_config(options, &config);
@@ -118,6 +122,7 @@ static int record(const struct orma_profile_options *options, const char *trace)
 			.is_quiet = true,
 			.ready_fd = -1,
 			.app_argv = options->argv,
+			.app_environment = environment,
 		};
 		status = orma_record_run(&record);
 	}
@@ -177,7 +182,9 @@ static void print_rows(const struct orma_stack_tree *tree, struct orma_function_
 	}
 }
 
-static int print_table(const struct orma_trace_database *database, uint64_t top)
+/* An empty profile is a failure, unless there is a program, whose status counts. */
+static int print_table(const struct orma_trace_database *database,
+		       const struct orma_profile_options *options)
 {
 	struct orma_cost_profiles profiles = {0};
 	struct orma_stack_functions functions = {0};
@@ -194,15 +201,20 @@ static int print_table(const struct orma_trace_database *database, uint64_t top)
 		if (r == 0)
 			r = orma_stack_tree_functions(&tree, &costs, &count);
 		if (r == 0)
-			print_rows(&tree, costs, count, top);
+			print_rows(&tree, costs, count, options->top);
 	} else if (r == 0) {
-		orma_tool_warn("there are no samples; did the program run long enough?");
+		orma_tool_warn("there are no samples; %s",
+			       options->argv ? "did the program run long enough?"
+					     : "did nothing run, or may you not profile it? "
+					       "`orma doctor` says what is permitted");
 	}
 	orma_base_free(costs);
 	orma_stack_tree_done(&tree);
 	orma_stack_functions_done(&functions);
 	orma_cost_profiles_done(&profiles);
-	return r < 0 ? orma_tool_fail("%s", strerror(-r)) : ORMA_EXIT_OK;
+	if (r < 0)
+		return orma_tool_fail("%s", strerror(-r));
+	return profile || options->argv ? ORMA_EXIT_OK : ORMA_EXIT_FAILURE;
 }
 
 /* ---- all of it ---- */
@@ -236,8 +248,8 @@ static int finish(const struct orma_profile_options *options, const char *trace)
 
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
-	int status = options->is_quiet ? ORMA_EXIT_OK
-				       : print_table(orma_ask_database(ask), options->top);
+	int status =
+		options->is_quiet ? ORMA_EXIT_OK : print_table(orma_ask_database(ask), options);
 	if (status == ORMA_EXIT_OK)
 		status = write_form(options, ask, trace);
 	orma_ask_free(ask);
@@ -253,7 +265,34 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-int orma_profile_run(const struct orma_profile_options *options)
+/* Says so before the program runs, and not after. */
+static int check_output(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path + 1) : 1,
+		 slash ? path : ".");
+	if (access(path, F_OK) == 0 ? access(path, W_OK) == 0 : access(folder, W_OK | X_OK) == 0)
+		return ORMA_EXIT_OK;
+	return orma_tool_fail("cannot write %s: %s; choose another file with -o", path,
+			      strerror(errno));
+}
+
+/* The strings belong to the process, and stay when their variables change. */
+static char **copy_environment(void)
+{
+	size_t count = 0;
+
+	while (environ[count])
+		count++;
+	char **copy = orma_base_alloc_array(count + 1, sizeof(*copy));
+	if (copy)
+		memcpy(copy, environ, (count + 1) * sizeof(*copy));
+	return copy;
+}
+
+static int run(const struct orma_profile_options *options, char *const *environment)
 {
 	struct folder folder;
 	struct stat facts, old = {0};
@@ -262,7 +301,7 @@ int orma_profile_run(const struct orma_profile_options *options)
 
 	if (status == ORMA_EXIT_OK) {
 		(void)stat(trace, &old);
-		status = record(options, trace);
+		status = record(options, environment, trace);
 		/* The program's exit status is ours, and it may have failed for its own reasons. */
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
@@ -275,5 +314,18 @@ int orma_profile_run(const struct orma_profile_options *options)
 		}
 	}
 	remove_folder(&folder);
+	return status;
+}
+
+int orma_profile_run(const struct orma_profile_options *options)
+{
+	int status = check_output(options->path);
+
+	if (status != ORMA_EXIT_OK)
+		return status;
+	/* The program finds the services that the user's other programs find, and not the profile's own. */
+	char **environment = copy_environment();
+	status = environment ? run(options, environment) : orma_tool_fail("no memory");
+	orma_base_free(environment);
 	return status;
 }
