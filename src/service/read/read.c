@@ -136,10 +136,13 @@ static int read_session(struct orma_service_session *session, size_t max_bytes, 
 	r = orma_service_rotation_read_held(session, max_bytes);
 	if (r != 0)
 		return r;
-	r = orma_service_own_before(session);
-	if (r < 0)
-		return r;
-	orma_service_batch_filter(session, 0, NULL);
+	/* The rest of a packet follows its first part. */
+	if (!orma_service_large_is_partly_sent(session)) {
+		r = orma_service_own_before(session);
+		if (r < 0)
+			return r;
+		orma_service_batch_filter(session, 0, NULL);
+	}
 	if (session->read.large) {
 		unfiltered = batch->count;
 		r = orma_service_large_read(session, part_bytes);

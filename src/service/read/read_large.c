@@ -83,6 +83,13 @@ void orma_service_large_drop(struct orma_service_session *session)
 	orma_base_free(large);
 }
 
+bool orma_service_large_is_partly_sent(const struct orma_service_session *session)
+{
+	const struct orma_service_large *large = session->read.large;
+
+	return large && !large->is_over && (large->sent.slice || large->sent.offset);
+}
+
 void orma_service_large_restart(struct orma_service_session *session)
 {
 	if (session->read.large &&

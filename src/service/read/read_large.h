@@ -18,6 +18,8 @@ int orma_service_large_begin(struct orma_service_session *session,
 /* Checks the packet, or appends at most max_bytes of it to the batch: 1. 0 = it is over,
  * -ENOMEM. */
 int orma_service_large_read(struct orma_service_session *session, size_t max_bytes);
+/* Whether the reader has a part of a packet that is not complete, so that nothing else may come next. */
+bool orma_service_large_is_partly_sent(const struct orma_service_session *session);
 /* The reader begins anew: when it had a part of the packet, the rest is dropped. */
 void orma_service_large_restart(struct orma_service_session *session);
 void orma_service_large_drop(struct orma_service_session *session);

@@ -172,6 +172,24 @@ ORMA_TEST(a_large_packet_comes_in_parts_in_its_place)
 	close_scene(&s);
 }
 
+ORMA_TEST(packets_of_the_service_wait_for_the_end_of_a_large_packet)
+{
+	struct reader reader = {0};
+	struct scene s;
+	bool has_more;
+
+	open_scene(&s);
+	send_large(&s, 3 << 20, 1000);
+	do {
+		has_more = read_some(&s, &reader, true);
+		/* Clocks are due every 10 s. */
+		pass_ms(&s.world, 11000);
+	} while (has_more);
+	CHECK_INT(reader.large_count, 1);
+	reader_done(&reader);
+	close_scene(&s);
+}
+
 ORMA_TEST(a_large_packet_comes_whole_to_a_reader_that_takes_no_parts)
 {
 	struct reader reader = {0};
