@@ -45,7 +45,7 @@ struct orma_client_instance {
 	struct orma_client_memory *memory; /* borrowed from the link; NULL = its link is gone */
 	uint32_t target_buffer;
 	enum orma_shm_policy policy;
-	uint32_t stall_timeout_ms; /* of its writers; on_setup may change it */
+	uint32_t stall_timeout_ms; /* limit on a wait of its writers; on_setup may change it */
 
 	/* The loop thread's. */
 	bool waits_for_start; /* the service has asked for the start, and has no answer yet */

@@ -45,7 +45,7 @@
 #define SOURCE_NAME   "orma.heap"
 #define TICK_NS       (100 * ORMA_NS_PER_MS)
 #define NO_REFRESH_NS (1000 * ORMA_NS_PER_MS)
-/* Of a session without block_client_timeout_us, and of any. */
+/* The limit on a wait of a session without block_client_timeout_us, and the largest limit. */
 #define STALL_TIMEOUT_MS     1000
 #define STALL_TIMEOUT_MS_MAX 60000u
 #define MAPS_BYTES_MAX       ((size_t)8 << 20)
