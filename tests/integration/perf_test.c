@@ -266,6 +266,44 @@ ORMA_TEST(children_are_followed)
 	remove_folder();
 }
 
+/* Half a millisecond each, a twentieth of a period of 99 Hz. */
+static void start_short_children_for_ever(void)
+{
+	for (;;) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			orma_perf_test_three();
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+ORMA_TEST(children_that_are_shorter_than_a_period_have_their_share)
+{
+	char config[256], query[128];
+	skip_without_events();
+	pid_t pid = start(start_short_children_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 99 } callstack_sampling { scope { target_pid: %d } } "
+		 "follow_children: true",
+		 (int)pid);
+	record(config, 2000);
+	end(pid);
+	snprintf(query, sizeof(query),
+		 "select count(*) from perf_sample join thread using(utid) where tid != %d",
+		 (int)pid);
+	/* On a machine that is busy, they have less than half of a CPU. */
+	CHECK(ask(query) > 15);
+	/* Their last samples, when their memory is gone, have a stack as well. */
+	CHECK(ask("select count(*) from perf_sample where callsite_id is null") == 0);
+	CHECK(ask("select count(*) from stack_profile_symbol where name = 'orma_perf_test_three'") >
+	      0);
+	remove_folder();
+}
+
 static void sleep_for_ever(void)
 {
 	for (;;)

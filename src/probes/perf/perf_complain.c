@@ -16,6 +16,7 @@
 
 #define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
 #define NOT_KNOWN     INT64_MIN
+#define SHORT_LEAST   10u /* processes; fewer are no loss that matters */
 
 static int64_t read_paranoid(void)
 {
@@ -114,4 +115,19 @@ void orma_perf_complain_limits(const struct orma_perf_config *config,
 				      "linux.perf: threads stop in the kernel, so no wait can be "
 				      "seen either");
 	}
+}
+
+void orma_perf_complain_short(const struct orma_perf_processes *processes)
+{
+	if (processes->unsampled_count < SHORT_LEAST ||
+	    processes->unsampled_count * 2 < processes->ended_count)
+		return;
+	orma_base_log(
+		ORMA_LOG_WARNING,
+		"linux.perf: %llu of %llu processes ended before their first sample, and their "
+		"time is missing: kernel.perf_event_paranoid is %d, so this user may not watch "
+		"whole CPUs, and the kernel begins a period anew in each process; run as root, "
+		"or \"sysctl kernel.perf_event_paranoid=0\"",
+		(unsigned long long)processes->unsampled_count,
+		(unsigned long long)processes->ended_count, (int)read_paranoid());
 }

@@ -6,6 +6,7 @@
 
 #include "probes/perf/perf_config.h"
 #include "probes/perf/perf_events.h"
+#include "probes/perf/perf_processes.h"
 
 /* Nothing could be opened. */
 void orma_perf_complain_open(const struct orma_perf_config *config, int error);
@@ -15,5 +16,7 @@ void orma_perf_complain_tasks(const struct orma_perf_config *config,
 /* Says what the open events lack. */
 void orma_perf_complain_limits(const struct orma_perf_config *config,
 			       const struct orma_perf_events *events);
+/* Most processes ended before their first sample, because single tasks were watched. */
+void orma_perf_complain_short(const struct orma_perf_processes *processes);
 
 #endif

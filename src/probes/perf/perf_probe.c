@@ -5,6 +5,11 @@
  * the kernel does not let this user watch whole CPUs, single tasks are watched: those of the
  * configuration, or else the user's own. The log says so, with the remedy.
  *
+ * Processes that are named by their ids are watched on whole CPUs, too, when their children are
+ * followed: an event that a child inherits begins a period of its own, so a child that runs shorter
+ * than a period is never sampled, and `make` runs little else. Single tasks are watched where that
+ * loses nothing: at a period of 1, and for waits, of which each is recorded.
+ *
  * An instance reads its rings when one of them is a quarter full, when the session asks for a flush,
  * at its end, and at ring_buffer_read_period_ms if the session has set it. So an idle machine causes
  * no wake-up. A read leaves records alone that are newer than its beginning, because another CPU may
@@ -142,22 +147,42 @@ static void close_events(struct orma_perf_events *events)
 	orma_base_free(events);
 }
 
-/* Processes that are named by their ids, with their children, need no events of whole CPUs. */
-static bool prefers_tasks(const struct orma_perf_config *config)
+static bool are_named(const struct orma_perf_config *config)
 {
 	return (config->follow_children || config->off_cpu) && config->poll_ms == 0 &&
 	       config->cgroup_count == 0 && orma_perf_scope_is_pids(&config->scope);
+}
+
+/* Each event is a record, so the processes that are named need no events of whole CPUs. */
+static bool prefers_tasks(const struct orma_perf_config *config)
+{
+	return are_named(config) && (config->off_cpu || config->period == 1);
+}
+
+/* Events of whole CPUs can be opened when there is no process any more. */
+static int check_named(struct perf_instance *instance)
+{
+	struct orma_probes_numbers tids = {0};
+	int r = are_named(&instance->config) ? orma_perf_targets_tasks(probe_of(instance)->proc_fd,
+								       &instance->scope, &tids)
+					     : 0;
+
+	orma_probes_numbers_done(&tids);
+	return r == -ENODATA ? r : 0;
 }
 
 static int open_first(struct perf_instance *instance)
 {
 	const struct orma_perf_config *config = &instance->config;
 	bool is_per_task = prefers_tasks(config);
-	int r = open_events(instance, is_per_task, config->stack_bytes, &instance->events);
+	int r = check_named(instance);
 
+	if (r == 0)
+		r = open_events(instance, is_per_task, config->stack_bytes, &instance->events);
 	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
 		r = open_events(instance, true, config->stack_bytes, &instance->events);
-		if (r == 0)
+		/* Processes that are named are sampled all the same; complain_short() says what is missing. */
+		if (r == 0 && !are_named(config))
 			orma_perf_complain_tasks(config, instance->events);
 	}
 	if (r < 0) {
@@ -351,8 +376,9 @@ static bool start(struct orma_probe_instance *base)
 					instance->config.scope.exclude_pid_count == 0 &&
 					instance->config.scope.exclude_cmdline_count == 0;
 	/* A recorder that starts a program profiles its own children, and not itself. */
-	if (instance->events->is_per_task)
+	if (instance->events->is_per_task || are_named(&instance->config))
 		instance->reader.own_pid = (uint32_t)getpid();
+	instance->reader.hides_others = are_named(&instance->config);
 	instance->reader.config = &instance->config;
 	instance->reader.events = instance->events;
 	instance->reader.processes = &instance->processes;
@@ -438,6 +464,8 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 						base->idx,
 						orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
 	}
+	if (instance->events->is_per_task && !instance->config.off_cpu)
+		orma_perf_complain_short(&instance->processes);
 	instance->is_running = false;
 	return ORMA_COMPLETE;
 }

@@ -194,6 +194,9 @@ static void end_process(struct orma_perf_processes *processes, struct orma_perf_
 		return;
 	process->has_ended = true;
 	process->end_ns = now_ns;
+	processes->ended_count += process->is_young && process->is_in_scope;
+	processes->unsampled_count +=
+		process->is_young && process->is_in_scope && !process->is_sampled;
 	if (processes->last_ended)
 		processes->last_ended->next_ended = process;
 	else
@@ -241,6 +244,9 @@ static void take_exec(struct orma_perf_processes *processes, const struct orma_p
 	process->is_young = true;
 	/* The command line has changed, and may be in another scope. A child that is followed stays in. */
 	process->is_decided &= process->is_in_scope && processes->follows_children;
+	/* Without command lines to wait for, the mappings of others need not be kept. */
+	if (!processes->wants_cmdlines && !process->is_decided)
+		decide(processes, process);
 	if (process->code)
 		orma_unwind_process_exec(process->code);
 }

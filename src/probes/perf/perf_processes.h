@@ -21,6 +21,7 @@ struct orma_perf_process {
 	/* The process began during the recording, so that its mappings come from records. */
 	bool is_young;
 	bool has_ended;
+	bool is_sampled;
 	uint64_t end_ns;
 	struct orma_unwind_process *code; /* NULL = not needed yet */
 	struct orma_unwind_cache *cache;  /* NULL = none */
@@ -40,6 +41,7 @@ struct orma_perf_processes {
 	bool follows_children;
 	struct orma_buf text;
 	uint32_t cache_count;
+	uint64_t ended_count, unsampled_count; /* in scope and young; those without any sample */
 	struct orma_perf_process *first_ended, *last_ended; /* in the order of their ends */
 };
 

@@ -86,7 +86,7 @@ static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	struct orma_perf_cpu_state *cpu = &reader->cpus[fact->cpu];
 
 	reader->skipped_count++;
-	if (reader->config->off_cpu ||
+	if (reader->config->off_cpu || reader->hides_others ||
 	    (cpu->skipped_ns > 0 && fact->time < cpu->skipped_ns + SKIPPED_NS))
 		return;
 	cpu->skipped_ns = fact->time;
@@ -123,6 +123,7 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	    (record->pid == 0 || (process->has_ended && record->tid == record->pid)))
 		return;
 	reader->sample_count++;
+	process->is_sampled = true;
 	orma_perf_stacks_walk(reader->stacks, process, record, &stack);
 	note_cut(reader, process, record, &stack);
 	if (reader->config->off_cpu)

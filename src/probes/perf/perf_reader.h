@@ -31,6 +31,9 @@ struct orma_perf_reader {
 	struct orma_perf_cpu_state *cpus; /* by number of the CPU */
 	uint32_t cpu_limit;
 	uint32_t own_pid; /* its samples are left out; 0 = they are not */
+	/* Samples out of scope are not mentioned: the user has named processes, and their CPUs are
+	 * watched only to see their children. */
+	bool hides_others;
 	uint64_t sample_count, skipped_count, lost_count, cut_count;
 	bool wants_larger_stacks; /* too many stacks of a process were cut */
 };

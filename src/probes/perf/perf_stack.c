@@ -8,6 +8,11 @@
  * frames that were found stay, the outermost frame is one that names the error, and the packet has
  * the error, too.
  *
+ * A process that ends gives its memory back before it is gone, which takes a large one long. Samples
+ * of that time have no registers of a user. Without frames of the kernel their stack is one frame
+ * with the kernel's name, so that the time is not missing in a sum over stacks; so is that of
+ * the kernel's threads.
+ *
  * With frame pointers the innermost address is always a frame, whatever the frame pointer is: a
  * leaf function may use that register for something else.
  */
@@ -166,7 +171,9 @@ void orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_pro
 	*ret = (struct orma_perf_stack){
 		.process = process,
 		.error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_NONE,
-		.time = record->time};
+		.time = record->time,
+		.is_in_kernel =
+			(record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL};
 	take_chain(stacks, sample->chain, ret);
 	/* Threads of the kernel have no registers of a user. */
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE || sample->regs.count < REG_COUNT)
@@ -217,8 +224,11 @@ uint64_t orma_perf_stacks_number(struct orma_perf_stacks *stacks,
 		.now_ns = stack->time,
 	};
 
-	if (stack->user_count + stack->kernel_count == 0)
-		return 0;
+	if (stack->user_count + stack->kernel_count == 0) {
+		if (!stack->is_in_kernel || stacks->config->user_frames == ORMA_PERF_USER_SKIP)
+			return 0;
+		sample.error = "[kernel]";
+	}
 	if (stack->user_count > 0)
 		sample.process = orma_perf_process_code(stacks->processes, stack->process);
 	uint64_t number = orma_stack_intern_sample(stacks->intern, &sample, stacks->symbols);

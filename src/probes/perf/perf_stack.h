@@ -33,6 +33,7 @@ struct orma_perf_stack {
 	struct orma_perf_process *process;
 	int error; /* enum orma_pb_profiling_stack_unwind_error; 1 = the stack is whole */
 	uint64_t time;
+	bool is_in_kernel;
 };
 
 /* The other members are set by the caller. 0 or -ENOMEM; orma_perf_stacks_done() follows in both cases. */
