@@ -38,6 +38,32 @@ static void skip_without_events(void)
 	CHECK(mkdtemp(folder) != NULL);
 }
 
+/* This test, its program and its recording are those of a user who may not watch whole CPUs. */
+static void become_nobody(void)
+{
+	enum { NOBODY = 65534 };
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .exclude_kernel = 1};
+
+	if (geteuid() != 0)
+		orma_test_skip("root, to become another user");
+	CHECK(chown(folder, NOBODY, NOBODY) == 0);
+	CHECK(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	/* Without this, the kernel protects a process that has changed its user. */
+	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	bool may_sample = fd >= 0;
+	close(fd);
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	bool may_watch = fd >= 0;
+	close(fd);
+	if (!may_sample || may_watch || access(ORMA, X_OK) < 0)
+		orma_test_skip("kernel.perf_event_paranoid between 1 and 2, and a build that "
+			       "other users can read");
+}
+
 static void remove_folder(void)
 {
 	char command[128];
@@ -149,7 +175,7 @@ static double ask(const char *query)
 	return number;
 }
 
-/* Samples whose stack has the function, of a process. */
+/* Samples whose stack has the function, of a process; 0 = of all. */
 static double count_function(pid_t pid, const char *function)
 {
 	char query[1024];
@@ -157,7 +183,8 @@ static double count_function(pid_t pid, const char *function)
 	snprintf(
 		query, sizeof(query),
 		"with recursive up(sample, site) as (select s.id, s.callsite_id from perf_sample s "
-		"join thread t using(utid) where t.tid = %d union all select sample, c.parent_id "
+		"join thread t using(utid) where %d in (0, t.tid) union all select sample, "
+		"c.parent_id "
 		"from up join stack_profile_callsite c on c.id = site where c.parent_id is not "
 		"null) select count(distinct sample) from up join stack_profile_callsite c on c.id "
 		"= site join stack_profile_frame f on f.id = c.frame_id join stack_profile_symbol "
@@ -302,6 +329,73 @@ ORMA_TEST(children_that_are_shorter_than_a_period_have_their_share)
 	CHECK(ask("select count(*) from stack_profile_symbol where name = 'orma_perf_test_three'") >
 	      0);
 	remove_folder();
+}
+
+__attribute__((noinline)) void orma_perf_test_deep(unsigned depth);
+__attribute__((noinline)) void orma_perf_test_bottom(void);
+
+/* Each call takes a KiB of the stack. */
+void orma_perf_test_deep(unsigned depth)
+{
+	volatile char room[1024];
+
+	room[0] = 1;
+	if (depth > 0)
+		orma_perf_test_deep(depth - 1); /* NOLINT(misc-no-recursion): a deep stack */
+	else
+		orma_perf_test_three();
+	room[1] = room[0];
+}
+
+void orma_perf_test_bottom(void)
+{
+	orma_perf_test_deep(30);
+	__asm__ volatile("");
+}
+
+static void start_deep_children_for_ever(void)
+{
+	for (;;) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (int i = 0; i < 200; i++)
+				orma_perf_test_bottom();
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void check_deep_stacks(unsigned hz)
+{
+	char config[256];
+	pid_t pid = start(start_deep_children_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: %u } callstack_sampling { scope { target_pid: %d } } "
+		 "follow_children: true",
+		 hz, (int)pid);
+	record(config, 2000);
+	end(pid);
+	double deep = count_function(0, "orma_perf_test_three");
+	CHECK(deep > 20);
+	/* The first copies of whole CPUs do not reach the outermost function. */
+	CHECK(count_function(0, "orma_perf_test_bottom") > deep * 2 / 3);
+	remove_folder();
+}
+
+ORMA_TEST(long_stacks_of_children_are_whole)
+{
+	skip_without_events();
+	check_deep_stacks(1000);
+}
+
+ORMA_TEST(long_stacks_of_children_are_whole_for_a_user_without_rights)
+{
+	skip_without_events();
+	become_nobody();
+	check_deep_stacks(99);
 }
 
 static void sleep_for_ever(void)

@@ -16,7 +16,9 @@
  * still write an older one; the next read, or the end, has them.
  *
  * If too many stacks of a process are cut, the events are opened again with larger copies, and the
- * old ones are closed after the change. Between the two, some microseconds are not sampled.
+ * old ones are closed after the change. Between the two, some microseconds are not sampled. Events
+ * that children inherit cannot be opened again, since nobody knows which child has which. Their
+ * copies are as large as they can be from the beginning, if the rate is moderate.
  *
  * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
  * start is acknowledged, when they are there.
@@ -46,6 +48,9 @@
 #define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
 /* A record is written within this time after its clock was read. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
+/* At most so many samples a second have the largest copies from the beginning. Such a copy takes the
+ * kernel up to 17 us, and half a megabyte of a ring, which is what any user has, lasts 30 ms. */
+#define LARGE_HZ_MAX 250u
 
 struct perf_probe {
 	struct orma_probe base; /* first */
@@ -171,6 +176,14 @@ static int check_named(struct perf_instance *instance)
 	return r == -ENODATA ? r : 0;
 }
 
+static uint32_t first_stack_bytes(const struct orma_perf_config *config, bool is_per_task)
+{
+	return is_per_task && config->follow_children && !config->off_cpu && config->period == 0 &&
+			       config->hz <= LARGE_HZ_MAX
+		       ? ORMA_PERF_STACK_BYTES_MAX
+		       : config->stack_bytes;
+}
+
 static int open_first(struct perf_instance *instance)
 {
 	const struct orma_perf_config *config = &instance->config;
@@ -178,9 +191,10 @@ static int open_first(struct perf_instance *instance)
 	int r = check_named(instance);
 
 	if (r == 0)
-		r = open_events(instance, is_per_task, config->stack_bytes, &instance->events);
+		r = open_events(instance, is_per_task, first_stack_bytes(config, is_per_task),
+				&instance->events);
 	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
-		r = open_events(instance, true, config->stack_bytes, &instance->events);
+		r = open_events(instance, true, first_stack_bytes(config, true), &instance->events);
 		/* Processes that are named are sampled all the same; complain_short() says what is missing. */
 		if (r == 0 && !are_named(config))
 			orma_perf_complain_tasks(config, instance->events);
@@ -199,7 +213,7 @@ static void grow_stacks(struct perf_instance *instance)
 	uint32_t bytes = ORMA_MIN(old->stack_bytes * 2, ORMA_PERF_STACK_BYTES_MAX);
 
 	instance->reader.wants_larger_stacks = false;
-	/* New events of the tasks that are named would not be inherited by children that run already. */
+	/* Children that run already have inherited the old events, and would not have the new ones. */
 	if (instance->cannot_grow || (old->is_per_task && instance->config.follow_children))
 		return;
 	if (bytes <= old->stack_bytes ||
