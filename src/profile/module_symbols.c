@@ -2,7 +2,8 @@
  * module_symbols.c - sets of addresses by file, and the functions that they lie in.
  *
  * Owns a reference to each file, which keeps it open (see unwind_files.c), and so its symbols can
- * be read when its process and its mount namespace are gone. Modules are told apart by file and
+ * be read when its process and its mount namespace are gone. If too many are open, the others are
+ * opened again by their paths. Modules are told apart by file and
  * path, because readers find the mappings that they name by path and build id.
  *
  * The addresses of a module are an open-addressed set; 0 is an empty slot, and no function lies
@@ -17,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock_ns.h"
+#include "base/fd.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "schema/gen/profile_common.pb.h"
@@ -237,9 +239,14 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 static void write_module(struct module *module, struct orma_data_source *source, uint32_t idx,
 			 uint32_t *named_count)
 {
+	struct orma_elf_file elf = module->file->elf;
 	struct orma_symbol_table *table;
+	ORMA_AUTO(orma_base_fd_closep) int fd = -1;
 
-	if (orma_symbol_table_new(&module->file->elf, &table) < 0)
+	if (elf.fd < 0 && !elf.image &&
+	    orma_unwind_file_reopen(module->file, module->path, &elf) == 0)
+		fd = elf.fd;
+	if (orma_symbol_table_new(&elf, &table) < 0)
 		return;
 	sort_addresses(module);
 	for (uint32_t first = 0; first < module->count;) {

@@ -17,7 +17,8 @@
  * first, has no descriptor, and goes when unused files have more than `limits.unused_bytes`.
  *
  * The descriptor of a file in use stays open, so that its symbols can be read at the end of a
- * recording, when the process and its mount namespace may be gone.
+ * recording, when the process and its mount namespace may be gone. Beyond a number of open files,
+ * they are opened again by their path, if the same file is there.
  */
 #include "unwind/unwind_files.h"
 
@@ -167,6 +168,11 @@ static struct identity identify(const struct stat *st)
 	};
 }
 
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
 static uint64_t hash_identity(const struct identity *identity)
 {
 	return orma_base_fnv1a(ORMA_FNV1A_INIT, identity, sizeof(*identity));
@@ -183,7 +189,7 @@ static struct file *find_identity(struct orma_unwind_files *files, const struct 
 {
 	struct file *file = orma_base_map_get(&files->by_stat, hash_identity(identity));
 
-	return file && memcmp(&file->identity, identity, sizeof(*identity)) == 0 ? file : NULL;
+	return file && is_same(&file->identity, identity) ? file : NULL;
 }
 
 static struct file *find_id(struct orma_unwind_files *files, const struct orma_elf_file *elf,
@@ -218,22 +224,44 @@ static void free_file(struct file *file)
 	orma_base_free(file);
 }
 
-/* Takes the descriptor when the file had no user and so none. */
-static void use_file(struct file *file, int *fd)
+/* The headers and the identity become those of `fresh`, which has the same build id: the sections of
+ * a file that was written again may lie elsewhere. */
+static void renew(struct file *file, const struct file *fresh)
 {
 	struct orma_unwind_files *files = file->files;
+
+	forget(&files->by_stat, hash_identity(&file->identity), file);
+	file->identity = fresh->identity;
+	file->base.elf = fresh->base.elf;
+	file->base.elf.fd = -1;
+	orma_base_map_put(&files->by_stat, hash_identity(&file->identity), file);
+}
+
+/* Takes the descriptor when the file had no user and so none. `fresh` has what was read from the
+ * descriptor; NULL = it was not read. */
+static void use_file(struct file *file, const struct file *fresh, int *fd)
+{
+	struct orma_unwind_files *files = file->files;
+	struct stat st;
 
 	if (file->refs++ > 0)
 		return;
 	orma_base_list_remove(&file->unused_item);
 	files->unused_bytes -= file->bytes;
-	struct stat st;
-	if (*fd >= 0 && !file->image && files->open_count < OPEN_MAX && fstat(*fd, &st) == 0) {
-		file->base.elf.fd = *fd;
-		file->base.elf.size = (uint64_t)st.st_size;
-		*fd = -1;
-		files->open_count++;
-	}
+	if (*fd < 0 || file->image || files->open_count >= files->limits.open_count ||
+	    fstat(*fd, &st) < 0)
+		return;
+	struct identity identity = identify(&st);
+	if (fresh && fresh != file && is_same(&identity, &fresh->identity) &&
+	    !is_same(&identity, &file->identity))
+		renew(file, fresh);
+	/* The offsets of one file would be wrong for another. */
+	if (!is_same(&identity, &file->identity))
+		return;
+	file->base.elf.fd = *fd;
+	file->base.elf.size = (uint64_t)st.st_size;
+	*fd = -1;
+	files->open_count++;
 }
 
 static void unuse_file(struct file *file)
@@ -299,10 +327,13 @@ static struct file *share_file(struct orma_unwind_files *files, struct file *fil
 	struct file *known = find_id(files, &file->base.elf, file->identity.owner);
 	if (!known)
 		known = find_identity(files, &file->identity);
-	if (!known && (file->base.table || file->base.table_error < 0))
-		add_file(files, known = ORMA_TAKE(file));
+	bool is_new = !known && (file->base.table || file->base.table_error < 0);
+	if (is_new)
+		add_file(files, known = file);
 	if (known)
-		use_file(known, fd);
+		use_file(known, file, fd);
+	if (is_new)
+		file = NULL;
 	pthread_mutex_unlock(&files->mutex);
 	if (file && known) {
 		orma_unwind_table_free(file->base.table);
@@ -346,7 +377,7 @@ static int find_by_id_only(struct orma_unwind_files *files, const struct orma_pr
 	pthread_mutex_lock(&files->mutex);
 	*ret = find_id(files, &elf, 0);
 	if (*ret)
-		use_file(*ret, &none);
+		use_file(*ret, NULL, &none);
 	pthread_mutex_unlock(&files->mutex);
 	return *ret ? 0 : -ENOENT;
 }
@@ -372,7 +403,7 @@ static int load_path(struct orma_unwind_files *files, int32_t pid,
 	/* The path may have another program now than the process had. */
 	bool is_other = *ret && map->build_id_size > 0 && !has_build_id(*ret, map);
 	if (*ret && !is_other)
-		use_file(*ret, &fd);
+		use_file(*ret, NULL, &fd);
 	pthread_mutex_unlock(&files->mutex);
 	if (is_other)
 		return find_by_id_only(files, map, ret) == 0 ? 0 : -ESTALE;
@@ -413,7 +444,7 @@ static int load_vdso(struct orma_unwind_files *files, struct file **ret)
 	pthread_mutex_lock(&files->mutex);
 	*ret = find_identity(files, &identity);
 	if (*ret)
-		use_file(*ret, &none);
+		use_file(*ret, NULL, &none);
 	pthread_mutex_unlock(&files->mutex);
 	if (*ret)
 		return 0;
@@ -452,6 +483,8 @@ int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 		files->limits.unused_bytes = UNUSED_BYTES;
 	if (files->limits.table_bytes == 0)
 		files->limits.table_bytes = TABLE_BYTES;
+	if (files->limits.open_count == 0)
+		files->limits.open_count = OPEN_MAX;
 	pthread_mutex_init(&files->mutex, NULL);
 	orma_base_list_init(&files->unused);
 	*ret = files;
@@ -503,6 +536,35 @@ uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files)
 	uint64_t number = ++files->last_number;
 	pthread_mutex_unlock(&files->mutex);
 	return number;
+}
+
+int orma_unwind_file_reopen(const struct orma_unwind_file *base, struct orma_str path,
+			    struct orma_elf_file *ret)
+{
+	const struct file *file = ORMA_CONTAINER_OF(base, const struct file, base);
+	struct orma_process_map map = {
+		.inode = file->identity.inode,
+		.device_major = major(file->identity.device),
+		.device_minor = minor(file->identity.device),
+	};
+	char text[PATH_BYTES_MAX];
+	struct stat st;
+
+	if (file->image || path.size == 0 || path.data[0] != '/')
+		return -ENOENT;
+	append_path(text, sizeof(text), path);
+	int fd = open_checked(text, &map, &st);
+	if (fd < 0)
+		return fd;
+	struct identity identity = identify(&st);
+	if (!is_same(&identity, &file->identity)) {
+		orma_base_fd_close(fd);
+		return -ESTALE;
+	}
+	*ret = base->elf;
+	ret->fd = fd;
+	ret->size = (uint64_t)st.st_size;
+	return 0;
 }
 
 const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *base)

@@ -25,10 +25,11 @@ struct orma_unwind_file {
 	int table_error;                 /* 0 or -errno */
 };
 
-/* Memory that unused files may keep, and memory of tables at which no more are built. 0 = the
- * defaults, 64 MiB and 512 MiB. */
+/* Memory that unused files may keep, memory of tables at which no more are built, and descriptors.
+ * 0 = the defaults, 64 MiB, 512 MiB and 256. */
 struct orma_unwind_files_limits {
 	size_t unused_bytes, table_bytes;
+	uint32_t open_count;
 };
 
 struct orma_unwind_files_facts {
@@ -58,6 +59,10 @@ uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
 int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, const struct orma_unwind_file **ret);
 const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *file);
+/* Opens a file that is in use and has no descriptor by its path, to read its symbols. 0 and headers
+ * with a descriptor that the caller closes; -ESTALE (another file is there now) or another -errno. */
+int orma_unwind_file_reopen(const struct orma_unwind_file *file, struct orma_str path,
+			    struct orma_elf_file *ret);
 /* NULL does nothing. */
 void orma_unwind_file_unref(const struct orma_unwind_file *file);
 

@@ -398,6 +398,42 @@ ORMA_TEST(long_stacks_of_children_are_whole_for_a_user_without_rights)
 	check_deep_stacks(99);
 }
 
+static void *spin_as_thread(void *unused)
+{
+	spin_for_ever();
+	return unused;
+}
+
+static void end_main_thread(void)
+{
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, spin_as_thread, NULL) == 0);
+	nanosleep(&(struct timespec){1, 0}, NULL);
+	pthread_exit(NULL);
+}
+
+ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(end_main_thread);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 99 } callstack_sampling { scope { target_pid: %d } } "
+		 "follow_children: true",
+		 (int)pid);
+	record(config, 4000);
+	end(pid);
+	double late = ask("select count(*) from perf_sample where ts > (select max(ts) from "
+			  "perf_sample) - 1000000000");
+	double names = ask("select count(*) from perf_sample s join stack_profile_callsite c on "
+			   "c.id = s.callsite_id where c.depth > 1 and ts > (select max(ts) from "
+			   "perf_sample) - 1000000000");
+	CHECK(late > 10 && names > late * 2 / 3);
+	remove_folder();
+}
+
 static void sleep_for_ever(void)
 {
 	for (;;)

@@ -7,8 +7,9 @@
  * sample finds is what was mapped when it was taken. Reading /proc/PID/maps at each unknown
  * address instead, as others do, gives wrong names after dlclose() and for ids that were reused.
  *
- * A process that has ended stays for a second of the records' time: its other threads may still
- * run when its first thread ends, and CPUs deliver their last samples late.
+ * A process that has ended stays for a second of the records' time, because CPUs deliver their last
+ * samples late. Its end is that of its main thread. If others still run by then, which /proc tells,
+ * it stays for another second, and so on.
  *
  * The command line is read only if the scope names command lines. The kernel copies it from the
  * memory of the process, and that read can hang.
@@ -22,10 +23,12 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "probes/probe_files.h"
+#include "probes/probe_text.h"
 
-#define ENDED_NS   ORMA_NS_PER_SEC
-#define REREAD_NS  ORMA_NS_PER_SEC
-#define CACHES_MAX 64u /* 64 KiB each */
+#define ENDED_NS     ORMA_NS_PER_SEC
+#define STAT_THREADS 17u /* place of the number of threads in /proc/PID/stat, behind the state */
+#define REREAD_NS    ORMA_NS_PER_SEC
+#define CACHES_MAX   64u /* 64 KiB each */
 
 static void free_process(struct orma_perf_processes *processes, struct orma_perf_process *process)
 {
@@ -40,18 +43,69 @@ static struct orma_perf_process *find(struct orma_perf_processes *processes, uin
 	return orma_base_map_get(&processes->by_pid, pid);
 }
 
+static void append_ended(struct orma_perf_processes *processes, struct orma_perf_process *process,
+			 uint64_t now_ns)
+{
+	process->end_ns = now_ns;
+	process->next_ended = NULL;
+	if (processes->last_ended)
+		processes->last_ended->next_ended = process;
+	else
+		processes->first_ended = process;
+	processes->last_ended = process;
+}
+
+static struct orma_perf_process *take_first_ended(struct orma_perf_processes *processes)
+{
+	struct orma_perf_process *process = processes->first_ended;
+
+	processes->first_ended = process->next_ended;
+	if (!processes->first_ended)
+		processes->last_ended = NULL;
+	return process;
+}
+
+/* A main thread that has ended is a zombie as long as there are other threads. A process whose id is
+ * used again has a main thread that runs. */
+static bool has_other_threads(struct orma_perf_processes *processes,
+			      const struct orma_perf_process *process)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str text, field;
+	uint32_t thread_count;
+
+	if (find(processes, process->pid) != process ||
+	    orma_probes_file_read_record(processes->proc_fd,
+					 orma_probes_path(path, "", process->pid, "/stat"),
+					 &processes->text, &text) < 0)
+		return false;
+	/* The name may have blanks and brackets. */
+	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
+	if (!end || text.size - (size_t)(end - text.data) < 4 || memcmp(end, ") Z ", 4) != 0)
+		return false;
+	text = (struct orma_str){end + 4, text.size - (size_t)(end + 4 - text.data)};
+	for (unsigned i = 0; i < STAT_THREADS; i++)
+		if (!orma_probes_text_until(&text, ' ', &field))
+			return false;
+	return orma_probes_text_u32(field, &thread_count) && thread_count > 1;
+}
+
+static void forget(struct orma_perf_processes *processes, struct orma_perf_process *process)
+{
+	/* Its id may belong to another process by now. */
+	if (find(processes, process->pid) == process)
+		orma_base_map_remove(&processes->by_pid, process->pid);
+	free_process(processes, process);
+}
+
 static void forget_ended(struct orma_perf_processes *processes, uint64_t now_ns)
 {
-	struct orma_perf_process *process;
-
-	while ((process = processes->first_ended) && process->end_ns + ENDED_NS < now_ns) {
-		processes->first_ended = process->next_ended;
-		if (!processes->first_ended)
-			processes->last_ended = NULL;
-		/* Its id may belong to another process by now. */
-		if (find(processes, process->pid) == process)
-			orma_base_map_remove(&processes->by_pid, process->pid);
-		free_process(processes, process);
+	while (processes->first_ended && processes->first_ended->end_ns + ENDED_NS < now_ns) {
+		struct orma_perf_process *process = take_first_ended(processes);
+		if (has_other_threads(processes, process))
+			append_ended(processes, process, now_ns);
+		else
+			forget(processes, process);
 	}
 }
 
@@ -59,13 +113,13 @@ void orma_perf_processes_done(struct orma_perf_processes *processes)
 {
 	size_t position = 0;
 
-	forget_ended(processes, UINT64_MAX);
+	while (processes->first_ended)
+		forget(processes, take_first_ended(processes));
 	for (struct orma_map_slot *slot;
 	     (slot = orma_base_map_next(&processes->by_pid, &position));)
 		free_process(processes, slot->value);
 	orma_base_map_done(&processes->by_pid);
 	orma_base_buf_done(&processes->text);
-	processes->first_ended = processes->last_ended = NULL;
 }
 
 /* ---- one process ---- */
@@ -193,15 +247,10 @@ static void end_process(struct orma_perf_processes *processes, struct orma_perf_
 	if (process->has_ended)
 		return;
 	process->has_ended = true;
-	process->end_ns = now_ns;
 	processes->ended_count += process->is_young && process->is_in_scope;
 	processes->unsampled_count +=
 		process->is_young && process->is_in_scope && !process->is_sampled;
-	if (processes->last_ended)
-		processes->last_ended->next_ended = process;
-	else
-		processes->first_ended = process;
-	processes->last_ended = process;
+	append_ended(processes, process, now_ns);
 }
 
 static void take_mapping(struct orma_perf_processes *processes,
@@ -235,12 +284,20 @@ static void take_mapping(struct orma_perf_processes *processes,
 
 static void take_exec(struct orma_perf_processes *processes, const struct orma_perf_record *record)
 {
-	struct orma_perf_process *process = find(processes, record->pid);
+	struct orma_perf_process *old = find(processes, record->pid), *process = old;
 
+	/* Another thread than the main thread has called exec(): it goes on as the main thread, whose
+	 * end has been recorded. */
+	if (old && old->has_ended) {
+		orma_base_map_remove(&processes->by_pid, record->pid);
+		process = NULL;
+	}
 	if (!process)
 		process = add(processes, record->pid);
 	if (!process)
 		return;
+	if (process != old && old)
+		process->is_decided = process->is_in_scope = old->is_decided && old->is_in_scope;
 	process->is_young = true;
 	/* The command line has changed, and may be in another scope. A child that is followed stays in. */
 	process->is_decided &= process->is_in_scope && processes->follows_children;

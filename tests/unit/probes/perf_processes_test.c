@@ -3,8 +3,10 @@
  */
 #include "probes/perf/perf_processes.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -75,5 +77,62 @@ ORMA_TEST(processes_that_end_without_a_sample_are_counted)
 	take_fork(&processes, OTHERS_CHILD, OTHER);
 	take_exit(&processes, OTHERS_CHILD, OTHERS_CHILD, 4);
 	CHECK(processes.ended_count == 2 && processes.unsampled_count == 1);
+	free_processes(&processes);
+}
+
+/* Writes PID/stat below a /proc of our own. */
+static void write_stat(int proc_fd, uint32_t pid, char state, unsigned thread_count)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%u", pid);
+	CHECK(mkdirat(proc_fd, name, 0700) == 0 || errno == EEXIST);
+	snprintf(name, sizeof(name), "%u/stat", pid);
+	int fd = openat(proc_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	dprintf(fd, "%u (a ) Z b) %c 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 %u 0 13 14\n", pid, state,
+		thread_count);
+	close(fd);
+}
+
+ORMA_TEST(a_process_stays_as_long_as_it_has_threads)
+{
+	struct orma_perf_processes processes = make_processes();
+	enum { S = 1000000000 };
+
+	close(processes.proc_fd);
+	processes.proc_fd = open(orma_test_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	take_fork(&processes, CHILD, PARENT);
+	const struct orma_perf_process *process = orma_perf_processes_get(&processes, CHILD);
+	write_stat(processes.proc_fd, CHILD, 'Z', 2);
+	take_exit(&processes, CHILD, CHILD, 1 * S);
+	/* The end of another process, so that time goes on. */
+	take_exit(&processes, OTHER, OTHER, UINT64_C(3) * S);
+	take_exit(&processes, OTHER, OTHER, UINT64_C(6) * S);
+	CHECK(processes.by_pid.count == 2);
+	CHECK(orma_perf_processes_get(&processes, CHILD) == process && process->is_in_scope);
+	/* Another process has the id. */
+	write_stat(processes.proc_fd, CHILD, 'S', 2);
+	take_exit(&processes, OTHER, OTHER, UINT64_C(9) * S);
+	CHECK(processes.by_pid.count == 1);
+	free_processes(&processes);
+}
+
+ORMA_TEST(a_thread_that_calls_exec_goes_on_as_the_main_thread)
+{
+	struct orma_perf_processes processes = make_processes();
+	struct orma_perf_record exec = {.type = PERF_RECORD_COMM,
+					.misc = PERF_RECORD_MISC_COMM_EXEC,
+					.pid = CHILD,
+					.tid = CHILD,
+					.time = 3};
+
+	take_fork(&processes, CHILD, PARENT);
+	take_exit(&processes, CHILD, CHILD, 2);
+	orma_perf_processes_take(&processes, &exec);
+	/* Later than a second after the end. */
+	take_exit(&processes, OTHER, OTHER, UINT64_C(3000000000));
+	const struct orma_perf_process *process = orma_perf_processes_get(&processes, CHILD);
+	CHECK(process->is_in_scope && !process->has_ended && process->is_young);
 	free_processes(&processes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_files_test.c - files are opened only when they are what was mapped, and shared.
  */
+#include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -81,6 +82,106 @@ ORMA_TEST(files_with_one_build_id_and_owner_share_a_table)
 	orma_unwind_file_unref(third);
 	CHECK_INT(orma_unwind_files_facts(files).open_count, 0);
 	CHECK(orma_unwind_files_facts(files).file_count > 0);
+	orma_unwind_files_free(files);
+}
+
+static void write_content(const char *path, const struct orma_buf *content)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_INT(orma_base_fd_write_all(fd, content->data, content->size), 0);
+	close(fd);
+}
+
+/* Moves the symbols of a program to the end of its file, and leaves zeros where they were. */
+static void move_symbols(const char *path, const struct orma_elf_part *symbols)
+{
+	struct orma_buf content = {0};
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, 64u << 20, &content), 0);
+	memcpy(&header, content.data, sizeof(header));
+	for (unsigned i = 0; i < header.e_shnum; i++) {
+		uint64_t at = header.e_shoff + i * sizeof(section), end = content.size;
+		memcpy(&section, content.data + at, sizeof(section));
+		if (section.sh_offset != symbols->offset || section.sh_size != symbols->size)
+			continue;
+		section.sh_offset = end;
+		memcpy(content.data + at, &section, sizeof(section));
+		for (uint64_t k = 0; k < symbols->size; k++) {
+			CHECK_INT(orma_base_buf_append(&content, content.data + symbols->offset + k,
+						       1),
+				  0);
+			content.data[symbols->offset + k] = 0;
+		}
+	}
+	write_content(path, &content);
+	orma_base_buf_done(&content);
+}
+
+ORMA_TEST(the_symbols_of_a_file_that_was_replaced_are_read_where_they_lie)
+{
+	const struct orma_unwind_file *first, *second;
+	struct orma_buf symbols = {0};
+
+	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	struct orma_process_map map = map_of(copy_program("a"));
+	CHECK_INT(load(&map, &first), 0);
+	if (first->elf.build_id_size == 0 || !first->elf.has_symtab)
+		orma_test_skip("a build with build ids and symbols");
+	struct orma_elf_part part = first->elf.symbols;
+	orma_unwind_file_unref(first);
+	const char *path = copy_program("b");
+	move_symbols(path, &part);
+	map = map_of(path);
+	CHECK_INT(load(&map, &second), 0);
+	CHECK(second == first && second->elf.fd >= 0);
+	CHECK_INT(orma_elf_file_read_part(&second->elf, &second->elf.symbols, 64u << 20, &symbols),
+		  0);
+	uint64_t sum = 0;
+	for (size_t i = 0; i < symbols.size; i++)
+		sum += symbols.data[i];
+	CHECK(sum > 0);
+	orma_base_buf_done(&symbols);
+	orma_unwind_file_unref(second);
+	orma_unwind_files_free(files);
+}
+
+ORMA_TEST(beyond_the_limit_of_descriptors_files_are_opened_again)
+{
+	const struct orma_unwind_files_limits limits = {.open_count = 1};
+	const struct orma_unwind_file *first, *second;
+	struct orma_buf content = {0};
+	struct orma_elf_file elf;
+
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
+	struct orma_process_map map = map_of(copy_program("a"));
+	CHECK_INT(load(&map, &first), 0);
+	if (first->elf.build_id_size == 0)
+		orma_test_skip("a build with build ids");
+	const char *path = copy_program("b");
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, 64u << 20, &content), 0);
+	uint8_t *id =
+		memmem(content.data, content.size, first->elf.build_id, first->elf.build_id_size);
+	CHECK(id);
+	id[0] ^= 1;
+	write_content(path, &content);
+	map = map_of(path);
+	CHECK_INT(load(&map, &second), 0);
+	CHECK(second != first && second->elf.fd < 0);
+	CHECK_INT(orma_unwind_file_reopen(second, map.path, &elf), 0);
+	CHECK(elf.fd >= 0 && elf.size == content.size);
+	close(elf.fd);
+	id[0] ^= 2;
+	CHECK_INT(unlink(path), 0);
+	path = copy_program("b");
+	write_content(path, &content);
+	CHECK_INT(orma_unwind_file_reopen(second, orma_base_str(path), &elf), -ESTALE);
+	orma_base_buf_done(&content);
+	orma_unwind_file_unref(first);
+	orma_unwind_file_unref(second);
 	orma_unwind_files_free(files);
 }
 
