@@ -3,7 +3,7 @@
  *
  * If each module imports names with `import {a, b} from './file.js'` and exports declarations, if no two modules have one
  * name at their top, and if imports form no cycle, then the modules without these words, one after the other, mean the same
- * as the modules. So nothing has to be renamed or wrapped, and the joined file reads like the sources. Functions that make
+ * as the modules. So nothing has to be wrapped, and no name stands for two things at the top. Functions that make
  * markup or code of a text are refused too, because texts come from traces.
  */
 #include "js_module.h"

@@ -3,8 +3,8 @@
  *
  * Blanks and comments between two tokens of a script are left out beside a sign that stays the same without them. Elsewhere they
  * become a line feed if they have one, because a line feed can end a statement, or else a space. Beside signs where
- * it ends nothing, a line feed is left out as well: statements end with semicolons or blocks, as the formatter sees to. Names are not
- * shortened, so that the page is readable when a browser's tools have put the lines back.
+ * it ends nothing, a line feed is left out as well: statements end with semicolons or blocks, as the formatter sees to. shorten.c
+ * does the same for names.
  */
 #include "strip.h"
 
@@ -17,10 +17,13 @@ static bool append_gap(struct orma_str gap, struct orma_buf *ret)
 	return orma_base_buf_append(ret, memchr(gap.data, '\n', gap.size) ? "\n" : " ", 1) == 0;
 }
 
-/* Whether a sign is what it is without a blank beside it: `a - -b` and `a / /b/` need theirs. */
-static bool stands_alone(const struct js_token *token)
+/* Whether a sign is what it is without a blank beside the other token: `a - -b`, `a / /b/` and `a < /b/` need theirs. */
+static bool stands_alone(const struct js_token *token, const struct js_token *other)
 {
-	return token->kind == JS_SIGN && !strchr("+-/<", token->text.data[0]);
+	if (token->kind != JS_SIGN || other->kind == JS_END)
+		return false;
+	char sign = token->text.data[0], beside = other->text.data[0];
+	return !strchr("+-/<", sign) || (beside != sign && beside != '/' && beside != '!');
 }
 
 static bool is_one_of(const struct js_token *token, const char *signs)
@@ -35,7 +38,7 @@ static bool append_script_gap(struct orma_str gap, const struct js_token *before
 	if (after->kind == JS_END)
 		return append_gap(gap, ret);
 	if (has_line ? is_one_of(before, ";,{}([") || is_one_of(after, "})],.?:")
-		     : stands_alone(before) || stands_alone(after))
+		     : stands_alone(before, after) || stands_alone(after, before))
 		return true;
 	return append_gap(gap, ret);
 }

@@ -2,8 +2,9 @@
  * web_join.c - `web-join FOLDER OUTPUT`: makes the page of `orma view`, and the script of reports, a part of the binary.
  *
  * Reads main.js and the modules that it imports, joins them so that each comes behind those that it imports, and writes
- * them with index.html, style.css and icon.svg as arrays of C, without comments and packed. So it does with report.js, whose
- * hash is written as well, because a report allows no script but this one. The output depends on nothing but the files.
+ * them with index.html, style.css and icon.svg as arrays of C, without comments, with short names, and packed. So it does with
+ * report.js, whose hash is written as well, because a report allows no script but this one. The output depends on nothing but the
+ * files.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/fd.h"
 #include "js_module.h"
 #include "sha256.h"
+#include "shorten.h"
 #include "strip.h"
 
 enum { MODULES_MAX = 128, FILE_MAX_BYTES = 4 << 20, GZIP_LEVEL = 12, FILE_COUNT = 4 };
@@ -247,7 +249,8 @@ static void write_hash(FILE *out, const struct orma_buf *text)
 /* Writes the script of reports as C. */
 static bool write_report(FILE *out, struct page *report)
 {
-	if (!join(report, ORMA_STR("report.js")) || !strip_text(&report->app, strip_script))
+	if (!join(report, ORMA_STR("report.js")) || !strip_text(&report->app, strip_script) ||
+	    !strip_text(&report->app, shorten_names))
 		return false;
 	/* The element's end must not be in it. */
 	if (memmem(report->app.data, report->app.size, "</", 2)) {
@@ -273,7 +276,7 @@ static bool make_page(struct page *page, struct page *report, const char *output
 	texts[1] = page->app;
 	page->app = (struct orma_buf){0};
 	is_made = is_made && strip_text(&texts[1], strip_script) &&
-		  strip_text(&texts[2], strip_style);
+		  strip_text(&texts[1], shorten_names) && strip_text(&texts[2], strip_style);
 	FILE *out = is_made ? fopen(output, "we") : NULL;
 	if (is_made && !out)
 		perror(output);
