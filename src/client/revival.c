@@ -22,7 +22,7 @@ uint32_t orma_client_fork_count;
 static _Atomic uint32_t revival; /* enum revival; acq_rel: one thread wins */
 /* Set by every orma_init(), always to the same value; relaxed. */
 static orma_client_restart_fn *_Atomic restart_client;
-/* Written in children of forks, by any of their threads; read by leak checkers alone. Relaxed. */
+/* Written by any thread; read by leak checkers alone. Relaxed. */
 static void *_Atomic reachable[REACHABLE_MAX];
 static _Atomic uint32_t reachable_count;
 

@@ -44,8 +44,8 @@ bool orma_client_revival_begin(void);
 void orma_client_revival_end(int error);
 /* Makes the child of a fork a producer of its own, once; does nothing elsewhere. Keeps errno. */
 void orma_client_revive(void);
-/* In the child: an object of the parent, never to be freed, stays reachable, so that leak checkers do
- * not report it. NULL is ignored. Any thread; async-signal-safe. */
+/* An object that is never to be freed, as those of the parent in the child, stays reachable, so that leak checkers do not
+ * report it. NULL is ignored. Any thread; async-signal-safe. */
 void orma_client_keep_reachable(void *object);
 
 #endif

@@ -46,6 +46,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/signals.h"
 #include "client/engine.h"
 #include "client/revival.h"
 
@@ -346,6 +347,7 @@ static struct orma_packet *refresh(struct orma_data_source *source, uint32_t idx
 struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, uint32_t idx)
 {
 	struct orma_packet *slot;
+	sigset_t signals;
 	int saved_errno;
 
 	if (ORMA_UNLIKELY(is_refreshing))
@@ -355,9 +357,12 @@ struct orma_packet *orma_client_slot_refresh(struct orma_data_source *source, ui
 		return NULL;
 	}
 	saved_errno = errno;
+	/* A signal handler that jumps out of here would leave the mutex locked. */
+	orma_base_signals_block(&signals);
 	is_refreshing = true;
 	slot = refresh(source, idx);
 	is_refreshing = false;
+	orma_base_signals_restore(&signals);
 	errno = saved_errno;
 	return slot;
 }
@@ -384,6 +389,21 @@ void orma_client_self_flush(struct orma_data_source *source, uint32_t idx)
 		return;
 	orma_shm_writer_flush(slot->writer);
 	orma_client_slot_leave(slot);
+}
+
+void orma_client_self_abandon(struct orma_data_source *source)
+{
+	struct orma_client_thread *self = orma_client_self;
+	struct orma_packet *slots = self ? self->slots[orma_client_source_idx(source)] : NULL;
+
+	for (size_t i = 0; slots && i < ORMA_INSTANCES_MAX; i++) {
+		if (!orma_client_slot_is_open(&slots[i]))
+			continue;
+		orma_client_keep_reachable(ORMA_TAKE(slots[i].writer));
+		atomic_store_explicit(&slots[i].stamp, ORMA_CLIENT_NO_STAMP, memory_order_relaxed);
+		slots[i].generation = 0;
+		orma_client_slot_leave(&slots[i]);
+	}
 }
 
 /* --- reclaiming writers ----------------------------------------------------------------------- */

@@ -143,6 +143,11 @@ static inline void orma_client_slot_note_state(struct orma_packet *slot)
 /* Flushes the calling thread's own writer of an instance. */
 void orma_client_self_flush(struct orma_data_source *source, uint32_t idx);
 /*
+ * The calling thread has left packets of the source with siglongjmp(). Their writers are in an unknown state, so they stay as
+ * they are until the connection ends; the next packets get others.
+ */
+void orma_client_self_abandon(struct orma_data_source *source);
+/*
  * Loop thread: takes the writers of an instance that has stopped (its stamp is 0) from all threads that
  * are not inside a packet, and hands over what is in them. The others free their writers themselves, at
  * their next packet. Returns how many these are.

@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/signals.h"
 #include "client/client_source.h"
 #include "client/engine.h"
 #include "client/work.h"
@@ -300,11 +301,13 @@ static bool libraries_have_changed(void)
 
 static void on_refresh(struct orma_client_work *work)
 {
-	int r = orma_self_space_refresh();
+	static unsigned failures;
 
 	(void)work;
-	/* Code without a file (of a JIT compiler) would otherwise ask again at each sample. */
-	if (r != 1)
+	failures = orma_self_space_refresh() == 1 ? 0 : failures + 1;
+	/* Code without a file (of a JIT compiler) would otherwise ask again at each sample. One failure says nothing: the
+	 * walk may have begun before the refresh before this one, and have wanted what that has brought. */
+	if (failures > 1)
 		atomic_store_explicit(&no_refresh_before_ns, orma_heap_now_ns() + NO_REFRESH_NS,
 				      memory_order_relaxed);
 	atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
@@ -313,13 +316,20 @@ static void on_refresh(struct orma_client_work *work)
 /* Runs inside of a hook, on any thread. */
 static void on_stale(void)
 {
+	sigset_t signals;
+
 	if (orma_heap_now_ns() <
 		    atomic_load_explicit(&no_refresh_before_ns, memory_order_relaxed) ||
-	    atomic_exchange_explicit(&is_refresh_posted, true, memory_order_acq_rel))
+	    atomic_load_explicit(&is_refresh_posted, memory_order_relaxed))
 		return;
-	refresh_work.fn = on_refresh;
-	if (orma_client_post(&refresh_work) < 0)
-		atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
+	/* A handler that jumps out of here would leave the client's mutex locked. */
+	orma_base_signals_block(&signals);
+	if (!atomic_exchange_explicit(&is_refresh_posted, true, memory_order_acq_rel)) {
+		refresh_work.fn = on_refresh;
+		if (orma_client_post(&refresh_work) < 0)
+			atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
+	}
+	orma_base_signals_restore(&signals);
 }
 
 /* --- the timer -------------------------------------------------------------------------------- */

@@ -2,8 +2,9 @@
  * heap_thread.h - what each thread of the profiled program keeps: the countdowns to its next samples.
  *
  * The hooks subtract each allocation from a countdown. While it stays at 0 or above, nothing else happens. Below 0,
- * orma_heap_look() decides. While a thread is inside the profiler, its countdown for malloc() is so large that
- * allocations of signal handlers and of the profiler itself do not reach 0.
+ * orma_heap_look() decides. While a thread is inside the profiler, its countdown for malloc() is a step, which is more than
+ * the profiler itself and most signal handlers allocate. It has an end, because a signal handler may jump out of the profiler:
+ * orma_heap_look() then finds that the thread is inside no longer.
  */
 #ifndef ORMA_HEAP_HEAP_THREAD_H
 #define ORMA_HEAP_HEAP_THREAD_H
@@ -22,8 +23,18 @@ enum {
 
 /* A thread looks for a new session, and a new interval, after this many bytes at the latest. */
 #define ORMA_HEAP_STEP_BYTES (INT64_C(1) << 20)
-/* The countdown of a thread that must not be sampled now. */
+/* The countdown of the library's thread, which is never sampled. */
 #define ORMA_HEAP_NEVER (INT64_MAX / 2)
+
+union orma_heap_scratch;
+struct orma_heap_place;
+
+/* These are given back at the end of a visit of the profiler. */
+struct orma_heap_held {
+	union orma_heap_scratch *scratches[2];
+	struct orma_heap_place *place; /* reserved, not published yet */
+	uint32_t samples, frees;       /* bit i: a packet for instance i is being written */
+};
 
 struct orma_heap_thread {
 	int64_t left[ORMA_HEAPS_MAX];     /* bytes until the next look, by heap */
@@ -33,9 +44,11 @@ struct orma_heap_thread {
 	uint32_t tid;                     /* 0 = not known yet */
 	uint32_t epoch;                   /* the intervals that `left` was drawn with */
 	uint32_t early_frees; /* sampled blocks freed before this thread was registered */
-	bool is_busy;         /* inside the profiler */
-	bool is_registered;   /* its destructor will run */
-	bool has_ended;       /* its destructor has run for the last time */
+	uintptr_t visit;     /* inside the profiler: the address of a variable there; 0 = outside */
+	uint64_t visit_mark; /* the value of that variable while its function runs */
+	struct orma_heap_held held;
+	bool is_registered; /* its destructor will run */
+	bool has_ended;     /* its destructor has run for the last time */
 };
 
 extern __thread struct orma_heap_thread orma_heap_self

@@ -86,11 +86,16 @@ ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size
 
 /* --- the others ------------------------------------------------------------------------------- */
 
-static inline int64_t suspend(void)
+/*
+ * While the next allocator runs, the countdown is more than it asks itself for, if the program asks it for `size` bytes. But
+ * it has an end: a signal handler may jump out of the allocator.
+ */
+static inline int64_t suspend(size_t size)
 {
 	int64_t left = orma_heap_self.left[ORMA_HEAP_MALLOC];
 
-	orma_heap_self.left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	orma_heap_self.left[ORMA_HEAP_MALLOC] =
+		ORMA_HEAP_STEP_BYTES + (int64_t)ORMA_MIN((uint64_t)size, (uint64_t)ORMA_HEAP_NEVER);
 	atomic_signal_fence(memory_order_seq_cst);
 	return left;
 }
@@ -116,7 +121,7 @@ static inline bool resume(int64_t left, const void *block, size_t size)
 
 ORMA_HEAP_API void *calloc(size_t count, size_t size) /* calls: allow calloc, because this is it */
 {
-	int64_t left = suspend();
+	int64_t left = suspend(count * size);
 	void *block = orma_heap_next.calloc(count, size);
 
 	/* If the product overflows, there is no block. */
@@ -163,7 +168,7 @@ static inline __attribute__((always_inline)) void *reallocate(void *old, size_t 
 			return orma_heap_early_realloc(old, size);
 		replace_begin(old, &replaced);
 	}
-	left = suspend();
+	left = suspend(size);
 	block = orma_heap_next.realloc(old, size);
 	if (ORMA_UNLIKELY(replaced.was_sampled))
 		replace_end(old, block, size, &replaced);
@@ -192,7 +197,7 @@ ORMA_HEAP_API int
 posix_memalign(void **ret, size_t alignment, /* calls: allow posix_memalign, because this is it */
 	       size_t size)
 {
-	int64_t left = suspend();
+	int64_t left = suspend(size + alignment);
 	int r = orma_heap_next.posix_memalign(ret, alignment, size);
 
 	if (resume(left, r == 0 ? *ret : NULL, size)) {
@@ -207,7 +212,7 @@ ORMA_HEAP_API void *
 aligned_alloc(size_t alignment, /* calls: allow aligned_alloc, because of that */
 	      size_t size)
 {
-	int64_t left = suspend();
+	int64_t left = suspend(size + alignment);
 	void *block = orma_heap_next.aligned_alloc(alignment, size);
 
 	LOOK_AND_RETURN(left, block, size);
@@ -215,7 +220,7 @@ aligned_alloc(size_t alignment, /* calls: allow aligned_alloc, because of that *
 
 ORMA_HEAP_API void *memalign(size_t alignment, size_t size)
 {
-	int64_t left = suspend();
+	int64_t left = suspend(size + alignment);
 	void *block = orma_heap_next.memalign(alignment, size);
 
 	LOOK_AND_RETURN(left, block, size);
@@ -223,7 +228,7 @@ ORMA_HEAP_API void *memalign(size_t alignment, size_t size)
 
 ORMA_HEAP_API void *valloc(size_t size)
 {
-	int64_t left = suspend();
+	int64_t left = suspend(size);
 	void *block = orma_heap_next.valloc(size);
 
 	LOOK_AND_RETURN(left, block, size);
@@ -241,7 +246,7 @@ ORMA_HEAP_API void *pvalloc(size_t size)
 		return NULL;
 	}
 	whole &= ~(page - 1);
-	left = suspend();
+	left = suspend(whole);
 	block = orma_heap_next.memalign(page, whole);
 	LOOK_AND_RETURN(left, block, whole);
 }

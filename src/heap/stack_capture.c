@@ -10,6 +10,7 @@
  */
 #include "heap/stack_capture.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "heap/heap_thread.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -77,11 +79,26 @@ void orma_heap_stack_init(void)
 	main_begin = main_end > room ? main_end - room : 0;
 }
 
-static void learn_own_stack(struct orma_heap_thread *self)
+static void learn_thread_stack(struct orma_heap_thread *self)
 {
 	pthread_attr_t attributes;
 	void *begin;
 	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	/* Its allocations are not the program's. */
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
+	if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
+		self->stack_begin = (uintptr_t)begin;
+		self->stack_end = (uintptr_t)begin + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static void learn_own_stack(struct orma_heap_thread *self)
+{
+	sigset_t before;
 
 	self->tid = (uint32_t)syscall(SYS_gettid);
 	/* Such a range contains no address, so that an error is not repeated for each sample. */
@@ -91,15 +108,10 @@ static void learn_own_stack(struct orma_heap_thread *self)
 		self->stack_end = main_end;
 		return;
 	}
-	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-		return;
-	/* Its allocations are not the program's. */
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
-	if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
-		self->stack_begin = (uintptr_t)begin;
-		self->stack_end = (uintptr_t)begin + size;
-	}
-	pthread_attr_destroy(&attributes);
+	/* The C library holds locks meanwhile, which a jump of a handler must not leave locked. */
+	orma_base_signals_block(&before);
+	learn_thread_stack(self);
+	orma_base_signals_restore(&before);
 }
 
 static bool copy_foreign(uintptr_t sp, union orma_heap_scratch *scratch,
@@ -120,6 +132,44 @@ static bool copy_foreign(uintptr_t sp, union orma_heap_scratch *scratch,
 	return true;
 }
 
+static bool is_own(const struct orma_heap_thread *self, uintptr_t address)
+{
+	return address >= self->stack_begin && address < self->stack_end;
+}
+
+/* True: the address is on the stack of signal handlers. */
+static bool is_alternate(uintptr_t address, stack_t *ret)
+{
+	return sigaltstack(NULL, ret) == 0 && !(ret->ss_flags & SS_DISABLE) &&
+	       address - (uintptr_t)ret->ss_sp < ret->ss_size;
+}
+
+bool orma_heap_stack_is_gone(uintptr_t variable, uintptr_t here)
+{
+	const struct orma_heap_thread *self = &orma_heap_self;
+	stack_t alternate;
+
+	if (is_own(self, variable))
+		return is_own(self, here) && here >= variable;
+	if (!is_alternate(variable, &alternate))
+		return false;
+	/* Handlers end before the thread goes on with what they have interrupted. */
+	return is_own(self, here) || (here >= variable && is_alternate(here, &alternate));
+}
+
+bool orma_heap_stack_has_changed(uintptr_t address, uint64_t value)
+{
+	uint64_t now = value;
+	struct iovec local = {&now, sizeof(now)}, remote = {(void *)address, sizeof(now)};
+	int saved_errno = errno;
+	/* The kernel reads it, because a stack that was left may be unmapped. */
+	bool is_mapped =
+		process_vm_readv(getpid(), &local, 1, &remote, 1, 0) >= 0 || errno != EFAULT;
+
+	errno = saved_errno;
+	return !is_mapped || now != value;
+}
+
 bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 			  struct orma_unwind_stack *ret)
 {
@@ -131,12 +181,11 @@ bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 	/* AddressSanitizer reports reads between a stack's variables. The kernel reads the stack for us. */
 	if (HAS_ADDRESS_SANITIZER)
 		return scratch && copy_foreign(sp, scratch, ret);
-	if (sp >= self->stack_begin && sp < self->stack_end) {
+	if (is_own(self, sp)) {
 		*ret = (struct orma_unwind_stack){sp, (const void *)sp, self->stack_end - sp};
 		return true;
 	}
-	if (sigaltstack(NULL, &alternate) == 0 && !(alternate.ss_flags & SS_DISABLE) &&
-	    sp - (uintptr_t)alternate.ss_sp < alternate.ss_size) {
+	if (is_alternate(sp, &alternate)) {
 		*ret = (struct orma_unwind_stack){
 			sp, (const void *)sp, (uintptr_t)alternate.ss_sp + alternate.ss_size - sp};
 		return true;

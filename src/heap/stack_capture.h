@@ -48,6 +48,14 @@ void orma_heap_scratch_put(union orma_heap_scratch *scratch);
 bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 			  struct orma_unwind_stack *ret);
 
+/*
+ * True: the function that has this variable runs no longer, because another function of this thread has its frame above it on
+ * the same stack, or because it ran on the alternate stack of signal handlers, which this thread has left.
+ */
+bool orma_heap_stack_is_gone(uintptr_t variable, uintptr_t here);
+/* True: the memory is gone, or has another value. */
+bool orma_heap_stack_has_changed(uintptr_t address, uint64_t value);
+
 /* Notes where the main thread's stack ends. Called once, on that thread. */
 void orma_heap_stack_init(void);
 

@@ -9,11 +9,16 @@
  *   allocation:  the allocator, then reserve a place, write the sample, publish the place
  *   free:        take the place, write the free, then the allocator: nobody else has got the address yet
  *
- * A thread that is inside the profiler (is_busy) is not sampled again. A signal handler may interrupt the thread there and
+ * A thread that is inside the profiler (`visit`) is not sampled again. A signal handler may interrupt the thread there and
  * allocate. The first packet of a thread allocates, and pthread_getattr_np() may allocate. Blocks that are freed there wait
  * in a queue for the library's thread. Two other kinds of frees wait there, too: frees of a thread whose destructors have
  * run, because its new writer would never be freed; and the first few frees of a thread that has not sampled anything,
  * because it may be about to end.
+ *
+ * A signal handler may also leave the profiler with siglongjmp(). The next entry of the thread then finds a visit of which
+ * the stack has no function any more, gives back what that had, and counts its packets as lost. A packet that was open stays
+ * so, with its chunk, until the connection ends. Where the profiler waits for a lock, signals are blocked. Rejected: blocking
+ * them in each visit (two system calls, which take longer than a sample).
  *
  * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
  * Its allocations are its parent's, and are recorded as such.
@@ -28,6 +33,9 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
+#include "base/macros.h"
+#include "base/signals.h"
+#include "client/thread.h"
 #include "heap/heap_list.h"
 #include "heap/heap_packet.h"
 #include "heap/sampler.h"
@@ -108,21 +116,62 @@ static void seed(struct orma_heap_thread *self)
 
 /* Between enter() and leave() the hooks of this thread do nothing. */
 struct visit {
+	uint64_t mark; /* see orma_heap_thread.visit_mark */
 	int64_t malloc_left;
 	int saved_errno;
 };
 
-static bool enter(struct orma_heap_thread *self, struct visit *ret)
+/*
+ * True: the functions that have begun the thread's visit run no longer. `caller_sp` is the stack pointer of who calls the
+ * profiler now: a signal handler that has interrupted the visit is below its variables.
+ */
+static bool is_left(const struct orma_heap_thread *self, uint64_t caller_sp)
 {
-	if (self->is_busy) {
-		add(&orma_heap_tracker.nested_calls);
-		return false;
+	return orma_heap_stack_is_gone(self->visit, (uintptr_t)caller_sp) ||
+	       orma_heap_stack_has_changed(self->visit, self->visit_mark);
+}
+
+/* Gives back what the visit that was left by a jump had. A packet may have been written, but nobody knows. */
+static void clean_up(struct orma_heap_thread *self)
+{
+	struct orma_data_source *source =
+		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
+
+	if (self->held.place)
+		orma_heap_live_give_up(self->held.place);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(self->held.scratches); i++)
+		orma_heap_scratch_put(self->held.scratches[i]);
+	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
+		struct orma_heap_instance_counts *counts = &orma_heap_tracker.counts[i];
+
+		if (self->held.samples >> i & 1)
+			add(&counts->lost_samples);
+		if (self->held.frees >> i & 1)
+			add(&counts->lost_frees);
+	}
+	self->held = (struct orma_heap_held){0};
+	if (source)
+		orma_client_self_abandon(source);
+}
+
+static bool enter(struct orma_heap_thread *self, uint64_t caller_sp, struct visit *ret)
+{
+	if (ORMA_UNLIKELY(self->visit != 0)) {
+		if (!is_left(self, caller_sp)) {
+			add(&orma_heap_tracker.nested_calls);
+			return false;
+		}
+		clean_up(self);
 	}
 	ret->saved_errno = errno;
-	self->is_busy = true;
+	/* No other visit at this place of the stack has left the same value there. */
+	ret->mark = self->visit_mark + UINT64_C(0x9e3779b97f4a7c15);
+	self->visit_mark = ret->mark;
+	atomic_signal_fence(memory_order_seq_cst);
+	self->visit = (uintptr_t)ret;
 	atomic_signal_fence(memory_order_seq_cst);
 	ret->malloc_left = self->left[ORMA_HEAP_MALLOC];
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
@@ -130,12 +179,25 @@ static bool enter(struct orma_heap_thread *self, struct visit *ret)
 static void leave(struct orma_heap_thread *self, const struct visit *visit)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (self->left[ORMA_HEAP_MALLOC] != ORMA_HEAP_NEVER)
-		add(&orma_heap_tracker.nested_calls);
-	self->left[ORMA_HEAP_MALLOC] = visit->malloc_left;
-	atomic_signal_fence(memory_order_seq_cst);
-	self->is_busy = false;
+	/* A fiber that was left while it was here, and goes on after all, is not the thread's visit any more. */
+	if (self->visit == (uintptr_t)visit && self->visit_mark == visit->mark) {
+		if (self->left[ORMA_HEAP_MALLOC] != ORMA_HEAP_STEP_BYTES)
+			add(&orma_heap_tracker.nested_calls);
+		self->left[ORMA_HEAP_MALLOC] = visit->malloc_left;
+		atomic_signal_fence(memory_order_seq_cst);
+		self->visit = 0;
+	}
 	errno = visit->saved_errno;
+}
+
+/* Calls a function that waits for a lock, which a jump must not leave locked. */
+static void call_without_signals(void (*fn)(void))
+{
+	sigset_t before;
+
+	orma_base_signals_block(&before);
+	fn();
+	orma_base_signals_restore(&before);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -274,32 +336,38 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 		atomic_load_explicit(&tracker->source, memory_order_acquire);
 	uint64_t key = key_of(sample->heap, sample->address);
 	struct orma_heap_place *place;
-	union orma_heap_scratch *scratch[2];
+	struct orma_heap_held *held = &self->held;
 	uint32_t written = 0;
 
 	if (!source || chosen->instances == 0)
 		return false;
+	held->samples = chosen->instances;
 	place = orma_heap_live_reserve(key);
 	if (!place) {
+		held->samples = 0;
 		add(&tracker->samples_beyond_live_set);
 		return false;
 	}
+	held->place = place;
 	sample->serial =
 		1 + atomic_fetch_add_explicit(&tracker->next_serial, 1, memory_order_relaxed);
 	sample->timestamp_ns = orma_heap_now_ns();
 	sample->maps_generation =
 		atomic_load_explicit(&tracker->maps_generation, memory_order_relaxed);
-	scratch[0] = orma_heap_scratch_get();
-	scratch[1] = orma_heap_scratch_get();
-	capture(caller, scratch, sample);
+	held->scratches[0] = orma_heap_scratch_get();
+	held->scratches[1] = orma_heap_scratch_get();
+	capture(caller, held->scratches, sample);
 	sample->tid = self->tid;
 	if (register_thread(self))
 		written = write_samples(source, chosen, sample);
 	else
 		for (uint32_t bits = chosen->instances; bits != 0; bits &= bits - 1)
 			add(&tracker->counts[__builtin_ctz(bits)].lost_samples);
-	orma_heap_scratch_put(scratch[0]);
-	orma_heap_scratch_put(scratch[1]);
+	orma_heap_scratch_put(ORMA_TAKE(held->scratches[0]));
+	orma_heap_scratch_put(ORMA_TAKE(held->scratches[1]));
+	held->samples = 0;
+	held->place = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (written == 0) {
 		orma_heap_live_give_up(place);
 		return false;
@@ -318,7 +386,7 @@ static void forget_countdowns(struct orma_heap_thread *self, uint32_t epoch)
 	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++)
 		self->left[i] = 0;
 	/* enter() put this in the place of malloc()'s, which leave() restores. */
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
 }
 
 /* Returns how many sampling points hit the block, and the next countdown. */
@@ -361,8 +429,8 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 	struct visit visit;
 	int64_t left;
 
-	if (!enter(self, &visit)) {
-		self->left[heap] = heap == ORMA_HEAP_MALLOC ? ORMA_HEAP_NEVER : 0;
+	if (!enter(self, caller->sp, &visit)) {
+		self->left[heap] = heap == ORMA_HEAP_MALLOC ? ORMA_HEAP_STEP_BYTES : 0;
 		return false;
 	}
 	left = heap == ORMA_HEAP_MALLOC ? visit.malloc_left : self->left[heap];
@@ -372,7 +440,7 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		left = -(int64_t)(size & INT64_MAX);
 	}
 	if (mean == 0 && orma_heap_tracker.on_idle)
-		orma_heap_tracker.on_idle();
+		call_without_signals(orma_heap_tracker.on_idle);
 	points = draw(self, heap, mean, size, &left);
 	if (points > 0) {
 		struct chosen chosen;
@@ -399,7 +467,7 @@ bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
 	struct visit visit;
 	bool is_recorded;
 
-	if (!enter(self, &visit))
+	if (!enter(self, caller->sp, &visit))
 		return false;
 	chosen = choose(self, &orma_heap_infos[heap], 0, size, 0);
 	is_recorded = sample_block(self, &sample, &chosen, caller);
@@ -482,21 +550,24 @@ void orma_heap_free_commit(const struct orma_heap_block *block)
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
 	uint32_t known = who_knows(source, block);
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct visit visit;
 
 	if (known == 0)
 		return;
-	if (self->is_busy || must_leave_to_library(self)) {
+	if ((self->visit && !is_left(self, here)) || must_leave_to_library(self)) {
 		if (!orma_heap_late_push(block))
 			count_frees(known, false);
 		return;
 	}
-	if (!enter(self, &visit))
+	if (!enter(self, here, &visit))
 		return;
+	self->held.frees = known;
 	if (register_thread(self))
 		write_frees(source, block, known);
 	else if (!orma_heap_late_push(block))
 		count_frees(known, false);
+	self->held.frees = 0;
 	leave(self, &visit);
 }
 
@@ -526,12 +597,13 @@ void orma_heap_freed(uint32_t heap, uint64_t id)
 void orma_heap_run_inside(void (*fn)(void))
 {
 	struct orma_heap_thread *self = &orma_heap_self;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct visit visit;
 
-	if (!enter(self, &visit))
+	if (!enter(self, here, &visit))
 		return;
 	if (register_thread(self))
-		fn();
+		call_without_signals(fn);
 	leave(self, &visit);
 }
 
@@ -562,5 +634,7 @@ void orma_heap_tracker_forked(void)
 	/* The child gets the seed of its parent's thread, and must not draw the same numbers. */
 	orma_heap_self.random = 0;
 	orma_heap_self.tid = (uint32_t)getpid();
-	orma_heap_self.is_registered = orma_heap_self.has_ended = orma_heap_self.is_busy = false;
+	orma_heap_self.is_registered = orma_heap_self.has_ended = false;
+	orma_heap_self.visit = 0;
+	orma_heap_self.held = (struct orma_heap_held){0};
 }

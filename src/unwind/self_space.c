@@ -8,13 +8,13 @@
  * A walk borrows a walker, a cache of rules by address, and returns it at its end:
  *
  *   walk                                 refresh
- *   1. busy: 0 -> 1      (seq_cst)       a. current = new   (seq_cst)
+ *   1. busy: 0 -> sp     (seq_cst)       a. current = new   (seq_cst)
  *   2. snapshot = current (seq_cst)      b. for each walker: wait until busy is 0, or `turn` has
  *   3. ... reads snapshot, tables ...       changed since a
  *   4. turn + 1, busy = 0 (release)      c. free old
  *
  * If b sees busy = 0 for a walker, a later walk with it does its step 1 after that load, so its
- * step 2 sees the new snapshot. If b sees busy = 1, the walk may have the old one, and b waits for
+ * step 2 sees the new snapshot. If b sees another value, the walk may have the old one, and b waits for
  * its end. A walk takes less than a microsecond, unless its thread is preempted or stopped. After
  * WAIT_MS the old snapshot is kept in `retired`, and the next refresh tries again: nothing is ever
  * freed under a walk, and no thread waits for another one.
@@ -22,7 +22,10 @@
  * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
  * gives, so that it mostly meets the same walker and its cache. 10,000 threads need no more memory
  * than WALKERS_MAX caches, there is nothing to clean up when a thread ends, and a signal handler
- * that interrupts a walk takes another walker.
+ * that interrupts a walk takes another walker. A handler may also leave the walk with siglongjmp().
+ * `busy` is the stack pointer at which a walk began. A later walk on the same stack that does not
+ * begin below that was not called from there, so the earlier walk has been left, and it takes the
+ * walker over.
  *
  * A module stays pending until a walk wants it, so that only tables which walks need take memory.
  *
@@ -80,7 +83,9 @@ struct snapshot {
 };
 
 struct walker {
-	_Atomic uint32_t busy; /* see above */
+	_Atomic uintptr_t busy; /* see above */
+	/* The end of the stack of the walk; 0 = no walk has it. Relaxed: `busy` publishes it. */
+	_Atomic uintptr_t stack_high;
 	_Atomic uint32_t turn;
 	struct orma_unwind_cache_slot cache[CACHE_SLOTS];
 	struct orma_unwind_memo memo;
@@ -131,16 +136,32 @@ static size_t find_span(const struct snapshot *snapshot, uint64_t address)
 	return SIZE_MAX;
 }
 
-static struct walker *borrow_walker(uintptr_t hint)
+static bool take_walker(struct walker *walker, uintptr_t sp, uintptr_t high)
+{
+	uintptr_t busy = atomic_load_explicit(&walker->busy, memory_order_acquire);
+	bool was_left = busy != 0 && sp >= busy &&
+			atomic_load_explicit(&walker->stack_high, memory_order_relaxed) == high;
+
+	if ((busy != 0 && !was_left) || !atomic_compare_exchange_strong(&walker->busy, &busy, sp))
+		return false;
+	atomic_store_explicit(&walker->stack_high, high, memory_order_relaxed);
+	if (ORMA_UNLIKELY(was_left)) {
+		/* A slot may have been written in part. */
+		memset(walker->cache, 0, sizeof(walker->cache));
+		memset(&walker->memo, 0, sizeof(walker->memo));
+	}
+	return true;
+}
+
+static struct walker *borrow_walker(uintptr_t sp, uintptr_t high)
 {
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
-	uint32_t first = (uint32_t)((uint64_t)(hint >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	uint32_t first = (uint32_t)((uint64_t)(high >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 
 	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
 		struct walker *walker = &all[(first + i) % WALKERS_MAX];
 
-		if (atomic_load_explicit(&walker->busy, memory_order_relaxed) == 0 &&
-		    atomic_exchange(&walker->busy, 1) == 0)
+		if (take_walker(walker, sp, high))
 			return walker;
 	}
 	return NULL;
@@ -151,6 +172,8 @@ static void return_walker(struct walker *walker)
 	uint32_t turn = atomic_load_explicit(&walker->turn, memory_order_relaxed);
 
 	atomic_store_explicit(&walker->turn, turn + 1, memory_order_release);
+	/* Before the next walk has it, so that nobody takes this stack for that walk's. */
+	atomic_store_explicit(&walker->stack_high, 0, memory_order_relaxed);
 	atomic_store_explicit(&walker->busy, 0, memory_order_release);
 }
 
@@ -219,7 +242,7 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 		return -ENOTSUP;
 	if (registers->sp < stack->low || registers->sp >= stack->high)
 		return -EFAULT;
-	struct walker *walker = borrow_walker(stack->high);
+	struct walker *walker = borrow_walker((uintptr_t)registers->sp, stack->high);
 	if (!walker)
 		return atomic_load_explicit(&walkers, memory_order_relaxed) ? -EBUSY : -ESTALE;
 	const struct snapshot *snapshot = atomic_load(&current);

@@ -131,7 +131,7 @@ static int run(bool follows, const char *mode, const char *argument)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void end(void)
+static void end_with_losses(void)
 {
 	CHECK_INT(orma_session_stop(session), 0);
 	CHECK_INT(orma_session_wait_stopped(session, 5000, NULL), 0);
@@ -146,6 +146,11 @@ static void end(void)
 		CHECK(block && !block->is_freed);
 		block->is_freed = true;
 	}
+}
+
+static void end(void)
+{
+	end_with_losses();
 	CHECK_INT(seen.lost, 0);
 	CHECK_INT(seen.stackless, 0);
 }
@@ -293,6 +298,18 @@ ORMA_TEST(signal_handlers_are_counted)
 	CHECK_INT(run(false, "signal", NULL), 0);
 	end();
 	CHECK_INT(count(7501, true), 100);
+}
+
+ORMA_TEST(a_thread_that_jumps_out_of_the_profiler_is_profiled_again)
+{
+	begin("sampling_interval_bytes: 1 all_heaps: true");
+	CHECK_INT(run(false, "jump", NULL), 0);
+	/* Samples of which nobody knows if they were written count as lost. */
+	end_with_losses();
+	CHECK(seen.lost > 0);
+	CHECK(count(7901, true) > 0);
+	CHECK_INT(count(7902, false), 100);
+	CHECK_INT(count(7903, false), 100);
 }
 
 ORMA_TEST(what_a_killed_program_has_sampled_arrives)

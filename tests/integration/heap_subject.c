@@ -6,10 +6,14 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +39,9 @@ static void run_many(void)
 	for (unsigned i = 0; i < 200000; i++) {
 		sink = malloc(7101);
 		free(sink);
+		/* The library's thread makes tables of unwinding meanwhile, also on a busy machine. */
+		if (i % 10000 == 0)
+			usleep(1000);
 	}
 }
 
@@ -133,6 +140,86 @@ static void run_signal(void)
 		raise(SIGUSR1);
 }
 
+static sigjmp_buf loop;
+static volatile unsigned jumps;
+
+static void jump(int signal)
+{
+	(void)signal;
+	jumps = jumps + 1;
+	siglongjmp(loop, 1);
+}
+
+/* A heap of this program, whose reports do not enter the C library: a jump out of malloc() would leave that broken. */
+static struct {
+	uint32_t id;
+	bool (*report)(uint32_t heap, uint64_t block, uint64_t size);
+	void (*report_free)(uint32_t heap, uint64_t block);
+} pool;
+
+static void load(const char *name, void *ret_function)
+{
+	void *address = dlsym(RTLD_DEFAULT, name);
+
+	if (!address)
+		exit(1);
+	memcpy(ret_function, &address, sizeof(address));
+}
+
+static void pool_init(void)
+{
+	void *(*make)(const char *);
+	uint32_t (*add)(void *);
+
+	load("orma_heap_new", &make);
+	load("orma_heap_register", &add);
+	load("orma_heap_report_sample", &pool.report);
+	load("orma_heap_report_free", &pool.report_free);
+	pool.id = add(make("subject.pool"));
+	/* The profiler takes the new heap into account after a moment. */
+	for (unsigned i = 0; i < 500 && !pool.report(pool.id, 16, 7900); i++)
+		usleep(10000);
+}
+
+static __attribute__((noinline)) void report_for_ever(void)
+{
+	for (uint64_t block = 32;; block += 16) {
+		pool.report(pool.id, block, 7901);
+		pool.report_free(pool.id, block);
+	}
+}
+
+static __attribute__((noinline)) void allocate_deep(unsigned depth)
+{
+	volatile char room[256];
+
+	memset((void *)room, (int)depth, sizeof(room));
+	if (depth > 0)
+		allocate_deep(depth - 1);
+	for (unsigned i = 0; i < 20; i++)
+		sink = malloc(7903);
+}
+
+static void run_jump(void)
+{
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+
+	pool_init();
+	signal(SIGALRM, jump);
+	sigsetjmp(loop, 1);
+	if (jumps == 0)
+		setitimer(ITIMER_REAL, &often, NULL);
+	if (jumps < 60)
+		report_for_ever();
+	setitimer(ITIMER_REAL, &never, NULL);
+	/* A thread that believes that it is inside looks again after a step of 1 MiB. */
+	for (unsigned i = 0; i < 40; i++)
+		free(malloc(100000));
+	for (unsigned i = 0; i < 100; i++)
+		sink = malloc(7902);
+	allocate_deep(4);
+}
+
 int main(int argument_count, char **arguments)
 {
 	const char *mode = argument_count > 1 ? arguments[1] : "";
@@ -157,6 +244,8 @@ int main(int argument_count, char **arguments)
 		run_signal();
 	else if (strcmp(mode, "environment") == 0)
 		return getenv("LD_PRELOAD") || getenv("ORMA_HEAP_SOCK") || getenv("ORMA_HEAP_WAIT");
+	else if (strcmp(mode, "jump") == 0)
+		run_jump();
 	else if (strcmp(mode, "kill") == 0) {
 		sink = malloc(7601);
 		/* The library's thread has to tell the service that this thread has a sequence. */

@@ -3,6 +3,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/time.h>
@@ -268,6 +269,42 @@ ORMA_TEST(threads_and_signals_walk_while_libraries_come_and_go)
 }
 
 /* Allocates while the stack is walked, as an allocation function would. */
+static sigjmp_buf loop;
+static volatile unsigned jumps;
+
+static void jump(int signal)
+{
+	(void)signal;
+	jumps = jumps + 1;
+	siglongjmp(loop, 1);
+}
+
+static void walk_until_jumps(unsigned count)
+{
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	uint64_t pcs[FRAMES_MAX];
+	struct orma_self_frames frames;
+
+	signal(SIGALRM, jump);
+	sigsetjmp(loop, 1);
+	if (jumps == 0)
+		CHECK_INT(setitimer(ITIMER_REAL, &often, NULL), 0);
+	while (jumps < count)
+		walk(pcs, FRAMES_MAX, &frames);
+	CHECK_INT(setitimer(ITIMER_REAL, &never, NULL), 0);
+}
+
+ORMA_TEST(a_walk_that_a_signal_handler_jumps_out_of_gives_its_walker_back)
+{
+	uint64_t pcs[FRAMES_MAX];
+	struct orma_self_frames frames;
+
+	begin();
+	CHECK(is_whole(walk_surely(pcs, FRAMES_MAX, &frames)));
+	walk_until_jumps(500);
+	CHECK(is_whole(walk_surely(pcs, FRAMES_MAX, &frames)));
+}
+
 ORMA_TEST(a_child_walks_with_what_its_parent_has)
 {
 	uint64_t pcs[FRAMES_MAX];
