@@ -398,6 +398,111 @@ ORMA_TEST(long_stacks_of_children_are_whole_for_a_user_without_rights)
 	check_deep_stacks(99);
 }
 
+static int child_pipe[2];
+
+static void start_child_and_wait(void)
+{
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CHECK(write(child_pipe[1], "", 1) == 1);
+		spin_for_ever();
+	}
+	for (;;)
+		pause();
+}
+
+static void check_running_child(void)
+{
+	char config[256], byte;
+
+	CHECK(pipe(child_pipe) == 0);
+	pid_t pid = start(start_child_and_wait);
+	CHECK(read(child_pipe[0], &byte, 1) == 1);
+	close(child_pipe[0]);
+	close(child_pipe[1]);
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 200 } callstack_sampling { scope { target_pid: %d } } "
+		 "follow_children: true",
+		 (int)pid);
+	record(config, 1500);
+	end(pid);
+	CHECK(count_function(0, "orma_perf_test_spin") > 20);
+	remove_folder();
+}
+
+ORMA_TEST(children_that_run_already_are_followed)
+{
+	skip_without_events();
+	check_running_child();
+}
+
+ORMA_TEST(children_that_run_already_are_followed_for_a_user_without_rights)
+{
+	skip_without_events();
+	become_nobody();
+	check_running_child();
+}
+
+static void *wait_as_thread(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+enum { THREADS = 200 };
+
+/* Ends three seconds later. */
+static void start_threads_and_end(void)
+{
+	struct timespec begin, now;
+	pthread_t thread;
+
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&thread, NULL, wait_as_thread, NULL) == 0);
+	CHECK(write(child_pipe[1], "", 1) == 1);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		orma_perf_test_three();
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < begin.tv_sec + 3);
+	_exit(0);
+}
+
+/* The descriptors are one for each thread and CPU, and more than the soft limit. */
+ORMA_TEST(a_profile_of_many_threads_ends_with_their_process)
+{
+	char command[512], byte;
+	skip_without_events();
+	become_nobody();
+	CHECK(pipe(child_pipe) == 0);
+	pid_t pid = start(start_threads_and_end);
+	CHECK(read(child_pipe[0], &byte, 1) == 1);
+	close(child_pipe[0]);
+	close(child_pipe[1]);
+	snprintf(
+		command, sizeof(command),
+		"cd %s && ulimit -Sn 150 && timeout 60 " ORMA
+		" profile -q -o trace -p %d 2> messages && grep -q 'process %d has ended' messages",
+		folder, (int)pid, (int)pid);
+	CHECK(system(command) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(count_function(0, "orma_perf_test_three") > 20);
+	remove_folder();
+}
+
+ORMA_TEST(a_profiled_program_has_the_limits_of_its_user)
+{
+	char command[512];
+	skip_without_events();
+	snprintf(command, sizeof(command),
+		 "cd %s && ulimit -Sn 150 && test $(" ORMA
+		 " profile -q -o trace -- sh -c 'ulimit -Sn' 2> messages) = 150",
+		 folder);
+	CHECK(system(command) == 0);
+	remove_folder();
+}
+
 static void *spin_as_thread(void *unused)
 {
 	spin_for_ever();

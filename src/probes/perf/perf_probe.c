@@ -132,7 +132,8 @@ static int open_events(struct perf_instance *instance, bool is_per_task, uint32_
 	int r = events ? 0 : -ENOMEM;
 
 	if (r == 0 && is_per_task)
-		r = orma_perf_targets_tasks(probe->proc_fd, &instance->scope, &tids);
+		r = orma_perf_targets_tasks(probe->proc_fd, &instance->scope,
+					    instance->config.follow_children, &tids);
 	open.tids = tids.items;
 	open.tid_count = tids.count;
 	if (r == 0)
@@ -168,9 +169,10 @@ static bool prefers_tasks(const struct orma_perf_config *config)
 static int check_named(struct perf_instance *instance)
 {
 	struct orma_probes_numbers tids = {0};
-	int r = are_named(&instance->config) ? orma_perf_targets_tasks(probe_of(instance)->proc_fd,
-								       &instance->scope, &tids)
-					     : 0;
+	int r = are_named(&instance->config)
+			? orma_perf_targets_tasks(probe_of(instance)->proc_fd, &instance->scope,
+						  false, &tids)
+			: 0;
 
 	orma_probes_numbers_done(&tids);
 	return r == -ENODATA ? r : 0;
@@ -236,9 +238,23 @@ static void grow_stacks(struct perf_instance *instance)
 
 static void arm_memory_timer(struct perf_instance *instance);
 
+/* From now on, the kernel tells of new children. Children that run already are found in /proc. */
+static void adopt_children(struct perf_instance *instance)
+{
+	struct orma_probes_numbers pids = {0};
+
+	if (are_named(&instance->config) && !instance->events->is_per_task &&
+	    orma_perf_targets_family(probe_of(instance)->proc_fd, &instance->config.scope, &pids) ==
+		    0)
+		for (size_t i = 0; i < pids.count; i++)
+			orma_perf_processes_adopt(&instance->processes, pids.items[i]);
+	orma_probes_numbers_done(&pids);
+}
+
 static void begin_sampling(struct perf_instance *instance)
 {
 	orma_perf_events_enable(instance->events);
+	adopt_children(instance);
 	instance->is_running = true;
 	arm_memory_timer(instance);
 	if (instance->base.period_ms > 0)

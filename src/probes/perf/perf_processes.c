@@ -170,6 +170,16 @@ struct orma_perf_process *orma_perf_processes_get(struct orma_perf_processes *pr
 	return process;
 }
 
+void orma_perf_processes_adopt(struct orma_perf_processes *processes, uint32_t pid)
+{
+	struct orma_perf_process *process = find(processes, pid);
+
+	if (!process)
+		process = add(processes, pid);
+	if (process)
+		process->is_decided = process->is_in_scope = true;
+}
+
 struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
 						   struct orma_perf_process *process)
 {

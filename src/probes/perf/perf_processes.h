@@ -49,6 +49,8 @@ void orma_perf_processes_done(struct orma_perf_processes *processes);
 /* A process, decided; NULL without memory, or beyond ORMA_PERF_PROCESSES_MAX. */
 struct orma_perf_process *orma_perf_processes_get(struct orma_perf_processes *processes,
 						  uint32_t pid);
+/* A process that runs already, and that is in the scope because of its parent. */
+void orma_perf_processes_adopt(struct orma_perf_processes *processes, uint32_t pid);
 /* Takes a record about mappings, names, begins and ends. */
 void orma_perf_processes_take(struct orma_perf_processes *processes,
 			      const struct orma_perf_record *record);

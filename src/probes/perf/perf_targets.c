@@ -9,13 +9,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 #include "probes/probe_text.h"
 
-#define CPUS_MAX 4096u
+#define CPUS_MAX   4096u
+#define PASSES_MAX 64u /* over all processes, to find families; ids in another order need several */
 
 /* ---- CPUs ---- */
 
@@ -128,7 +132,99 @@ static int add_own(int proc_fd, struct orma_perf_scope *scope, struct orma_probe
 	return r;
 }
 
-int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope,
+/* ---- families ---- */
+
+static uint32_t read_parent(int proc_fd, uint32_t pid, struct orma_buf *buf)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str text, field;
+	uint32_t parent;
+
+	if (orma_probes_file_read_record(proc_fd, orma_probes_path(path, "", pid, "/stat"), buf,
+					 &text) < 0)
+		return 0;
+	/* "PID (NAME) STATE PARENT ...", where the name may have blanks and brackets. */
+	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
+	if (!end || text.size - (size_t)(end - text.data) < 4)
+		return 0;
+	text = (struct orma_str){end + 4, text.size - (size_t)(end + 4 - text.data)};
+	return orma_probes_text_until(&text, ' ', &field) && orma_probes_text_u32(field, &parent)
+		       ? parent
+		       : 0;
+}
+
+static bool is_named(const struct orma_perf_scope_config *config, uint32_t pid)
+{
+	for (size_t i = 0; i < config->target_pid_count; i++)
+		if (config->target_pids[i] > 0 && (uint32_t)config->target_pids[i] == pid)
+			return pid != (uint32_t)getpid();
+	return false;
+}
+
+static int compare_u32(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* One pass adds the children of all members that come before them in the order of ids, which is the
+ * usual one. False when there was nothing to add. */
+static bool add_children(const struct orma_perf_scope_config *config,
+			 const struct orma_probes_numbers *pids, const uint32_t *parents,
+			 bool *is_member)
+{
+	bool has_added = false;
+
+	for (size_t i = 0; i < pids->count; i++) {
+		const uint32_t *parent = bsearch(&parents[i], pids->items, pids->count,
+						 sizeof(*parent), compare_u32);
+		if (is_member[i] || !parent || pids->items[i] == (uint32_t)getpid() ||
+		    !(is_named(config, parents[i]) || is_member[parent - pids->items]))
+			continue;
+		is_member[i] = has_added = true;
+	}
+	return has_added;
+}
+
+int orma_perf_targets_family(int proc_fd, const struct orma_perf_scope_config *config,
+			     struct orma_probes_numbers *ret)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_probes_numbers pids = {0};
+	int r = orma_probes_dir_numbers(proc_fd, ".", "", &pids);
+	uint32_t *parents = orma_base_alloc_array(pids.count + 1, sizeof(*parents));
+	bool *is_member = orma_base_alloc_array(pids.count + 1, sizeof(*is_member));
+
+	if (r == 0 && (!parents || !is_member))
+		r = -ENOMEM;
+	for (size_t i = 0; i < pids.count && r == 0; i++)
+		parents[i] = read_parent(proc_fd, pids.items[i], &buf);
+	for (unsigned pass = 0; r == 0 && pass < PASSES_MAX; pass++)
+		if (!add_children(config, &pids, parents, is_member))
+			break;
+	for (size_t i = 0; i < pids.count && r == 0; i++)
+		if (is_member[i] && !is_named(config, pids.items[i]))
+			r = orma_probes_numbers_add(ret, pids.items[i]);
+	orma_base_free(parents);
+	orma_base_free(is_member);
+	orma_probes_numbers_done(&pids);
+	return r;
+}
+
+static int add_family(int proc_fd, const struct orma_perf_scope_config *config,
+		      struct orma_probes_numbers *ret)
+{
+	struct orma_probes_numbers pids = {0};
+	int r = orma_perf_targets_family(proc_fd, config, &pids);
+
+	for (size_t i = 0; i < pids.count && r == 0; i++)
+		r = add_threads(proc_fd, pids.items[i], ret);
+	orma_probes_numbers_done(&pids);
+	return r;
+}
+
+int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has_family,
 			    struct orma_probes_numbers *ret)
 {
 	const struct orma_perf_scope_config *config = scope->config;
@@ -139,5 +235,7 @@ int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope,
 	for (size_t i = 0; i < config->target_pid_count && r == 0; i++)
 		if (config->target_pids[i] > 0)
 			r = add_threads(proc_fd, (uint32_t)config->target_pids[i], ret);
+	if (r == 0 && has_family)
+		r = add_family(proc_fd, config, ret);
 	return r == 0 && ret->count == 0 ? -ENODATA : r;
 }

@@ -18,12 +18,15 @@
  * -errno. */
 int orma_perf_targets_cpus(const char *sys_path, const struct orma_perf_config *config,
 			   struct orma_probes_numbers *ret);
+/* The children of the target_pids, theirs, and so on, without this process and its own. 0 or -errno. */
+int orma_perf_targets_family(int proc_fd, const struct orma_perf_scope_config *config,
+			     struct orma_probes_numbers *ret);
 /*
- * The tasks to open one by one: all threads of the target_pids, or else of this user's processes
- * that the scope includes, without this process itself. 0, -ENODATA (there is none), -E2BIG (more
+ * The tasks to open one by one: all threads of the target_pids and, if `has_family`, of
+ * their families, or else of this user's processes that the scope includes, without this process itself. 0, -ENODATA (there is none), -E2BIG (more
  * than ORMA_PERF_TASKS_MAX) or another -errno.
  */
-int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope,
+int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has_family,
 			    struct orma_probes_numbers *ret);
 
 #endif

@@ -12,6 +12,17 @@
 #include "base/log_message.h"
 #include "base/macros.h"
 
+uint64_t orma_tool_set_descriptor_limit(uint64_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	rlim_t old = limit.rlim_cur;
+	limit.rlim_cur = ORMA_MIN(limit.rlim_max, (rlim_t)wanted);
+	return setrlimit(RLIMIT_NOFILE, &limit) ? 0 : old;
+}
+
 void orma_tool_raise_descriptor_limit(uint64_t wanted)
 {
 	struct rlimit limit;

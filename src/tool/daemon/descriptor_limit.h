@@ -9,5 +9,7 @@
 /* Raises the limit of this process to `wanted`, or as far as the hard limit allows. Programs that it
  * executes later have the new limit too. */
 void orma_tool_raise_descriptor_limit(uint64_t wanted);
+/* Sets the soft limit, at most to the hard one. Returns what it was; 0 = it cannot be changed. */
+uint64_t orma_tool_set_descriptor_limit(uint64_t wanted);
 
 #endif

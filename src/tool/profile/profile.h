@@ -23,7 +23,7 @@ struct orma_profile_options {
 	char *const *argv; /* the program to start; NULL = none */
 	uint32_t pids[ORMA_PROFILE_PIDS_MAX];
 	size_t pid_count;
-	uint32_t duration_ms; /* 0 = until Ctrl-C, or until the program ends */
+	uint32_t duration_ms; /* 0 = until Ctrl-C, or until the program or all processes end */
 	uint32_t hz;
 	uint64_t period; /* 0 = hz */
 	/* The first is the timebase, the others are counted with it. */

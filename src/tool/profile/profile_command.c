@@ -29,9 +29,10 @@ static const struct orma_tool_option option_table[] = {
 	 "profile.pftrace.",
 	 ORMA_COMPLETE_FILE},
 	{'t', "time", "DURATION",
-	 "Stop after this time: 10s, 500ms, 2m or 1h. Default: when the program ends, or Ctrl-C.",
+	 "Stop after this time: 10s, 500ms, 2m or 1h. Default: when the program ends, or all "
+	 "processes of -p, or Ctrl-C.",
 	 NULL},
-	{'p', "pid", "PID", "Profile this process and the children that it makes. May be repeated.",
+	{'p', "pid", "PID", "Profile this process, its children and theirs. May be repeated.",
 	 NULL},
 	{'F', "frequency", "HZ", "Take so many samples a second on each CPU. Default: 99.", NULL},
 	{OPTION_PERIOD, "period", "N", "Take a sample each N events instead.", NULL},

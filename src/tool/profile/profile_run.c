@@ -21,6 +21,7 @@
 #include "base/macros.h"
 #include "tool/ask/ask.h"
 #include "tool/ask/units.h"
+#include "tool/daemon/descriptor_limit.h"
 #include "tool/export/export.h"
 #include "tool/print.h"
 #include "tool/profile/profile.h"
@@ -113,6 +114,8 @@ static int record(const struct orma_profile_options *options, char *const *envir
 {
 	struct orma_record_config config = {0};
 	int status = make_config(options, &config);
+	/* Tasks that are watched one by one need a descriptor each for each CPU. */
+	uint64_t descriptors = orma_tool_set_descriptor_limit(UINT64_MAX);
 
 	if (status == ORMA_EXIT_OK) {
 		struct orma_record_options record = {
@@ -123,6 +126,9 @@ static int record(const struct orma_profile_options *options, char *const *envir
 			.ready_fd = -1,
 			.app_argv = options->argv,
 			.app_environment = environment,
+			.app_descriptors = descriptors,
+			.target_pids = options->pids,
+			.target_count = options->pid_count,
 		};
 		status = orma_record_run(&record);
 	}

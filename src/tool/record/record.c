@@ -382,6 +382,9 @@ int orma_record_run(const struct orma_record_options *options)
 	if (status == ORMA_EXIT_OK && !orma_recorder_is_clone(&recorder))
 		status = orma_recorder_block_signals(&recorder);
 	if (status == ORMA_EXIT_OK)
+		status = orma_record_targets_open(&recorder.targets, options->target_pids,
+						  options->target_count);
+	if (status == ORMA_EXIT_OK)
 		status = delay_start(&recorder);
 	if (status == ORMA_EXIT_OK)
 		status = orma_recorder_connect(&recorder);
@@ -410,5 +413,6 @@ int orma_record_run(const struct orma_record_options *options)
 	orma_last_resort_stop(&recorder.last_resort);
 	orma_base_fd_close(recorder.signal_fd);
 	orma_record_app_done(&recorder.app);
+	orma_record_targets_done(&recorder.targets);
 	return recorder.app.status ? recorder.app.status : status;
 }

@@ -109,6 +109,9 @@ struct orma_record_options {
 	int ready_fd; /* gets one status byte when all data sources have started; -1 = none */
 	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
 	char *const *app_environment; /* NULL = that of this process */
+	uint64_t app_descriptors;     /* the program's soft limit; 0 = that of this process */
+	const uint32_t *target_pids;  /* the recording ends when all of them have ended */
+	size_t target_count;
 	const char *detach_key, *attach_key;
 	bool stops_attached;
 	/* Clones another session, by id or by name, instead of starting one. */

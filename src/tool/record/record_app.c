@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "tool/daemon/descriptor_limit.h"
 #include "tool/tool.h"
 
 extern char **environ;
@@ -127,8 +128,13 @@ int orma_record_app_start(struct orma_record_app *app)
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawnattr_setsigmask(&attributes, &app->old_mask);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	/* posix_spawn() sets no limits, so the program inherits ours of this moment. Descriptors above
+	 * it stay open. */
+	uint64_t own = app->descriptors > 0 ? orma_tool_set_descriptor_limit(app->descriptors) : 0;
 	error = posix_spawnp(&app->pid, app->argv[0], NULL, &attributes, app->argv,
 			     app->environment ? app->environment : environ);
+	if (own > 0)
+		(void)orma_tool_set_descriptor_limit(own);
 	posix_spawnattr_destroy(&attributes);
 	if (error == 0)
 		return ORMA_EXIT_OK;

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { ORMA_EXIT_NOT_STARTED = 126, ORMA_EXIT_NOT_FOUND = 127 };
@@ -15,6 +16,7 @@ struct orma_buf;
 struct orma_record_app {
 	char *const *argv;        /* NULL = there is none */
 	char *const *environment; /* NULL = that of this process */
+	uint64_t descriptors;     /* its soft limit; 0 = that of this process */
 	pid_t pid;                /* 0 = not started, or ended */
 	int status;               /* once it has ended: exit status, or 128 + signal */
 	int child_fd;             /* readable when a child has ended; -1 = not prepared */

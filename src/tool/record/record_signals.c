@@ -28,6 +28,7 @@ int orma_recorder_block_signals(struct orma_recorder *recorder)
 	if (r < 0)
 		return orma_tool_fail("signalfd: %s", strerror(-r));
 	recorder->app.environment = recorder->options->app_environment;
+	recorder->app.descriptors = recorder->options->app_descriptors;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

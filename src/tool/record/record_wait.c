@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * record_wait.c - waits for the end of a recording.
  *
- * The recorder sleeps in poll() on the session, the signals, the recorded program and a progress
- * tick. The first SIGINT, SIGTERM or SIGHUP flushes and stops the session, and the whole trace is
+ * The recorder sleeps in poll() on the session, the signals, the recorded program or processes and a
+ * progress tick. The first SIGINT, SIGTERM or SIGHUP flushes and stops the session, and the whole trace is
  * still written. A second one waits neither for the flush nor for the stop, and the recorder writes
  * what the service has; the service may take CUT_MS to complete a file that it writes itself. While
  * the recorder writes the trace, one more signal makes it give up. It also gives up when the
@@ -90,6 +90,15 @@ static int take_app_end(struct orma_recorder *recorder)
 		       : begin_end(recorder);
 }
 
+/* Ends the recording when the processes that it is about have ended. */
+static int take_targets_end(struct orma_recorder *recorder)
+{
+	return !orma_record_targets_step(&recorder->targets) || recorder->is_ending ||
+			       orma_session_is_stopped(recorder->session)
+		       ? 0
+		       : begin_end(recorder);
+}
+
 static bool is_late(const struct orma_recorder *recorder)
 {
 	uint32_t duration_ms =
@@ -102,13 +111,14 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 {
 	int r = 0;
 	while (r == 0 && !orma_session_is_stopped(recorder->session)) {
-		struct pollfd fds[3] = {
+		struct pollfd fds[4] = {
 			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
 			{.fd = recorder->signal_fd, .events = POLLIN},
 			{.fd = recorder->app.child_fd, .events = POLLIN},
+			{.fd = orma_record_targets_fd(&recorder->targets), .events = POLLIN},
 		};
 		show_progress(recorder);
-		int ready = poll(fds, 3, recorder->progress.is_shown ? TICK_MS : 10000);
+		int ready = poll(fds, 4, recorder->progress.is_shown ? TICK_MS : 10000);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		r = orma_session_dispatch(recorder->session);
@@ -119,6 +129,8 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 			r = take_signals(recorder);
 		if (r == 0 && fds[2].revents)
 			r = take_app_end(recorder);
+		if (r == 0 && fds[3].revents)
+			r = take_targets_end(recorder);
 		if (r == 0 && is_late(recorder))
 			r = -ETIMEDOUT;
 		if (r == 0)

@@ -9,6 +9,7 @@
 #include "tool/record/record_app.h"
 #include "tool/record/record_categories.h"
 #include "tool/record/record_progress.h"
+#include "tool/record/record_targets.h"
 #include "tool/record/snapshot.h"
 #include "tool/record/trace_output.h"
 
@@ -24,6 +25,7 @@ struct orma_recorder {
 	uint64_t signal_ns; /* when the last signal was counted */
 	bool is_ending;     /* the last flush was asked for */
 	struct orma_record_app app;
+	struct orma_record_targets targets;
 	uint64_t begin_ns, end_ns; /* begin and end of the recording; end 0 = not ended */
 	struct orma_record_progress progress;
 	bool is_ready;
