@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# perf_test.sh - Linux's perf records a program, and orma's samples and stacks are compared with the text of `perf script`.
+# perf_test.sh - Linux's perf records a program, and orma's samples and stacks are compared with the text of `perf script`, and the
+# shares of functions in perf's samples with those in `orma profile`'s.
 #
 # Debian: linux-perf. The kernel must let this user sample their own programs (kernel.perf_event_paranoid at most 2).
 
@@ -10,7 +11,7 @@ needs_perfetto=
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
 readonly here=${BASH_SOURCE[0]%/*}
-readonly program=$ORMA_BUILD_DIR/tests/perf_program
+readonly program=$ORMA_BUILD_DIR/tests/perf_program shares=$ORMA_BUILD_DIR/tests/perf_shares
 
 need_perf() {
 	type -P perf >/dev/null || skip "perf is missing: install linux-perf"
@@ -54,6 +55,51 @@ case_what_perf_writes_to_a_pipe_is_read() {
 	need_perf
 	perf_record -o - >"$dir/perf.data"
 	compare "$dir/perf.data"
+}
+
+# tenths FILE - the percentages of the samples in perf_shares that its functions have: five, three, two.
+tenths() {
+	{
+		local at kind name
+		while read -r at kind name; do
+			[[ $name != five && $name != three && $name != two ]] || printf 'function %d %s\n' "0x$at" "$name"
+		done < <(nm "$shares")
+		limited "$orma" sql -f "$here/perf_leaves.sql" --csv "$1" | sed 1d
+	} | awk '
+		$1 == "function" { begin[$3] = $2 + 0; next }
+		{
+			# The function that begins last before the address.
+			best = ""
+			for (name in begin)
+				if (begin[name] <= $1 && (best == "" || begin[name] > begin[best]))
+					best = name
+			count[best]++
+			all++
+		}
+		END { printf "%d %.1f %.1f %.1f\n", all, 100 * count["five"] / all, 100 * count["three"] / all, 100 * count["two"] / all }'
+}
+
+case_shares_of_a_profile_are_those_of_perf() {
+	type -P perf >/dev/null || skip "perf is missing: install linux-perf"
+	# Kernels whose build id this perf cannot read are no fault of the tree; therefore without build ids.
+	local -a record=(perf record -q -N -B -e cpu-clock -F 4000 -g)
+	"${record[@]}" -o "$dir/try" true >/dev/null 2>&1 || {
+		say "skipped: the kernel refuses to sample"
+		exit 77
+	}
+	limited "${record[@]}" -o "$dir/perf.data" "$shares" 2>"$dir/perf.err" || die "perf record: $(cat "$dir/perf.err")"
+	limited "$orma" profile -q -F 4000 -o "$dir/profile.pftrace" -- "$shares" || die "orma profile failed"
+	local of_perf of_orma
+	of_perf=$(tenths "$dir/perf.data")
+	of_orma=$(tenths "$dir/profile.pftrace")
+	say "samples and shares of five, three and two: perf $of_perf, orma $of_orma"
+	# Three points are four sigma of the difference at 5000 samples each.
+	awk -v of_perf="$of_perf" -v of_orma="$of_orma" 'BEGIN {
+		split(of_perf, a); split(of_orma, b); split("0 50 30 20", truth)
+		if (a[1] < 2000 || b[1] < 2000) exit 1
+		for (i = 2; i <= 4; i++)
+			if ((a[i] - b[i]) ^ 2 > 9 || (b[i] - truth[i]) ^ 2 > 9) exit 1
+	}' || fail "perf and orma differ, or are wrong"
 }
 
 run_cases "$@"
