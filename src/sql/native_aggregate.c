@@ -15,7 +15,7 @@
 #include "sql/native_aggregation.h"
 #include "sql/relation_vtab.h"
 
-enum { CODES_MAX = 8 << 20, GROUPS_MAX = 1 << 20 };
+enum { CODES_MAX = 8 << 20 };
 
 static void done(struct orma_native_aggregation *aggregation)
 {
@@ -25,35 +25,6 @@ static void done(struct orma_native_aggregation *aggregation)
 	for (size_t i = 0; i < ORMA_NATIVE_AGGREGATES_MAX; i++)
 		orma_base_free(aggregation->accumulators[i]);
 	orma_base_free(aggregation);
-}
-
-static int add_group(struct orma_native_aggregation *aggregation, uint32_t code)
-{
-	const struct orma_native_query *query = aggregation->query;
-	if (aggregation->group_count == GROUPS_MAX)
-		return -ENOTSUP;
-	if (aggregation->group_count == aggregation->group_capacity) {
-		size_t capacity = ORMA_MAX(aggregation->group_capacity * 2, (size_t)64);
-		uint32_t *codes =
-			orma_base_realloc_array(aggregation->codes, capacity, sizeof(*codes));
-		if (!codes)
-			return -ENOMEM;
-		aggregation->codes = codes;
-		for (size_t i = 0; i < query->aggregate_count; i++) {
-			struct orma_native_accumulator *bigger = orma_base_realloc_array(
-				aggregation->accumulators[i], capacity, sizeof(*bigger));
-			if (!bigger)
-				return -ENOMEM;
-			aggregation->accumulators[i] = bigger;
-		}
-		aggregation->group_capacity = capacity;
-	}
-	size_t group = aggregation->group_count++;
-	aggregation->codes[group] = code;
-	for (size_t i = 0; i < query->aggregate_count; i++)
-		aggregation->accumulators[i][group] = (struct orma_native_accumulator){.count = 0};
-	aggregation->group_of_code[code] = (uint32_t)group + 1;
-	return 0;
 }
 
 static int find_spans(struct orma_native_aggregation *aggregation)
@@ -78,13 +49,6 @@ static int find_spans(struct orma_native_aggregation *aggregation)
 	}
 	aggregation->group_of_code = orma_base_alloc_array((size_t)codes, sizeof(uint32_t));
 	return aggregation->group_of_code ? 0 : -ENOMEM;
-}
-
-/* The code of NULL is the last one of its column. */
-static uint32_t code_of(const struct orma_native_aggregation *aggregation, size_t i, int64_t cell)
-{
-	return cell == ORMA_CELL_NULL ? (uint32_t)(aggregation->spans[i] - 1)
-				      : (uint32_t)((uint64_t)cell - (uint64_t)aggregation->mins[i]);
 }
 
 /* Returns the filter that leaves one value of a column, or NULL. */
@@ -127,7 +91,7 @@ static int find_groups(struct orma_native_aggregation *aggregation)
 	if (aggregation->is_one_group)
 		return aggregation->group_count > 0
 			       ? 0
-			       : add_group(aggregation, aggregation->only_code);
+			       : orma_sql_native_add_group(aggregation, aggregation->only_code);
 	memset(groups, 0, count * sizeof(*groups));
 	for (size_t i = 0; i < query->group_count; i++) {
 		const int64_t *cells;
@@ -137,12 +101,13 @@ static int find_groups(struct orma_native_aggregation *aggregation)
 			return r;
 		uint32_t span = (uint32_t)aggregation->spans[i];
 		for (size_t n = 0; n < count; n++)
-			groups[n] = groups[n] * span + code_of(aggregation, i, cells[n]);
+			groups[n] =
+				groups[n] * span + orma_sql_native_code(aggregation, i, cells[n]);
 	}
 	for (size_t n = 0; n < count; n++) {
 		uint32_t code = groups[n];
 		if (ORMA_UNLIKELY(aggregation->group_of_code[code] == 0)) {
-			int r = add_group(aggregation, code);
+			int r = orma_sql_native_add_group(aggregation, code);
 			if (r < 0)
 				return r;
 		}
@@ -309,6 +274,36 @@ static bool is_count_of_all(const struct orma_native_query *query)
 	       query->aggregates[0].column < 0;
 }
 
+static int accumulate_blocks(struct orma_native_aggregation *aggregation)
+{
+	int r;
+	while ((r = orma_sql_scan_next(&aggregation->scan)) > 0) {
+		r = accumulate_block(aggregation);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Takes the sums of runs where the table keeps them, and goes through the blocks in between. */
+static int accumulate_rows(struct orma_native_aggregation *aggregation)
+{
+	const struct orma_group_sums *sums;
+	struct orma_scan *scan = &aggregation->scan;
+	int key = orma_sql_native_find_sums(aggregation, &sums);
+	uint64_t end = scan->end;
+	if (key < 0)
+		return accumulate_blocks(aggregation);
+	while (scan->begin < end) {
+		int r = orma_sql_native_take_run(aggregation, sums, (size_t)key, end, &scan->end);
+		if (r == 0)
+			r = accumulate_blocks(aggregation);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int accumulate(struct orma_native_aggregation *aggregation, struct orma_interrupt *interrupt)
 {
 	const struct orma_native_query *query = aggregation->query;
@@ -317,7 +312,7 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 		find_only_group(aggregation);
 	/* Without `group by` there is one group, also when there are no rows. */
 	if (r == 0 && query->group_count == 0)
-		r = add_group(aggregation, 0);
+		r = orma_sql_native_add_group(aggregation, 0);
 	if (r == 0 && is_count_of_all(query)) {
 		aggregation->accumulators[0][0].count =
 			(int64_t)orma_sql_relation_rows(query->relation);
@@ -329,11 +324,7 @@ static int accumulate(struct orma_native_aggregation *aggregation, struct orma_i
 		return r;
 	orma_sql_scan_begin(&aggregation->scan, query->filters, query->filter_count, false);
 	aggregation->scan.wants_mask = can_sum_packed(aggregation);
-	while ((r = orma_sql_scan_next(&aggregation->scan)) > 0) {
-		r = accumulate_block(aggregation);
-		if (r < 0)
-			break;
-	}
+	r = accumulate_rows(aggregation);
 	/* SQLite has a message for it. */
 	return r == 0 && aggregation->overflows ? -ENOTSUP : r;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * native_groups.c - the groups as a small table: their cells are decoded from their numbers, sorted, and put beside the
- * aggregates.
+ * native_groups.c - the groups as they are met, and then as a small table: their cells are decoded from their numbers, sorted,
+ * and put beside the aggregates.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "sql/native_aggregation.h"
 #include "sql/relation_plan.h"
 #include "sql/row_sort.h"
+
+enum { GROUPS_MAX = 1 << 20 };
 
 /* The relation that shows the groups owns this. */
 struct group_table {
@@ -18,6 +21,35 @@ struct group_table {
 	char names[ORMA_NATIVE_GROUPS_MAX + ORMA_NATIVE_AGGREGATES_MAX][8];
 	size_t column_count;
 };
+
+int orma_sql_native_add_group(struct orma_native_aggregation *aggregation, uint32_t code)
+{
+	const struct orma_native_query *query = aggregation->query;
+	if (aggregation->group_count == GROUPS_MAX)
+		return -ENOTSUP;
+	if (aggregation->group_count == aggregation->group_capacity) {
+		size_t capacity = ORMA_MAX(aggregation->group_capacity * 2, (size_t)64);
+		uint32_t *codes =
+			orma_base_realloc_array(aggregation->codes, capacity, sizeof(*codes));
+		if (!codes)
+			return -ENOMEM;
+		aggregation->codes = codes;
+		for (size_t i = 0; i < query->aggregate_count; i++) {
+			struct orma_native_accumulator *bigger = orma_base_realloc_array(
+				aggregation->accumulators[i], capacity, sizeof(*bigger));
+			if (!bigger)
+				return -ENOMEM;
+			aggregation->accumulators[i] = bigger;
+		}
+		aggregation->group_capacity = capacity;
+	}
+	size_t group = aggregation->group_count++;
+	aggregation->codes[group] = code;
+	for (size_t i = 0; i < query->aggregate_count; i++)
+		aggregation->accumulators[i][group] = (struct orma_native_accumulator){.count = 0};
+	aggregation->group_of_code[code] = (uint32_t)group + 1;
+	return 0;
+}
 
 static void free_table(void *ctx)
 {

@@ -51,6 +51,14 @@ void orma_sql_scan_done(struct orma_scan *scan)
 	*scan = (struct orma_scan){0};
 }
 
+/* True when a sorted column may have NULLs among the rows that are left. They are first, far below zero. */
+static bool has_nulls(const struct orma_scan *scan, size_t column_idx)
+{
+	const struct orma_column *stored = scan->relation->columns[column_idx].stored;
+	return stored && scan->begin < scan->end &&
+	       orma_store_column_get(stored, scan->begin) <= ORMA_CELL_NULL;
+}
+
 /* Narrows the rows to those that a range of a sorted column has. */
 static void narrow(struct orma_scan *scan, size_t filter_idx)
 {
@@ -75,8 +83,8 @@ static void narrow(struct orma_scan *scan, size_t filter_idx)
 			       : orma_sql_relation_lower_bound(relation, column, filter->high + 1);
 	scan->begin = ORMA_MAX(scan->begin, begin);
 	scan->end = ORMA_MAX(ORMA_MIN(scan->end, end), scan->begin);
-	/* NULLs are first in a sorted column, far below zero. */
-	if (filter->kind == ORMA_FILTER_RANGE && filter->low > ORMA_CELL_NULL)
+	if (filter->kind == ORMA_FILTER_RANGE &&
+	    (filter->low > ORMA_CELL_NULL || !has_nulls(scan, column)))
 		scan->implied |= UINT64_C(1) << filter_idx;
 }
 

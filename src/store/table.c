@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "store/group_sums.h"
 
 /* A slice that ends while this many blocks are younger than its row, 32,768 slices, costs no patch. */
 enum { RAW_BLOCKS = 8 };
@@ -37,6 +38,7 @@ int orma_store_table_init(struct orma_table *table, const char *name,
 
 void orma_store_table_done(struct orma_table *table)
 {
+	orma_store_table_forget_sums(table);
 	for (size_t i = 0; i < table->column_count; i++)
 		orma_store_column_done(&table->columns[i]);
 	orma_base_free(table->columns);
@@ -68,6 +70,7 @@ int orma_store_table_append(struct orma_table *table, const int64_t *cells)
 
 int orma_store_table_seal(struct orma_table *table)
 {
+	orma_store_table_forget_sums(table);
 	if (orma_store_table_rows(table) == 0)
 		return 0;
 	for (size_t i = 0; i < table->column_count; i++) {

@@ -22,13 +22,16 @@ struct orma_column_spec {
 	unsigned flags;
 };
 
+struct orma_group_sums;
+
 struct orma_table {
 	const char *name;
 	const struct orma_column_spec
 		*specs; /* the column `id`, which is the row's number, is not one of them */
 	struct orma_column *columns;
 	size_t column_count;
-	uint64_t sparse; /* bit N: column N is, until the table is sealed */
+	uint64_t sparse;              /* bit N: column N is, until the table is sealed */
+	struct orma_group_sums *sums; /* see group_sums.h; NULL = none */
 };
 
 /* `name` and `specs` live as long as the table. 0 or -ENOMEM. */
@@ -45,6 +48,7 @@ static inline uint64_t orma_store_table_rows(const struct orma_table *table)
 int orma_store_table_append(struct orma_table *table, const int64_t *cells);
 /* Only the newest rows of the table will be there, some thousand at least. */
 void orma_store_table_forget(struct orma_table *table);
+/* Makes all changes, so that the table can be read. 0 or an error as above. */
 int orma_store_table_seal(struct orma_table *table);
 
 #endif

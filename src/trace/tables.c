@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/macros.h"
+#include "store/group_sums.h"
 
 /* Short names, so that each column is one line. */
 #define INT     ORMA_COLUMN_INT
@@ -358,10 +359,13 @@ void orma_tables_done(struct orma_tables *tables)
 
 int orma_tables_seal(struct orma_tables *tables)
 {
+	static const size_t slice_keys[] = {ORMA_SLICE_TRACK_ID, ORMA_SLICE_NAME};
 	int r = tables->error;
 	for (size_t i = 0; i < ORMA_TABLES && r == 0; i++)
 		r = orma_store_table_seal(&tables->all[i]);
-	return r;
+	return r < 0 ? r
+		     : orma_store_table_sum(&tables->all[ORMA_TABLE_SLICE], slice_keys,
+					    ORMA_ARRAY_SIZE(slice_keys), ORMA_SLICE_DUR, 0);
 }
 
 static struct orma_recent_string *find_recent(struct orma_tables *tables, const uint64_t words[2])
