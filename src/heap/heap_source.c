@@ -41,6 +41,7 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/orma_heap_record.pb.h"
+#include "unwind/self_modules.h"
 #include "unwind/self_space.h"
 
 #define SOURCE_NAME   "orma.heap"
@@ -290,8 +291,7 @@ static bool libraries_have_changed(void)
 {
 	unsigned long long count = 0;
 
-	dl_iterate_phdr(count_libraries, &count);
-	if (count == libraries_seen)
+	if (orma_self_modules_visit(count_libraries, &count) < 0 || count == libraries_seen)
 		return false;
 	libraries_seen = count;
 	return true;
@@ -355,10 +355,28 @@ static void on_tick(struct orma_timer *timer)
 
 /* --- heaps ------------------------------------------------------------------------------------ */
 
+/* The filter may change only while nothing is sampled: a block that is published meanwhile would be in the old one alone. */
+static void prepare_filter(const struct orma_pb_heapprofd_config *config)
+{
+	uint64_t smallest = UINT64_MAX;
+
+	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
+		struct orma_heap_info *info = orma_heap_info_at(i);
+		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;
+
+		if (info && atomic_load_explicit(&info->interval, memory_order_relaxed) != 0)
+			return;
+		if (interval != 0)
+			smallest = ORMA_MIN(smallest, interval);
+	}
+	orma_heap_live_prepare(smallest);
+}
+
 static void apply_config(uint32_t instance)
 {
 	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
 
+	prepare_filter(config);
 	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
 		struct orma_heap_info *info = orma_heap_info_at(i);
 		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;
@@ -366,7 +384,6 @@ static void apply_config(uint32_t instance)
 		if (interval == 0 || atomic_load_explicit(&info->instance_interval[instance],
 							  memory_order_relaxed) != 0)
 			continue;
-		orma_heap_live_prepare(interval);
 		orma_heap_set_interval(info, instance, interval);
 		send_heap(instance, i, interval);
 	}

@@ -50,7 +50,7 @@ static inline bool orma_heap_may_be_live(uint64_t id)
 		atomic_load_explicit(orma_heap_filter_place(id), memory_order_relaxed) != 0);
 }
 
-/* Chooses a larger filter for small intervals, where many blocks are sampled. Call it before the first block. */
+/* Chooses a larger filter for small intervals, where many blocks are sampled. Call it while nothing is sampled. */
 void orma_heap_live_prepare(uint64_t interval_bytes);
 /* Makes the filter say "maybe" for this id, for ever. */
 void orma_heap_live_mark(uint64_t id);

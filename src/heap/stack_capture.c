@@ -64,6 +64,11 @@ void orma_heap_scratch_put(union orma_heap_scratch *scratch)
 					  memory_order_release);
 }
 
+void orma_heap_scratch_forked(void)
+{
+	atomic_store_explicit(&scratches_in_use, 0, memory_order_relaxed);
+}
+
 void orma_heap_stack_init(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), room = UNLIMITED_STACK_BYTES;

@@ -40,6 +40,8 @@ union orma_heap_scratch {
 /* NULL: all are in use. Async-signal-safe. */
 union orma_heap_scratch *orma_heap_scratch_get(void);
 void orma_heap_scratch_put(union orma_heap_scratch *scratch);
+/* In the child of a fork: threads that used some do not exist here. */
+void orma_heap_scratch_forked(void);
 
 /*
  * The calling thread's stack from `sp` to its end. For a stack that is not the thread's (of a fiber, for example), the bytes are

@@ -627,6 +627,7 @@ void orma_heap_tracker_forked(void)
 	atomic_fetch_add_explicit(&orma_heap_epoch, 1, memory_order_release);
 	orma_heap_live_forget();
 	orma_self_space_forked();
+	orma_heap_scratch_forked();
 	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		atomic_store_explicit(&tracker->adaptive_max[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&tracker->next_serial, 0, memory_order_relaxed);

@@ -32,7 +32,8 @@
  * Tables are made from memory: PT_GNU_EH_FRAME leads to .eh_frame, which is loaded with the module.
  * No file is opened, so it does not matter what lies at the path by now. The bytes are copied while
  * the dynamic loader's lock is held (inside dl_iterate_phdr()), so the module cannot go meanwhile;
- * the table is built after that.
+ * the table is built after that. The mutex is taken inside of the loader's lock, never the other way
+ * round: a function that the program runs inside of dl_iterate_phdr() may walk, refresh and find.
  *
  * Rejected: a cache in thread-local storage (16 KiB for each thread, and the room for initial-exec
  * variables of libraries that are opened later is a few hundred bytes); hazard pointers with
@@ -56,6 +57,7 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "unwind/self_image.h"
+#include "unwind/self_modules.h"
 
 #define MODULES_MAX     4096u
 #define WALKERS_MAX     32u
@@ -344,7 +346,7 @@ struct visit {
 	struct module **found; /* MODULES_MAX */
 	size_t count, kept;
 	const struct snapshot *old;
-	bool has_news, has_wanted, is_first;
+	bool has_mutex, has_news, has_wanted, is_first;
 	unsigned long long adds, subs;
 	struct wanted wanted[8]; /* further ones come with the next refresh */
 	size_t wanted_count;
@@ -388,11 +390,50 @@ static struct module *take_module(struct visit *visit, const struct dl_phdr_info
 	return module;
 }
 
+static bool has_wanted(const struct snapshot *snapshot)
+{
+	bool result = false;
+
+	for (size_t i = 0; snapshot && i < snapshot->count; i++)
+		result = result ||
+			 atomic_load_explicit(&snapshot->is_wanted[i], memory_order_relaxed);
+	return result;
+}
+
+static int make_walkers(void)
+{
+	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+
+	if (all)
+		return 0;
+	/* Not from the heap: pages that no thread uses take no memory. */
+	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return -ENOMEM;
+	atomic_store_explicit(&walkers, all, memory_order_release);
+	return 0;
+}
+
+/* Takes the mutex, which the caller of the visit releases. */
+static void begin_visit(struct visit *visit)
+{
+	pthread_mutex_lock(&mutex);
+	visit->has_mutex = true;
+	visit->old = atomic_load_explicit(&current, memory_order_relaxed);
+	visit->has_wanted = has_wanted(visit->old);
+	visit->error = make_walkers();
+}
+
 /* Runs while the dynamic loader's lock is held. */
 static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct visit *visit = ctx;
 
+	if (!visit->has_mutex)
+		begin_visit(visit);
+	if (visit->error < 0)
+		return 1;
 	if (visit->is_first && size >= offsetof(struct dl_phdr_info, dlpi_subs) + 8) {
 		visit->adds = info->dlpi_adds;
 		visit->subs = info->dlpi_subs;
@@ -492,39 +533,8 @@ static struct snapshot *make_snapshot(struct visit *visit)
 	return snapshot;
 }
 
-static bool has_wanted(const struct snapshot *snapshot)
-{
-	bool result = false;
-
-	for (size_t i = 0; snapshot && i < snapshot->count; i++)
-		result = result ||
-			 atomic_load_explicit(&snapshot->is_wanted[i], memory_order_relaxed);
-	return result;
-}
-
-static int make_walkers(void)
-{
-	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
-
-	if (all)
-		return 0;
-	/* Not from the heap: pages that no thread uses take no memory. */
-	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (all == MAP_FAILED)
-		return -ENOMEM;
-	atomic_store_explicit(&walkers, all, memory_order_release);
-	return 0;
-}
-
 static int refresh_locked(struct visit *visit)
 {
-	visit->old = atomic_load_explicit(&current, memory_order_relaxed);
-	visit->has_wanted = has_wanted(visit->old);
-	visit->is_first = true;
-	if (make_walkers() < 0)
-		return -ENOMEM;
-	dl_iterate_phdr(visit_module, visit);
 	if (visit->error < 0)
 		return visit->error;
 	bool is_same_code = visit->old && !visit->has_news && visit->kept == visit->old->count;
@@ -542,11 +552,12 @@ static int refresh_locked(struct visit *visit)
 
 int orma_self_space_refresh(void)
 {
-	struct visit visit = {0};
+	struct visit visit = {.is_first = true};
 
 	if (!HAS_WALK)
 		return -ENOTSUP;
-	pthread_mutex_lock(&mutex);
+	if (orma_self_modules_visit(visit_module, &visit) < 0 || !visit.has_mutex)
+		return 0;
 	int r = refresh_locked(&visit);
 	for (size_t i = 0; i < visit.count; i++)
 		unref_module(visit.found[i]);

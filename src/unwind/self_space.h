@@ -79,7 +79,7 @@ int orma_self_stack_find(struct orma_self_stack *ret);
  * Brings the modules up to date with dlopen() and dlclose(), and builds the tables that walks
  * lacked. Takes a mutex and the dynamic loader's lock; building takes about 1 ms for 3000
  * functions. It costs about a microsecond when nothing has changed. Returns 1 (walks may succeed now that
- * failed before), 0 (nothing has changed), -ENOMEM, or -ENOTSUP.
+ * failed before), 0 (nothing has changed, or another thread forks now), -ENOMEM, or -ENOTSUP.
  *
  * A library that is closed and another one opened at its place between two refreshes gives wrong
  * frames meanwhile, never wild reads. A caller that sees dlclose() refreshes after it.

@@ -507,3 +507,11 @@ ORMA_TEST(names_of_heaps_are_checked)
 	CHECK(!orma_heap_set_enabled_callback(NULL, on_enabled, NULL));
 	CHECK_INT(orma_heap_enabled_interval(NULL), 0);
 }
+
+ORMA_TEST(a_child_has_the_memory_of_threads_that_do_not_exist_there)
+{
+	for (unsigned i = 0; orma_heap_scratch_get(); i++)
+		CHECK(i < 64);
+	orma_heap_scratch_forked();
+	CHECK(orma_heap_scratch_get());
+}

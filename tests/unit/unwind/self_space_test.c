@@ -2,6 +2,7 @@
  * self_space_test.c - walks of this process's own threads, while libraries come and go.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "harness.h"
+#include "unwind/self_modules.h"
 #include "unwind/self_space.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -321,6 +323,82 @@ ORMA_TEST(a_child_walks_with_what_its_parent_has)
 	int status;
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 0);
+}
+
+static _Atomic bool is_running, is_done;
+
+static int take_time(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)info;
+	(void)size;
+	for (volatile unsigned i = 0; i < 1000; i++)
+		;
+	return ctx != NULL;
+}
+
+static void *visit_modules(void *unused)
+{
+	for (; !is_done; is_running = true)
+		(void)orma_self_modules_visit(take_time, NULL);
+	return unused;
+}
+
+/* glibc leaves the loader's lock as it is in the child. */
+ORMA_TEST(a_fork_does_not_find_the_loaders_lock_taken_by_a_visit)
+{
+	pthread_t thread;
+
+	CHECK_INT(pthread_create(&thread, NULL, visit_modules, NULL), 0);
+	while (!is_running)
+		sched_yield();
+	for (unsigned i = 0; i < 50; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			alarm(10);
+			dl_iterate_phdr(take_time, NULL);
+			(void)orma_self_modules_visit(take_time, NULL);
+			_exit(0);
+		}
+		CHECK_INT(waitpid(child, &status, 0), child);
+		CHECK_INT(status, 0);
+	}
+	is_done = true;
+	CHECK_INT(pthread_join(thread, NULL), 0);
+}
+
+static void *refresh_modules(void *unused)
+{
+	for (; !is_done; is_running = true)
+		CHECK(orma_self_space_refresh() >= 0);
+	return unused;
+}
+
+static int find_inside(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct orma_self_module module;
+
+	(void)info;
+	(void)size;
+	(void)orma_self_space_find((uintptr_t)find_inside, &module);
+	(void)orma_self_space_refresh();
+	return ctx != NULL;
+}
+
+ORMA_TEST(the_loaders_lock_is_never_waited_for_with_the_mutex)
+{
+	pthread_t thread;
+
+	CHECK_INT(pthread_create(&thread, NULL, refresh_modules, NULL), 0);
+	while (!is_running)
+		sched_yield();
+	alarm(60);
+	for (unsigned i = 0; i < 5000; i++)
+		dl_iterate_phdr(find_inside, NULL);
+	alarm(0);
+	is_done = true;
+	CHECK_INT(pthread_join(thread, NULL), 0);
 }
 
 ORMA_TEST(a_refresh_without_memory_leaves_what_was_there)
