@@ -33,7 +33,8 @@
  *
  * The library connects to the profiler's socket: the one that ORMA_HEAP_SOCK names, else /run/perfetto/orma-profiler if
  * that folder exists, else /tmp/orma-profiler. With ORMA_HEAP_WAIT=1 the program begins when a recording that selects it has
- * started, or after 3 seconds. With ORMA_HEAP_FOLLOW=1 the programs and children that it starts are profiled, too; otherwise
+ * started, or after 3 seconds. With ORMA_HEAP_FOLLOW=1 the programs and children that it starts are profiled, too, except
+ * children of _Fork() and of a bare clone() until they call exec; otherwise
  * these variables, and the library in LD_PRELOAD, are removed from the environment. Programs that are setuid or setgid, or
  * get capabilities from their file, are not profiled. A program that is linked statically cannot contain this library: it
  * says so and ends.

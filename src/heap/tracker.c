@@ -20,6 +20,11 @@
  * so, with its chunk, until the connection ends. Where the profiler waits for a lock, signals are blocked. Rejected: blocking
  * them in each visit (two system calls, which take longer than a sample).
  *
+ * _Fork() and a bare clone() run no handlers of pthread_atfork(), and the child would write into the shared memory of its
+ * parent. Therefore a page has a byte that the kernel sets to 0 in any child with memory of its own (MADV_WIPEONFORK, Linux
+ * 4.14). Nothing is sampled while it is 0; the handler of fork() sets it again. Rejected: getpid(), a system call for each
+ * sample.
+ *
  * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
  * Its allocations are its parent's, and are recorded as such.
  */
@@ -28,6 +33,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +63,12 @@
 struct orma_heap_tracker orma_heap_tracker = {.idle_step = ORMA_HEAP_STEP_BYTES};
 __thread struct orma_heap_thread orma_heap_self __attribute__((tls_model("initial-exec")));
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* 0 in the child of a fork whose handlers have not run. Constant after the constructor. */
+static uint8_t always = 1, *is_own_process = &always;
 static pthread_key_t thread_key;
 static _Atomic bool has_key;          /* relaxed: set in the constructor */
 static _Atomic uint32_t thread_count; /* threads with a sequence; relaxed: an estimate */
@@ -86,9 +98,28 @@ static void on_thread_exit(void *ctx)
 	atomic_fetch_sub_explicit(&thread_count, 1, memory_order_relaxed);
 }
 
+/* If the kernel is too old, children are not recognised. */
+static void mark_process(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *page =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	if (madvise(page, size, MADV_WIPEONFORK) < 0) {
+		munmap(page, size);
+		return;
+	}
+	*page = 1;
+	is_own_process = page;
+}
+
 int orma_heap_tracker_init(void)
 {
 	int r = -pthread_key_create(&thread_key, on_thread_exit);
+
+	mark_process();
 
 	atomic_store_explicit(&has_key, r == 0, memory_order_relaxed);
 	return r;
@@ -156,6 +187,8 @@ static void clean_up(struct orma_heap_thread *self)
 
 static bool enter(struct orma_heap_thread *self, uint64_t caller_sp, struct visit *ret)
 {
+	if (ORMA_UNLIKELY(*is_own_process == 0))
+		return false;
 	if (ORMA_UNLIKELY(self->visit != 0)) {
 		if (!is_left(self, caller_sp)) {
 			add(&orma_heap_tracker.nested_calls);
@@ -618,6 +651,7 @@ void orma_heap_tracker_forked(void)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 
+	*is_own_process = 1;
 	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++) {
 		for (uint32_t j = 0; j < ORMA_INSTANCES_MAX; j++)
 			atomic_store_explicit(&orma_heap_infos[i].instance_interval[j], 0,

@@ -220,6 +220,18 @@ ORMA_TEST(a_child_of_a_fork_is_profiled_when_children_are_followed)
 	CHECK(seen.processes == 2 && seen.forked == 1 && seen.byes == 2);
 }
 
+ORMA_TEST(a_child_of_a_bare_clone_does_not_write_into_its_parents_memory)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(true, "clone", NULL), 0);
+	end();
+	CHECK_INT(count(7211, true), 1);
+	CHECK_INT(count(7212, true) + count(7212, false), 0);
+	CHECK_INT(count(7213, false), 1000);
+	CHECK_INT(count(7214, false), 1);
+	CHECK_INT(seen.processes, 1);
+}
+
 ORMA_TEST(a_vfork_child_allocates_for_its_parent)
 {
 	begin("sampling_interval_bytes: 1");

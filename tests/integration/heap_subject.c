@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +64,26 @@ static void run_fork(void)
 	waitpid(child, NULL, 0);
 	free(sink);
 	sink = malloc(7203);
+}
+
+/* No handlers of pthread_atfork() run. */
+static void run_clone(void)
+{
+	void *block = malloc(7211);
+	pid_t child;
+
+	sink = malloc(7214);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0) {
+		free(block);
+		for (unsigned i = 0; i < 1000; i++)
+			sink = malloc(7212);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	for (unsigned i = 0; i < 1000; i++)
+		sink = malloc(7213);
+	free(block);
 }
 
 static void run_vfork(char *program)
@@ -230,6 +251,8 @@ int main(int argument_count, char **arguments)
 		run_many();
 	else if (strcmp(mode, "fork") == 0)
 		run_fork();
+	else if (strcmp(mode, "clone") == 0)
+		run_clone();
 	else if (strcmp(mode, "vfork") == 0)
 		run_vfork(arguments[0]);
 	else if (strcmp(mode, "exec") == 0)
