@@ -5,9 +5,12 @@
  *   heap_oracle FACTOR      allocates FACTOR times as many blocks, and prints a line for each function:
  *                           name, blocks, bytes, freed blocks, freed bytes
  *   heap_oracle FACTOR FILE the same, and then waits until FILE exists
+ *   heap_oracle --overrun   allocates and frees while its parent, the profiler, is stopped, until shared memory is full
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Blocks that stay. Not freed at the end, so that they are what a leak report shows. */
@@ -63,8 +66,18 @@ static void allocate(unsigned site, unsigned count)
 	}
 }
 
+static int overrun(void)
+{
+	kill(getppid(), SIGSTOP);
+	for (unsigned i = 0; i < 200000; i++)
+		free(sites[0](size_of(0)));
+	return kill(getppid(), SIGCONT);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "--overrun") == 0)
+		return overrun();
 	unsigned factor = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 
 	for (unsigned site = 0; site < 100; site++) {

@@ -542,6 +542,15 @@ void orma_heap_process_settle(struct orma_heap_process *process)
 	process->epoch++;
 }
 
+/* An interval of 1 promises each allocation. Others are estimates, for which a hundredth may be lost. */
+static uint64_t losses_allowed(const struct orma_heap_process *process, uint64_t count)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(process->heaps); i++)
+		if (process->heaps[i] && process->heaps[i]->original_interval_bytes == 1)
+			return 0;
+	return count / 100;
+}
+
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
 {
 	uint64_t lost =
@@ -552,5 +561,6 @@ bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
 	if (process->faults.gaps > 0 && lost == 0)
 		return true;
 	uint64_t lost_frees = add_up(process->told.frees, process->faults.lost_frees);
-	return lost > process->sample_count / 100 || lost_frees > process->free_count / 100;
+	return lost > losses_allowed(process, process->sample_count) ||
+	       lost_frees > losses_allowed(process, process->free_count);
 }

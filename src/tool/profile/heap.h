@@ -40,6 +40,7 @@ int orma_heap_check_program(const char *name, const char *library);
 /* The sums of a trace. */
 struct orma_heap_result {
 	int64_t live_bytes, live_count, bytes, count;
+	bool is_incomplete; /* samples or frees were lost */
 };
 /* Prints what a trace says of heaps: sums, and call stacks. Returns ORMA_EXIT_OK, or 1 and a message. */
 int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *options,

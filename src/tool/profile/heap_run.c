@@ -353,9 +353,14 @@ static int write_report(const struct heap_run *run)
 
 static int tell_leak(const struct orma_heap_options *options, const struct orma_heap_result *sums)
 {
-	if (!options->fails_on_leak || sums->live_bytes <= 0 ||
-	    (uint64_t)sums->live_bytes <= options->leak_bytes)
+	if (!options->fails_on_leak)
 		return ORMA_EXIT_OK;
+	if (sums->live_bytes <= 0 || (uint64_t)sums->live_bytes <= options->leak_bytes) {
+		if (!sums->is_incomplete)
+			return ORMA_EXIT_OK;
+		return orma_tool_fail("--fail-on-leak cannot say that all was freed, because the "
+				      "profile is incomplete");
+	}
 	orma_tool_warn("%lld bytes in %lld blocks were not freed, more than the %llu that "
 		       "--fail-on-leak allows",
 		       (long long)sums->live_bytes, (long long)sums->live_count,

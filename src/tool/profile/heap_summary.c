@@ -160,22 +160,25 @@ static bool has_dump(struct orma_ask *ask)
 	return cell.size > 0 && !orma_base_str_is(cell, "0");
 }
 
-/* Says what is missing from the numbers. */
-static void warn_of_losses(struct orma_ask *ask)
+/* Says what is missing from the numbers. True: something is. */
+static bool warn_of_losses(struct orma_ask *ask)
 {
 	static const char query[] =
 		"select coalesce(group_concat(case name when 'heapprofd_buffer_overran' then "
 		"'samples or "
 		"frees were lost, because the program allocated faster than they could be taken; "
 		"try a larger interval (-i)' when 'heapprofd_buffer_corrupted' then 'the program "
-		"has damaged the profile' else 'the profiler has ended the profile early' end, "
-		"'; '), '') from stats where name in ('heapprofd_buffer_overran', "
-		"'heapprofd_buffer_corrupted', 'heapprofd_hit_guardrail') and value > 0";
+		"has damaged the profile' when 'heapprofd_missing_packet' then 'parts of the "
+		"profile did not fit into the trace' else 'the profiler has ended the profile "
+		"early' end, '; '), '') from stats where name in ('heapprofd_buffer_overran', "
+		"'heapprofd_buffer_corrupted', 'heapprofd_hit_guardrail', "
+		"'heapprofd_missing_packet') and value > 0";
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	struct orma_str cell = ask_cell(ask, ORMA_STR(query), &text);
 
 	if (cell.size > 0)
 		orma_tool_warn("%.*s", (int)cell.size, cell.data);
+	return cell.size > 0;
 }
 
 static int summarize(const struct orma_trace_database *database,
@@ -213,7 +216,7 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 		return ORMA_EXIT_FAILURE;
 	int r = summarize(orma_ask_database(ask), options, ret);
 	bool has_told = r > 0 || has_dump(ask);
-	warn_of_losses(ask);
+	ret->is_incomplete = warn_of_losses(ask);
 	orma_ask_free(ask);
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
