@@ -178,6 +178,9 @@ static bool has_room(void *ctx)
 {
 	struct socket_endpoint *self = ctx;
 
+	/* If a writer of the loop's thread waits for memory, the loop does not run: commits that the socket has not taken
+	 * would stay here, and no memory would become free. */
+	orma_ipc_client_push(self->ipc);
 	return orma_ipc_client_has_room(self->ipc);
 }
 

@@ -161,11 +161,13 @@ static void report_drained(struct orma_ipc_connection *connection)
 	connection->ops->drained(connection);
 }
 
-static void on_writable(struct orma_ipc_connection *connection)
+void orma_ipc_connection_push(struct orma_ipc_connection *connection)
 {
 	ssize_t sent = 1;
 	bool has_progress = false;
 
+	if (connection->is_closed)
+		return;
 	for (int i = 0; i < SENDS_PER_TURN && !orma_ipc_send_queue_is_empty(&connection->queue);
 	     i++) {
 		sent = orma_ipc_send_queue_send(&connection->queue, connection->fd);
@@ -173,12 +175,15 @@ static void on_writable(struct orma_ipc_connection *connection)
 			break;
 		has_progress = true;
 	}
-	if (sent < 0) {
+	if (sent < 0)
 		orma_ipc_connection_close(connection, (int)sent);
-		return;
-	}
-	if (has_progress)
+	else if (has_progress)
 		restart_stall_timer(connection);
+}
+
+static void on_writable(struct orma_ipc_connection *connection)
+{
+	orma_ipc_connection_push(connection);
 	if (connection->is_closed)
 		return;
 	update_interest(connection);

@@ -92,6 +92,10 @@ void orma_ipc_connection_close(struct orma_ipc_connection *connection, int error
 int orma_ipc_connection_send(struct orma_ipc_connection *connection, const struct iovec *pieces,
 			     size_t count, int fd);
 
+/* Sends of the queue what the socket takes now, as the loop does. For a thread that waits for the peer and keeps the loop from
+ * running meanwhile. */
+void orma_ipc_connection_push(struct orma_ipc_connection *connection);
+
 /* Returns true while less than half of the queue limit waits to be sent. After it has returned
  * false, ops->drained reports that there is room again. */
 bool orma_ipc_connection_has_room(struct orma_ipc_connection *connection);

@@ -514,6 +514,12 @@ bool orma_ipc_client_has_room(struct orma_ipc_client *client)
 	return !client->has_connection || orma_ipc_connection_has_room(&client->connection);
 }
 
+void orma_ipc_client_push(struct orma_ipc_client *client)
+{
+	if (client->has_connection)
+		orma_ipc_connection_push(&client->connection);
+}
+
 void orma_ipc_client_pause(struct orma_ipc_client *client, bool is_paused)
 {
 	if (client->has_connection)

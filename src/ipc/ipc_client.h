@@ -91,6 +91,8 @@ int orma_ipc_client_invoke_fd(struct orma_ipc_client *client, size_t method_idx,
 void orma_ipc_client_forget(struct orma_ipc_client *client, const void *fn_ctx);
 /* Returns true while less than half of the queue limit waits to be sent. */
 bool orma_ipc_client_has_room(struct orma_ipc_client *client);
+/* See orma_ipc_connection_push(). */
+void orma_ipc_client_push(struct orma_ipc_client *client);
 /* While the client is paused, nothing is received and no reply arrives; sending goes on. */
 void orma_ipc_client_pause(struct orma_ipc_client *client, bool is_paused);
 /* Returns the descriptor that came last with a reply, which the caller then owns; -1 = none. */

@@ -116,19 +116,30 @@ static void begin(const char *heapprofd)
 	CHECK_INT(orma_session_wait_started(session, 5000), 0);
 }
 
-static int run(bool follows, const char *mode, const char *argument)
+static pid_t start(bool follows, const char *mode, const char *argument)
 {
 	char socket[200];
 	char *arguments[] = {(char *)SUBJECT, (char *)mode, (char *)argument, NULL};
 	char *variables[] = {socket, (char *)"LD_PRELOAD=" LIBRARY, (char *)"ORMA_HEAP_WAIT=1",
 			     (char *)(follows ? "ORMA_HEAP_FOLLOW=1" : NULL), NULL};
-	int status;
 	pid_t pid;
 
 	snprintf(socket, sizeof(socket), "ORMA_HEAP_SOCK=%s", profiler.producers);
 	CHECK_INT(posix_spawn(&pid, SUBJECT, NULL, NULL, arguments, variables), 0);
+	return pid;
+}
+
+static int finish(pid_t pid)
+{
+	int status;
+
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(bool follows, const char *mode, const char *argument)
+{
+	return finish(start(follows, mode, argument));
 }
 
 static void end_with_losses(void)
@@ -281,6 +292,30 @@ ORMA_TEST(ten_thousand_threads_are_counted)
 {
 	begin("sampling_interval_bytes: 1");
 	CHECK_INT(run(false, "storm", NULL), 0);
+	end();
+	CHECK_INT(count(7401, true), 10000);
+	CHECK_INT(count(7402, true), 10000);
+}
+
+static void take_a_break(int signal)
+{
+	(void)signal;
+	usleep(300000);
+}
+
+/* Shared memory and the socket's buffer are full then, so the library's thread waits, too. */
+ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
+{
+	pid_t pid;
+
+	signal(SIGUSR2, take_a_break);
+	begin("sampling_interval_bytes: 1");
+	pid = start(false, "storm", NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		usleep(50000);
+		CHECK_INT(pthread_kill(profiler.thread, SIGUSR2), 0);
+	}
+	CHECK_INT(finish(pid), 0);
 	end();
 	CHECK_INT(count(7401, true), 10000);
 	CHECK_INT(count(7402, true), 10000);
