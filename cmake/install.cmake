@@ -133,13 +133,14 @@ install(FILES ${PROJECT_BINARY_DIR}/orma-config.cmake ${PROJECT_BINARY_DIR}/orma
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/orma)
 
 # This is off by default, because an installation for one user or in a container has no service manager.
-option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon and the probes" OFF)
+option(ORMA_SYSTEMD_UNITS "Install systemd units for the daemon, the probes and the profilers" OFF)
 set(ORMA_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Folder of the units, below the prefix or absolute")
-foreach(unit orma-traced orma-probes)
+foreach(unit orma-traced orma-probes orma-profd)
   configure_file(extra/systemd/${unit}.service.in ${PROJECT_BINARY_DIR}/systemd/${unit}.service @ONLY)
 endforeach()
 if(ORMA_SYSTEMD_UNITS AND TARGET orma_tool)
   install(FILES ${PROJECT_BINARY_DIR}/systemd/orma-traced.service ${PROJECT_BINARY_DIR}/systemd/orma-probes.service
+    ${PROJECT_BINARY_DIR}/systemd/orma-profd.service
     extra/systemd/orma-traced.socket extra/systemd/orma-traced-consumer.socket DESTINATION ${ORMA_SYSTEMD_UNIT_DIR})
 endif()
 
