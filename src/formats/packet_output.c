@@ -91,28 +91,35 @@ static void begin_sequence(struct orma_packet_output *output, uint32_t sequence)
 	output->states[sequence].has_begun = true;
 }
 
-struct orma_proto_writer *orma_packet_output_begin_untimed(struct orma_packet_output *output,
-							   uint32_t sequence)
+/* The time is first, because readers look for it there. */
+static struct orma_proto_writer *begin_packet(struct orma_packet_output *output, uint32_t sequence,
+					      const int64_t *ns)
 {
 	ORMA_ASSERT(sequence > 0 && sequence <= ORMA_OUTPUT_SEQUENCES_MAX);
-	if (output->clock && !output->has_clock)
+	if (ORMA_UNLIKELY(output->clock && !output->has_clock))
 		write_primary_clock(output);
 	struct orma_proto_writer *writer = begin(output);
 	output->sequence = sequence - 1;
+	if (ns)
+		orma_proto_write_int(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, *ns);
 	orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
-	if (output->states[sequence - 1].has_begun)
+	if (ORMA_LIKELY(output->states[sequence - 1].has_begun))
 		orma_proto_write_varint(writer, ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
 	else
 		begin_sequence(output, sequence - 1);
 	return writer;
 }
 
+struct orma_proto_writer *orma_packet_output_begin_untimed(struct orma_packet_output *output,
+							   uint32_t sequence)
+{
+	return begin_packet(output, sequence, NULL);
+}
+
 struct orma_proto_writer *orma_packet_output_begin(struct orma_packet_output *output,
 						   uint32_t sequence, int64_t ns)
 {
-	struct orma_proto_writer *writer = orma_packet_output_begin_untimed(output, sequence);
-	orma_proto_write_int(writer, ORMA_PB_TRACE_PACKET_TIMESTAMP, ns);
-	return writer;
+	return begin_packet(output, sequence, &ns);
 }
 
 static void write_interned(struct orma_packet_output *output)

@@ -84,6 +84,32 @@ static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str
 	}
 }
 
+/* The bytes of the tag of ORMA_PACKET_EVENT_ORDER, the first of them lowest, because all supported machines are little-endian. */
+enum {
+	ORDER_TAG_BYTES = 3,
+	ORDER_TAG = (NUMBER(ORMA_PACKET_EVENT_ORDER) & 0x7f) | 0x80 |
+		    (NUMBER(ORMA_PACKET_EVENT_ORDER) >> 7 & 0x7f) << 8 | 0x8000 |
+		    NUMBER(ORMA_PACKET_EVENT_ORDER) >> 14 << 16,
+};
+
+/* Reads the order of an event, which each event that was converted has. Returns the address behind it, or NULL when it is something
+ * else. */
+static inline const uint8_t *take_order(struct orma_packet *packet, const uint8_t *at,
+					const uint8_t *end)
+{
+	uint32_t word;
+	uint64_t value;
+	if (end - at < (ptrdiff_t)sizeof(word))
+		return NULL;
+	memcpy(&word, at, sizeof(word));
+	if ((word & 0xffffff) != ORDER_TAG)
+		return NULL;
+	at = orma_proto_get_word_varint(at + ORDER_TAG_BYTES, end, &value);
+	if (at)
+		packet->order = (uint32_t)value;
+	return at;
+}
+
 /* Reads a field that few packets have. Returns the address behind it, or NULL. */
 static __attribute__((noinline)) const uint8_t *take_field(struct orma_packet *packet,
 							   const uint8_t *at, const uint8_t *end)
@@ -155,7 +181,8 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 			ret->content.size = (size_t)value;
 			at += value;
 		} else {
-			at = take_field(ret, at, end);
+			const uint8_t *behind_order = take_order(ret, at, end);
+			at = behind_order ? behind_order : take_field(ret, at, end);
 		}
 		if (ORMA_UNLIKELY(!at))
 			return -EBADMSG;

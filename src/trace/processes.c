@@ -5,7 +5,8 @@
  * a tid that have not ended are a list, newest first: `newest` has its head, `older` its links. Usually it has one entry;
  * more when a tid was used again and nobody said that its thread had ended. Invariants: `live` has the first thread of that list whose
  * process is the one that its pid means now; a pid is in `pids` until its process ends or the pid is used again; an entry of `recent`
- * says what `live` says. Each switch asks for a thread, and few threads are asked for most.
+ * says what `live` says. Each switch asks for a thread, and few threads are asked for most. An entry of `found` says what a search
+ * finds as long as `changes` is the same, because all that a search reads changes with it.
  */
 #include "trace/processes.h"
 
@@ -38,8 +39,10 @@ static int64_t row_in(const struct orma_map *map, int64_t number)
 }
 
 /* Row -1 removes the number. */
-static int set_row(struct orma_map *map, int64_t number, int64_t row)
+static int set_row(struct orma_processes *processes, struct orma_map *map, int64_t number,
+		   int64_t row)
 {
+	processes->changes++;
 	if (row >= 0)
 		return orma_base_map_put(map, (uint64_t)number, (void *)((uintptr_t)row + 1));
 	orma_base_map_remove(map, (uint64_t)number);
@@ -52,7 +55,7 @@ static int set_live(struct orma_processes *processes, uint32_t machine_idx, int6
 {
 	/* Entries of other numbers go too, which does no harm. */
 	processes->recent[(uint64_t)tid % ORMA_RECENT_THREADS].utid_plus_1 = 0;
-	return set_row(&processes->machines[machine_idx].live, tid, utid);
+	return set_row(processes, &processes->machines[machine_idx].live, tid, utid);
 }
 
 static int set_thread_cell(struct orma_processes *processes, int64_t utid, size_t column,
@@ -160,7 +163,7 @@ static int remove_from_list(struct orma_processes *processes, int64_t utid)
 	struct orma_map *newest = &processes->machines[thread->machine_idx].newest;
 	int64_t at = row_in(newest, thread->tid);
 	if (at == utid)
-		return set_row(newest, thread->tid, thread->older);
+		return set_row(processes, newest, thread->tid, thread->older);
 	for (; at >= 0; at = processes->threads[at].older)
 		if (processes->threads[at].older == utid)
 			processes->threads[at].older = thread->older;
@@ -172,7 +175,7 @@ static int put_first(struct orma_processes *processes, int64_t utid)
 	struct orma_thread_info *thread = &processes->threads[utid];
 	struct orma_machine_processes *machine = &processes->machines[thread->machine_idx];
 	thread->older = row_in(&machine->newest, thread->tid);
-	int r = set_row(&machine->newest, thread->tid, utid);
+	int r = set_row(processes, &machine->newest, thread->tid, utid);
 	return r < 0 ? r : set_live(processes, thread->machine_idx, thread->tid, utid);
 }
 
@@ -219,6 +222,7 @@ static int64_t find_thread_of(const struct orma_processes *processes, uint32_t m
 static int assign(struct orma_processes *processes, int64_t utid, int64_t upid, bool is_main)
 {
 	struct orma_thread_info *thread = &processes->threads[utid];
+	processes->changes++;
 	thread->upid = upid;
 	thread->next_in_process = processes->processes[upid].first_thread;
 	processes->processes[upid].first_thread = utid;
@@ -304,7 +308,7 @@ int64_t orma_processes_process_alone(struct orma_processes *processes, uint32_t 
 	if (upid >= 0)
 		return upid;
 	upid = add_process_row(processes, machine_idx, pid);
-	int r = upid < 0 ? 0 : set_row(pids, pid, upid);
+	int r = upid < 0 ? 0 : set_row(processes, pids, pid, upid);
 	return r < 0 ? r : upid;
 }
 
@@ -327,8 +331,18 @@ int64_t orma_processes_process(struct orma_processes *processes, uint32_t machin
 int64_t orma_processes_thread_of(struct orma_processes *processes, uint32_t machine_idx,
 				 int64_t tid, int64_t pid)
 {
+	struct orma_found_thread *found =
+		&processes->found[((uint64_t)tid ^ (uint64_t)pid << 4) % ORMA_FOUND_THREADS];
+	if (found->tid == tid && found->pid == pid && found->machine_idx == machine_idx &&
+	    found->changes == processes->changes && found->utid_plus_1 > 0)
+		return (int64_t)found->utid_plus_1 - 1;
 	int64_t upid = orma_processes_process(processes, machine_idx, pid);
-	return upid < 0 ? upid : get_thread_of(processes, machine_idx, tid, upid, tid == pid);
+	int64_t utid =
+		upid < 0 ? upid : get_thread_of(processes, machine_idx, tid, upid, tid == pid);
+	if (utid >= 0)
+		*found = (struct orma_found_thread){tid, pid, processes->changes, machine_idx,
+						    (uint32_t)utid + 1};
+	return utid;
 }
 
 int64_t orma_processes_start_process(struct orma_processes *processes, uint32_t machine_idx,
@@ -337,8 +351,8 @@ int64_t orma_processes_start_process(struct orma_processes *processes, uint32_t 
 {
 	struct orma_machine_processes *machine = &processes->machines[machine_idx];
 	int64_t previous = row_in(&machine->pids, pid);
-	set_row(&machine->pids, pid, -1);
-	set_row(&machine->newest, pid, -1);
+	set_row(processes, &machine->pids, pid, -1);
+	set_row(processes, &machine->newest, pid, -1);
 	set_live(processes, machine_idx, pid, -1);
 	int64_t utid = orma_processes_start_thread(processes, machine_idx, ts, pid);
 	int r = utid < 0 ? (int)utid : orma_processes_name_thread(processes, utid, name, rank);
@@ -373,7 +387,7 @@ int orma_processes_end_thread(struct orma_processes *processes, uint32_t machine
 	if (r < 0 || thread->upid < 0 || processes->processes[thread->upid].pid != tid)
 		return r;
 	processes->processes[thread->upid].is_ended = true;
-	set_row(&processes->machines[machine_idx].pids, tid, -1);
+	set_row(processes, &processes->machines[machine_idx].pids, tid, -1);
 	r = set_process_cell(processes, thread->upid, ORMA_PROCESS_END_TS, ts);
 	return r < 0 ? r : refresh_process(processes, thread->upid);
 }
@@ -385,6 +399,7 @@ static int add_link(struct orma_processes *processes, struct orma_process_link l
 				&processes->link_capacity, sizeof(link));
 	if (r < 0)
 		return r;
+	processes->changes++;
 	uint32_t *first = &processes->threads[link.utid].first_link;
 	link.next = *first;
 	*first = processes->link_count + 1;
@@ -495,7 +510,7 @@ int orma_processes_set_idle(struct orma_processes *processes, uint32_t machine_i
 	struct orma_machine_processes *machine = &processes->machines[machine_idx];
 	if (row_in(&machine->pids, 0) == machine->idle_upid)
 		return 0;
-	int r = set_row(&machine->pids, 0, machine->idle_upid);
+	int r = set_row(processes, &machine->pids, 0, machine->idle_upid);
 	if (r == 0)
 		r = put_first(processes, machine->idle_utid);
 	if (r < 0)

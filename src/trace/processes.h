@@ -73,6 +73,15 @@ struct orma_recent_thread {
 	uint32_t utid_plus_1; /* 0 = none */
 };
 
+enum { ORMA_FOUND_THREADS = 256 };
+/* A tid and a pid that were asked for together, and the thread that was found when there had been so many changes. */
+struct orma_found_thread {
+	int64_t tid, pid;
+	uint64_t changes;
+	uint32_t machine_idx;
+	uint32_t utid_plus_1; /* 0 = none */
+};
+
 /* {.tables = ..., .process_args = ..., .thread_args = ...} is empty. */
 struct orma_processes {
 	struct orma_tables *tables;
@@ -84,8 +93,10 @@ struct orma_processes {
 	uint32_t thread_count, thread_capacity, process_count, process_capacity;
 	uint32_t machine_count, machine_capacity, link_count, link_capacity;
 	uint64_t errors, changed_parents;
-	uint64_t seed;                                         /* makes the maps hard to attack */
+	uint64_t seed;    /* makes the maps hard to attack */
+	uint64_t changes; /* counts changes of threads, of processes and of what numbers mean */
 	struct orma_recent_thread recent[ORMA_RECENT_THREADS]; /* by tid; see processes.c */
+	struct orma_found_thread found[ORMA_FOUND_THREADS];    /* by tid and pid */
 };
 
 #define ORMA_TIME_UNKNOWN ORMA_CELL_NULL

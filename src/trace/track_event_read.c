@@ -153,7 +153,7 @@ static void take_fixed(struct orma_track_event *event, uint32_t id, uint64_t bit
 static int take_field(struct orma_track_event *event, struct orma_proto_reader *reader)
 {
 	struct orma_proto_field field;
-	int r = orma_proto_reader_next(reader, &field);
+	int r = orma_proto_reader_step(reader, &field);
 	if (r < 0)
 		return r;
 	if (field.type == ORMA_PROTO_VARINT)
@@ -166,10 +166,23 @@ static int take_field(struct orma_track_event *event, struct orma_proto_reader *
 }
 
 #define NUMBER(id) ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
+#define BYTES(id)  ((uint32_t)(id) << 3 | ORMA_PROTO_BYTES)
+
+/* Reads a length and as many bytes, from behind their tag. Returns the address behind them, or NULL. */
+static inline const uint8_t *get_bytes(const uint8_t *at, const uint8_t *end, struct orma_str *ret)
+{
+	uint64_t size;
+	at = orma_proto_get_varint(at, end, &size);
+	if (!at || size > (uint64_t)(end - at))
+		return NULL;
+	*ret = (struct orma_str){(const char *)at, (size_t)size};
+	return at + size;
+}
 
 int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 {
 	struct orma_proto_reader reader;
+	struct orma_str annotation;
 	uint64_t value;
 	ret->bytes = bytes;
 	ret->name = ret->legacy = (struct orma_str){NULL, 0};
@@ -195,6 +208,13 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 		case NUMBER(ORMA_PB_TRACK_EVENT_CATEGORY_IIDS):
 			at = orma_proto_get_varint(at, reader.end, &ret->category_iid);
 			ret->categories++;
+			break;
+		case BYTES(ORMA_PB_TRACK_EVENT_LEGACY_EVENT):
+			at = get_bytes(at, reader.end, &ret->legacy);
+			break;
+		case BYTES(ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS):
+			at = get_bytes(at, reader.end, &annotation);
+			ret->flags |= ORMA_EVENT_HAS_ARGS;
 			break;
 		default:
 			if (take_field(ret, &reader) < 0)
@@ -242,7 +262,7 @@ void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret
 	struct orma_proto_field field;
 	*ret = (struct orma_legacy_event){0};
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
-	while (orma_proto_reader_next(&reader, &field) > 0) {
+	while (orma_proto_reader_step(&reader, &field) > 0) {
 		switch (field.id) {
 		case ORMA_PB_TRACK_EVENT_LEGACY_EVENT_NAME_IID:
 			ret->name_iid = field.value;
