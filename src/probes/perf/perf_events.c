@@ -39,7 +39,6 @@
 #define RING_PARTS     2u /* seconds / RING_PARTS of samples fit */
 #define WAKEUP_PARTS   4u
 #define RECORDS_LEAST  2u    /* in the smallest ring */
-#define RECORD_BYTES   1024u /* besides the stack */
 #define PERIOD_HZ      1000u /* guess for events that are sampled by count */
 #define FDS_MAX        65536u
 #define NO_RECORD      UINT64_MAX
@@ -142,7 +141,7 @@ static int open_group(struct orma_perf_events *events, struct orma_perf_cpu *cpu
 static size_t pick_ring_bytes(const struct orma_perf_config *config, uint32_t stack_bytes)
 {
 	uint64_t hz = config->period > 0 || config->off_cpu ? PERIOD_HZ : config->hz;
-	uint64_t record = RECORD_BYTES;
+	uint64_t record = ORMA_PERF_RECORD_BYTES;
 	size_t size = RING_BYTES_MIN;
 
 	if (config->ring_pages > 0)
@@ -324,7 +323,8 @@ static bool take_back(int error, unsigned *can, size_t *ring_bytes,
 	}
 	/* Locked memory is limited; the kernel says EPERM. */
 	if ((error == -EPERM || error == -ENOMEM) && open->config->ring_pages == 0 &&
-	    *ring_bytes / 2 >= RECORDS_LEAST * ((size_t)open->stack_bytes + RECORD_BYTES)) {
+	    *ring_bytes / 2 >=
+		    RECORDS_LEAST * ((size_t)open->stack_bytes + ORMA_PERF_RECORD_BYTES)) {
 		*ring_bytes /= 2;
 		return true;
 	}

@@ -15,6 +15,8 @@
 #include "probes/perf/perf_parse.h"
 #include "probes/perf/perf_ring.h"
 
+#define ORMA_PERF_RECORD_BYTES 1024u /* a sample besides the copy of its stack, at most */
+
 /* The events of one CPU, and their ring. */
 struct orma_perf_cpu {
 	struct orma_watch watch;

@@ -18,7 +18,8 @@
  * If too many stacks of a process are cut, the events are opened again with larger copies, and the
  * old ones are closed after the change. Between the two, some microseconds are not sampled. Events
  * that children inherit cannot be opened again, since nobody knows which child has which. Their
- * copies are as large as they can be from the beginning, if the rate is moderate.
+ * copies are as large as they can be from the beginning, if the rings are large enough. That costs
+ * time only where stacks are long, because the kernel copies no more than there is.
  *
  * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
  * start is acknowledged, when they are there.
@@ -48,9 +49,8 @@
 #define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
 /* A record is written within this time after its clock was read. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
-/* At most so many samples a second have the largest copies from the beginning. Such a copy takes the
- * kernel up to 17 us, and half a megabyte of a ring, which is what any user has, lasts 30 ms. */
-#define LARGE_HZ_MAX 250u
+/* A ring that is shorter than this loses samples when the machine is busy. */
+#define RING_LEAST_MS UINT64_C(40)
 
 struct perf_probe {
 	struct orma_probe base; /* first */
@@ -178,12 +178,28 @@ static int check_named(struct perf_instance *instance)
 	return r == -ENODATA ? r : 0;
 }
 
-static uint32_t first_stack_bytes(const struct orma_perf_config *config, bool is_per_task)
+/* Does a ring have room for the time between two turns of this thread? */
+static bool is_long_enough(const struct orma_perf_events *events, uint64_t hz)
 {
-	return is_per_task && config->follow_children && !config->off_cpu && config->period == 0 &&
-			       config->hz <= LARGE_HZ_MAX
-		       ? ORMA_PERF_STACK_BYTES_MAX
-		       : config->stack_bytes;
+	uint64_t records = events->ring_bytes / (events->stack_bytes + ORMA_PERF_RECORD_BYTES);
+
+	return records * 1000 >= hz * RING_LEAST_MS;
+}
+
+static int open_tasks(struct perf_instance *instance)
+{
+	const struct orma_perf_config *config = &instance->config;
+	bool may_be_large = config->follow_children && !config->off_cpu && config->period == 0;
+	uint32_t bytes = may_be_large ? ORMA_PERF_STACK_BYTES_MAX : config->stack_bytes;
+
+	for (; bytes > config->stack_bytes; bytes /= 2) {
+		int r = open_events(instance, true, bytes & ~7u, &instance->events);
+		if (r == 0 && is_long_enough(instance->events, config->hz))
+			return 0;
+		if (r == 0)
+			close_events(ORMA_TAKE(instance->events));
+	}
+	return open_events(instance, true, config->stack_bytes, &instance->events);
 }
 
 static int open_first(struct perf_instance *instance)
@@ -193,10 +209,11 @@ static int open_first(struct perf_instance *instance)
 	int r = check_named(instance);
 
 	if (r == 0)
-		r = open_events(instance, is_per_task, first_stack_bytes(config, is_per_task),
-				&instance->events);
+		r = is_per_task
+			    ? open_tasks(instance)
+			    : open_events(instance, false, config->stack_bytes, &instance->events);
 	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
-		r = open_events(instance, true, first_stack_bytes(config, true), &instance->events);
+		r = open_tasks(instance);
 		/* Processes that are named are sampled all the same; complain_short() says what is missing. */
 		if (r == 0 && !are_named(config))
 			orma_perf_complain_tasks(config, instance->events);

@@ -74,7 +74,7 @@ static bool has_other_threads(struct orma_perf_processes *processes,
 	struct orma_str text, field;
 	uint32_t thread_count;
 
-	if (find(processes, process->pid) != process ||
+	if (find(processes, process->pid) != process || !process->is_in_scope ||
 	    orma_probes_file_read_record(processes->proc_fd,
 					 orma_probes_path(path, "", process->pid, "/stat"),
 					 &processes->text, &text) < 0)
