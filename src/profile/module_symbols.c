@@ -36,7 +36,13 @@ struct module {
 	uint32_t count, slot_count; /* a power of two, at most half full; or 0 */
 };
 
+struct prefixes {
+	const struct orma_str *items;
+	size_t count;
+};
+
 struct orma_module_symbols {
+	struct prefixes skipped;
 	struct orma_map by_key; /* values: struct module */
 	struct orma_map by_mapping;
 	uint32_t address_count;
@@ -68,7 +74,7 @@ static void clear(struct orma_module_symbols *symbols)
 		free_module(slot->value);
 	orma_base_map_done(&symbols->by_key);
 	orma_base_map_done(&symbols->by_mapping);
-	*symbols = (struct orma_module_symbols){0};
+	*symbols = (struct orma_module_symbols){.skipped = symbols->skipped};
 }
 
 void orma_module_symbols_free(struct orma_module_symbols *symbols)
@@ -185,6 +191,21 @@ static void sort_addresses(struct module *module)
 	qsort(module->slots, count, sizeof(*module->slots), compare_addresses);
 }
 
+void orma_module_symbols_skip(struct orma_module_symbols *symbols, const struct orma_str *prefixes,
+			      size_t count)
+{
+	symbols->skipped = (struct prefixes){prefixes, count};
+}
+
+/* The name that Perfetto's profiler gives functions that are not to be seen. */
+static const char *visible_name(const struct prefixes *skipped, const char *name)
+{
+	for (size_t i = 0; i < skipped->count; i++)
+		if (strncmp(name, skipped->items[i].data, skipped->items[i].size) == 0)
+			return "FILTERED";
+	return name;
+}
+
 static void write_address(struct orma_packet *packet, uint64_t address, const char *name)
 {
 	struct orma_nested nested, line;
@@ -212,7 +233,8 @@ static void write_path(struct orma_packet *packet, struct orma_str path)
 
 /* Writes one packet with the addresses from `first` on, and returns the first that has no room. */
 static uint32_t write_packet(const struct module *module, const struct orma_symbol_table *table,
-			     uint32_t first, struct orma_packet *packet, uint32_t *named_count)
+			     const struct prefixes *skipped, uint32_t first,
+			     struct orma_packet *packet, uint32_t *named_count)
 {
 	const struct orma_elf_file *elf = &module->file->elf;
 	struct orma_nested nested;
@@ -228,6 +250,7 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 		const char *name = orma_symbol_table_find(table, module->slots[first], &offset);
 		if (!name)
 			continue;
+		name = visible_name(skipped, name);
 		write_address(packet, module->slots[first], name);
 		size += strnlen(name, NAME_BYTES_MAX) + 24;
 		++*named_count;
@@ -236,8 +259,8 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 	return first;
 }
 
-static void write_module(struct module *module, struct orma_data_source *source, uint32_t idx,
-			 uint32_t *named_count)
+static void write_module(struct module *module, const struct prefixes *skipped,
+			 struct orma_data_source *source, uint32_t idx, uint32_t *named_count)
 {
 	struct orma_elf_file elf = module->file->elf;
 	struct orma_symbol_table *table;
@@ -254,7 +277,7 @@ static void write_module(struct module *module, struct orma_data_source *source,
 
 		if (!packet)
 			break;
-		first = write_packet(module, table, first, packet, named_count);
+		first = write_packet(module, table, skipped, first, packet, named_count);
 		orma_packet_end(packet);
 	}
 	orma_symbol_table_free(table);
@@ -291,7 +314,8 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
 			facts.late_count++;
 		else
-			write_module(modules[i], source, idx, &facts.named_count);
+			write_module(modules[i], &symbols->skipped, source, idx,
+				     &facts.named_count);
 	}
 	clear(symbols);
 	return facts;

@@ -20,6 +20,9 @@ struct orma_module_symbols;
 
 int orma_module_symbols_new(struct orma_module_symbols **ret); /* 0 or -ENOMEM */
 void orma_module_symbols_free(struct orma_module_symbols *symbols);
+/* Functions whose name begins with one of these are written as "FILTERED". The prefixes are borrowed while symbols are written. */
+void orma_module_symbols_skip(struct orma_module_symbols *symbols, const struct orma_str *prefixes,
+			      size_t count);
 
 /* Remembers an address of a mapping's file. Mappings without a file are left out. 0, -ENOSPC (a
  * million addresses) or -ENOMEM. */

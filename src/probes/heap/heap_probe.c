@@ -374,6 +374,8 @@ static int setup(struct orma_probe_instance *base, const void *config, size_t si
 		orma_base_arena_done(&instance->arena);
 		return r;
 	}
+	orma_module_symbols_skip(instance->symbols, instance->config.skipped_prefixes,
+				 instance->config.skipped_prefix_count);
 	orma_heap_output_init(&instance->output, instance->tracker.seed, write_packet, instance);
 	instance->output.symbols = instance->symbols;
 	if (instance->stream) {

@@ -190,6 +190,9 @@ ORMA_TEST(a_sample_gets_its_frames_and_its_names)
 	CHECK(strstr(text,
 		     "callstacks { iid: 1 frame_ids: 4 frame_ids: 3 frame_ids: 2 frame_ids: 1 }"));
 	CHECK(strstr(text, "callstacks { iid: 2 frame_ids: 3 frame_ids: 2 frame_ids: 1 }"));
+	struct orma_unwind_mapping *mapping =
+		orma_unwind_mapping_ref(orma_unwind_process_find(process, user[0]));
+	uint64_t rel_pc = orma_unwind_mapping_rel_pc(mapping, user[0]);
 	orma_unwind_process_free(process);
 
 	/* The process is gone, the names are not. */
@@ -203,8 +206,16 @@ ORMA_TEST(a_sample_gets_its_frames_and_its_names)
 	CHECK_INT(fake_packet_count, before + 1);
 	text = fake_text(fake_packet(before)->module_symbols);
 	CHECK(strstr(text, "a_sample_gets_its_frames_and_its_names"));
+	/* Names that are not to be seen. */
+	const struct orma_str prefixes[] = {{"other", 5}, {"a_sample_gets_", 14}};
+	orma_module_symbols_skip(symbols, prefixes, 2);
+	CHECK_INT(orma_module_symbols_add(symbols, mapping, rel_pc), 0);
+	CHECK_INT(orma_module_symbols_write(symbols, &fake_source, 0, UINT64_MAX).named_count, 1);
+	text = fake_text(fake_packet(before + 1)->module_symbols);
+	CHECK(strstr(text, "FILTERED") && !strstr(text, "a_sample_gets_its"));
 	/* There is no time for anything. */
 	CHECK_INT(orma_module_symbols_write(symbols, &fake_source, 0, 0).module_count, 0);
+	orma_unwind_mapping_unref(mapping);
 	orma_module_symbols_free(symbols);
 	orma_stack_intern_free(intern);
 	orma_kallsyms_free(kallsyms);
