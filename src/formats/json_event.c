@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * json_event.c - reads the fields of an event, in whatever order they are.
+ *
+ * The values of the fields that most events have are read in place when they are as nearly all are: short numbers, strings without
+ * escapes. All others, and those at the end of the window, are read as values of any kind and then looked at.
  */
 #include "formats/json_event.h"
+#include "trace/json_key.h"
 
 static struct orma_str take_text(const struct orma_json_value *value, struct orma_arena *arena)
 {
@@ -127,20 +131,146 @@ static void take_long_field(struct orma_str key, const struct orma_json_value *v
 	}
 }
 
+static void take_field(struct orma_str key, const struct orma_json_value *value,
+		       struct orma_arena *arena, struct orma_json_event *event)
+{
+	if (key.size > 3)
+		take_long_field(key, value, arena, event);
+	else if (key.size == 3)
+		take_field_of_three(key, value, arena, event);
+	else if (key.size > 0)
+		take_short_field(key, value, arena, event);
+}
+
+/* --- values as nearly all are ----------------------------------------------------------------- */
+
+/* Each of these returns false, and has read nothing, when the value is of another form, or may go on behind the end. */
+
+static inline bool is_behind_number(char c)
+{
+	return c == ',' || c == '}';
+}
+
+static inline bool read_phase(struct orma_json_scan *scan, char *ret)
+{
+	const char *at = scan->at;
+	if (scan->end - at < 3 || at[0] != '"' || at[1] == '"' || at[1] == '\\' || at[2] != '"')
+		return false;
+	*ret = at[1];
+	scan->at += 3;
+	return true;
+}
+
+/* Reads a number of up to seven digits. */
+static inline bool read_task(struct orma_json_scan *scan, struct orma_json_id *ret)
+{
+	uint64_t word;
+	if (scan->end - scan->at < (ptrdiff_t)sizeof(word))
+		return false;
+	unsigned count = orma_json_load_digits(scan->at, &word);
+	if (count == 0 || count == sizeof(word) || !is_behind_number(scan->at[count]))
+		return false;
+	ret->kind = ORMA_JSON_ID_NUMBER;
+	ret->number = orma_json_join_digits(word << (64 - 8 * count));
+	scan->at += count;
+	return true;
+}
+
+/* Reads microseconds of up to fifteen digits, and up to three behind the point. */
+static inline bool read_us(struct orma_json_scan *scan, int64_t *ret_ns)
+{
+	enum { US_DIGITS_MAX = 15, NS_DIGITS = 3 };
+	const char *at = scan->at, *end = scan->end, *behind;
+	uint64_t digits = 0;
+	size_t decimals = 0;
+	behind = orma_json_read_digits(at, end, &digits);
+	if (behind == at || behind - at > US_DIGITS_MAX || behind == end)
+		return false;
+	if (*behind == '.') {
+		at = behind + 1;
+		behind = orma_json_read_digits(at, end, &digits);
+		decimals = (size_t)(behind - at);
+		if (decimals == 0 || decimals > NS_DIGITS || behind == end)
+			return false;
+	}
+	if (!is_behind_number(*behind))
+		return false;
+	*ret_ns = (int64_t)(digits * orma_json_powers[NS_DIGITS - decimals]);
+	scan->at = behind;
+	return true;
+}
+
+static inline bool read_text(struct orma_json_scan *scan, struct orma_str *ret)
+{
+	const char *begin = scan->at + 1;
+	bool has_escapes;
+	if (scan->at == scan->end || *scan->at != '"')
+		return false;
+	const char *quote = orma_json_find_quote(begin, scan->end, &has_escapes);
+	if (!quote || has_escapes)
+		return false;
+	*ret = (struct orma_str){quote == begin ? NULL : begin, (size_t)(quote - begin)};
+	scan->at = quote + 1;
+	return true;
+}
+
+static inline bool read_object(struct orma_json_scan *scan, struct orma_str *ret)
+{
+	const char *begin = scan->at + 1;
+	if (scan->at == scan->end || *scan->at != '{')
+		return false;
+	const char *close = orma_json_find_close(begin, scan->end, '{', '}');
+	if (!close)
+		return false;
+	*ret = (struct orma_str){begin, (size_t)(close - begin)};
+	scan->at = close + 1;
+	return true;
+}
+
+/* Reads a field that most events have. */
+static inline bool read_usual(struct orma_json_scan *scan, struct orma_str key,
+			      struct orma_json_event *event)
+{
+	if (key.size == 3) {
+		if (IS(key, "pid"))
+			return read_task(scan, &event->pid);
+		if (IS(key, "tid"))
+			return read_task(scan, &event->tid);
+		if (IS(key, "cat"))
+			return read_text(scan, &event->category);
+		if (!IS(key, "dur") || !read_us(scan, &event->dur_ns))
+			return false;
+		event->has_dur = true;
+		return true;
+	}
+	if (key.size == 2) {
+		if (IS(key, "ph"))
+			return read_phase(scan, &event->phase);
+		if (!IS(key, "ts") || !read_us(scan, &event->ns))
+			return false;
+		event->has_ts = true;
+		return true;
+	}
+	if (key.size == 4 && IS(key, "name"))
+		return read_text(scan, &event->name);
+	return key.size == 4 && IS(key, "args") && read_object(scan, &event->args);
+}
+
 enum orma_json_next orma_json_event_read(struct orma_json_scan *scan, struct orma_arena *arena,
 					 struct orma_json_event *ret)
 {
 	struct orma_json_value key, value;
 	enum orma_json_next next;
 	*ret = (struct orma_json_event){0};
-	while ((next = orma_json_read_field(scan, &key, &value)) == ORMA_JSON_MEMBER) {
+	while ((next = orma_json_read_key(scan, &key)) == ORMA_JSON_MEMBER) {
+		orma_json_pass_blanks(scan);
+		if (!read_usual(scan, key.text, ret)) {
+			next = orma_json_read_value(scan, &value);
+			if (next != ORMA_JSON_MEMBER)
+				return next;
+			take_field(key.text, &value, arena, ret);
+		}
 		ret->has_fields = true;
-		if (key.text.size > 3)
-			take_long_field(key.text, &value, arena, ret);
-		else if (key.text.size == 3)
-			take_field_of_three(key.text, &value, arena, ret);
-		else if (key.text.size > 0)
-			take_short_field(key.text, &value, arena, ret);
 	}
 	return next == ORMA_JSON_END ? ORMA_JSON_MEMBER : next;
 }

@@ -28,6 +28,7 @@ enum {
 	COUNTERS_MAX = 1 << 20,
 	FLOW_IN = 1,
 	FLOW_OUT = 2,
+	LEGACY_MAX_BYTES = 127, /* thirteen numbers; their length is one byte */
 	/* Events of one time: ends, then slices, the longest first, then all other. */
 	ORDER_END = 1,
 	ORDER_OTHER = ORMA_EVENT_ORDER_MAX,
@@ -105,64 +106,65 @@ static bool is_flow_id(const struct orma_json_id *id)
 	return orma_text_read_u64(digits, 16, &number);
 }
 
-static void write_number(struct orma_proto_writer *writer, bool is_there, uint32_t field,
-			 int64_t number)
+static inline uint8_t *put_number(uint8_t *at, uint32_t field, uint64_t number)
 {
-	if (is_there)
-		orma_proto_write_int(writer, field, number);
+	return orma_proto_put_varint(
+		orma_proto_put_varint(at, orma_proto_tag(field, ORMA_PROTO_VARINT)), number);
 }
 
-static void write_ids(struct orma_proto_writer *writer, const struct orma_json_event *event)
+static uint8_t *put_ids(uint8_t *at, const struct orma_json_event *event)
 {
 	if (event->id.kind)
-		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID,
-					number_of_id(&event->id));
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID,
+				number_of_id(&event->id));
 	else if (event->global_id.kind)
-		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID,
-					number_of_id(&event->global_id));
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID,
+				number_of_id(&event->global_id));
 	else if (event->local_id.kind)
-		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID,
-					number_of_id(&event->local_id));
-	if (is_flow_id(&event->bind_id)) {
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID,
+				number_of_id(&event->local_id));
+	if (event->bind_id.kind && is_flow_id(&event->bind_id)) {
 		uint32_t direction =
 			(event->flow_in ? FLOW_IN : 0) | (event->flow_out ? FLOW_OUT : 0);
-		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_ID,
-					number_of_id(&event->bind_id));
-		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION,
-					direction);
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_ID,
+				number_of_id(&event->bind_id));
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION, direction);
 	}
 	if (event->binds_enclosing)
-		orma_proto_write_bool(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_TO_ENCLOSING,
-				      true);
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_TO_ENCLOSING, true);
+	return at;
 }
 
-static void write_legacy(struct orma_proto_writer *writer, const struct orma_json_event *event)
+/* Puts the fields that are numbers: at most LEGACY_MAX_BYTES. */
+static uint8_t *put_legacy(uint8_t *at, const struct orma_json_event *event)
 {
 	static const char scopes[] = "gpt";
 	const char *scope = event->scope ? strchr(scopes, event->scope) : NULL;
-	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE, event->phase);
+	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE,
+			(uint64_t)(int64_t)event->phase);
 	if (event->has_dur) {
-		orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_DURATION_US,
-				     event->dur_ns / 1000);
-		orma_proto_write_int(writer, ORMA_LEGACY_EVENT_DURATION_NS, event->dur_ns);
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_DURATION_US,
+				(uint64_t)(event->dur_ns / 1000));
+		at = put_number(at, ORMA_LEGACY_EVENT_DURATION_NS, (uint64_t)event->dur_ns);
 	}
-	write_number(writer, event->has_tts, ORMA_LEGACY_EVENT_THREAD_TIME_NS, event->tts_ns);
-	write_number(writer, event->has_tdur, ORMA_LEGACY_EVENT_THREAD_DURATION_NS, event->tdur_ns);
-	write_ids(writer, event);
+	if (event->has_tts)
+		at = put_number(at, ORMA_LEGACY_EVENT_THREAD_TIME_NS, (uint64_t)event->tts_ns);
+	if (event->has_tdur)
+		at = put_number(at, ORMA_LEGACY_EVENT_THREAD_DURATION_NS, (uint64_t)event->tdur_ns);
+	at = put_ids(at, event);
 	if (scope)
-		orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE,
-				     scope - scopes + 1);
-	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE,
-			     (int32_t)event->pid.number);
-	orma_proto_write_int(writer, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE,
-			     (int32_t)event->tid.number);
-	orma_proto_write_varint(writer, ORMA_LEGACY_EVENT_STYLE, ORMA_EVENT_STYLE_JSON);
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE,
+				(uint64_t)(scope - scopes) + 1);
+	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE,
+			(uint64_t)(int32_t)event->pid.number);
+	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE,
+			(uint64_t)(int32_t)event->tid.number);
+	return put_number(at, ORMA_LEGACY_EVENT_STYLE, ORMA_EVENT_STYLE_JSON);
 }
 
-/* Begins the packet of an event, and leaves its LegacyEvent open. */
-static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
-					     const struct orma_json_event *event,
-					     struct orma_proto_nested *legacy)
+/* Begins the packet of an event, up to its LegacyEvent. */
+static struct orma_proto_writer *begin_packet(struct orma_json_writer *writer,
+					      const struct orma_json_event *event)
 {
 	struct orma_packet_output *output = writer->output;
 	uint32_t order = order_of(event);
@@ -174,16 +176,42 @@ static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
 		orma_output_text(output, ORMA_OUTPUT_CATEGORY, event->category);
 	if (event->name.data)
 		orma_output_text(output, ORMA_OUTPUT_NAME, event->name);
+	return to;
+}
+
+/* Begins the packet of an event, and leaves its LegacyEvent open. */
+static struct orma_proto_writer *begin_open_event(struct orma_json_writer *writer,
+						  const struct orma_json_event *event,
+						  struct orma_proto_nested *legacy)
+{
+	struct orma_proto_writer *to = begin_packet(writer, event);
 	orma_proto_nested_begin(to, legacy, ORMA_PB_TRACK_EVENT_LEGACY_EVENT);
-	write_legacy(to, event);
+	uint8_t *at = orma_proto_heap_writer_reserve(&writer->output->heap, LEGACY_MAX_BYTES);
+	if (at)
+		to->cursor = put_legacy(at, event);
+	return to;
+}
+
+/* Begins the packet of an event, with a LegacyEvent of numbers only. */
+static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
+					     const struct orma_json_event *event)
+{
+	struct orma_proto_writer *to = begin_packet(writer, event);
+	uint8_t *at = orma_proto_heap_writer_reserve(&writer->output->heap,
+						     ORMA_PROTO_TAG_MAX + 1 + LEGACY_MAX_BYTES);
+	if (!at)
+		return to;
+	uint8_t *length = orma_proto_put_varint(
+		at, orma_proto_tag(ORMA_PB_TRACK_EVENT_LEGACY_EVENT, ORMA_PROTO_BYTES));
+	at = put_legacy(length + 1, event);
+	*length = (uint8_t)(at - length - 1);
+	to->cursor = at;
 	return to;
 }
 
 static int write_event(struct orma_json_writer *writer, const struct orma_json_event *event)
 {
-	struct orma_proto_nested legacy;
-	begin_event(writer, event, &legacy);
-	orma_packet_output_nested_end(writer->output, &legacy);
+	begin_event(writer, event);
 	if (event->args.size > 0)
 		orma_json_args_write(writer->output, &writer->arena, event->args);
 	return orma_packet_output_end(writer->output);
@@ -196,7 +224,7 @@ static int write_metadata(struct orma_json_writer *writer, const struct orma_jso
 			  struct orma_str text, const int64_t *number)
 {
 	struct orma_proto_nested legacy;
-	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	struct orma_proto_writer *to = begin_open_event(writer, event, &legacy);
 	if (text.data)
 		orma_proto_write_str(to, ORMA_LEGACY_EVENT_TEXT, text);
 	if (number)
@@ -316,15 +344,13 @@ static int describe_counter(struct orma_json_writer *writer, const struct orma_j
 static int write_counter(struct orma_json_writer *writer, const struct orma_json_event *event,
 			 double value)
 {
-	struct orma_proto_nested legacy;
 	uint64_t uuid = orma_base_fnv1a(ORMA_FNV1A_INIT + event->pid.number, event->name.data,
 					event->name.size);
 	uuid |= 1; /* 0 is no track */
 	int r = describe_counter(writer, event, event->name, uuid);
 	if (r < 0)
 		return r;
-	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
-	orma_packet_output_nested_end(writer->output, &legacy);
+	struct orma_proto_writer *to = begin_event(writer, event);
 	orma_proto_write_int(to, ORMA_PB_TRACK_EVENT_TYPE, ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER);
 	orma_proto_write_varint(to, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
 	orma_proto_write_double(to, ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE, value);
@@ -381,7 +407,7 @@ static int write_state(struct orma_json_writer *writer, const struct orma_json_e
 	struct orma_json_value key, value;
 	struct orma_proto_nested legacy;
 	int64_t number;
-	struct orma_proto_writer *to = begin_event(writer, event, &legacy);
+	struct orma_proto_writer *to = begin_open_event(writer, event, &legacy);
 	while (orma_json_read_field(&scan, &key, &value) == ORMA_JSON_MEMBER) {
 		bool is_integer = orma_json_value_i64(&value, &number);
 		if (is_integer && orma_base_str_is(key.text, "cpu"))

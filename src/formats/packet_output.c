@@ -205,14 +205,19 @@ static uint64_t hash_string(uint32_t field, struct orma_str text)
 	return (hash ^ word) * factor;
 }
 
-/* Returns NULL for a string that is not interned. */
-static struct orma_output_string *find_string(struct orma_packet_output *output, uint32_t field,
-					      struct orma_str text)
+static inline bool is_string(const struct orma_output_string *string, uint32_t field,
+			     struct orma_str text)
 {
-	uint64_t hash = hash_string(field, text);
+	return string->field == field && orma_base_str_is_equal(string->text, text);
+}
+
+/* Finds a string in the map, or adds it. Returns NULL for a string that is not interned. */
+static struct orma_output_string *search_string(struct orma_packet_output *output, uint32_t field,
+						struct orma_str text, uint64_t hash)
+{
 	struct orma_output_string *first = orma_base_map_get(&output->strings, hash);
 	for (struct orma_output_string *string = first; string; string = string->next)
-		if (string->field == field && orma_base_str_is_equal(string->text, text))
+		if (is_string(string, field, text))
 			return string;
 	if (output->string_count == STRINGS_MAX ||
 	    output->arena.used_bytes + text.size > STRINGS_MAX_BYTES)
@@ -228,6 +233,20 @@ static struct orma_output_string *find_string(struct orma_packet_output *output,
 	if (is_short)
 		set_error(output, -ENOMEM);
 	return is_short ? NULL : string;
+}
+
+/* The same. Few strings are most of those that a trace has. */
+static inline struct orma_output_string *find_string(struct orma_packet_output *output,
+						     uint32_t field, struct orma_str text)
+{
+	uint64_t hash = hash_string(field, text);
+	struct orma_output_string **recent =
+		&output->recent[hash >> (64 - ORMA_OUTPUT_RECENT_BITS)];
+	if (*recent && is_string(*recent, field, text))
+		return *recent;
+	struct orma_output_string *string = search_string(output, field, text, hash);
+	*recent = string ? string : *recent;
+	return string;
 }
 
 /* Returns false when the sequence has the string. */

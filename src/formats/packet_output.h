@@ -13,6 +13,8 @@
 /* The reader numbers its sequences: 1, 2, ... */
 enum { ORMA_OUTPUT_SEQUENCES_MAX = 1024 };
 
+enum { ORMA_OUTPUT_RECENT_BITS = 10, ORMA_OUTPUT_RECENT_STRINGS = 1 << ORMA_OUTPUT_RECENT_BITS };
+
 /* Tells what has been written into a sequence. */
 struct orma_output_state {
 	uint64_t *has_string; /* a bit for each number of a string */
@@ -38,7 +40,8 @@ struct orma_packet_output {
 	struct orma_buf batch, interned;
 	struct orma_proto_heap_writer heap, interned_heap;
 	struct orma_proto_nested packet, event;
-	struct orma_map strings; /* by hash */
+	struct orma_map strings;                                       /* by hash */
+	struct orma_output_string *recent[ORMA_OUTPUT_RECENT_STRINGS]; /* some of them, by hash */
 	struct orma_arena arena;
 	uint32_t string_count;
 	uint32_t sequence; /* the open packet's, from 0 */

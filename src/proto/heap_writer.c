@@ -12,7 +12,10 @@
 
 #include "proto/writer.h"
 
-static bool grow(struct orma_proto_heap_writer *heap)
+enum { WINDOW_MIN_BYTES = 64 };
+
+/* Makes room for `least` bytes or more. */
+static bool grow(struct orma_proto_heap_writer *heap, size_t least)
 {
 	struct orma_buf *buf = heap->buf;
 	size_t size_before = buf->size;
@@ -21,7 +24,7 @@ static bool grow(struct orma_proto_heap_writer *heap)
 
 	heap->size = (size_t)heap->writer.written_before;
 	buf->size += heap->size; /* reserve() keeps what lies before size */
-	r = orma_base_buf_reserve(buf, ORMA_MAX(heap->size, (size_t)64));
+	r = orma_base_buf_reserve(buf, ORMA_MAX(heap->size, least));
 	buf->size = size_before;
 	if (r < 0)
 		return false;
@@ -30,11 +33,11 @@ static bool grow(struct orma_proto_heap_writer *heap)
 	return true;
 }
 
-static void next_window(struct orma_proto_writer *writer)
+static void move_window(struct orma_proto_heap_writer *heap, size_t least)
 {
-	struct orma_proto_heap_writer *heap = (struct orma_proto_heap_writer *)writer;
+	struct orma_proto_writer *writer = &heap->writer;
 
-	if (!heap->has_failed && grow(heap)) {
+	if (!heap->has_failed && grow(heap, least)) {
 		writer->cursor = heap->buf->data + heap->buf->size + heap->size;
 		writer->end = heap->buf->data + heap->buf->capacity;
 		return;
@@ -42,6 +45,11 @@ static void next_window(struct orma_proto_writer *writer)
 	heap->has_failed = true;
 	writer->cursor = heap->scrap;
 	writer->end = heap->scrap + sizeof(heap->scrap);
+}
+
+static void next_window(struct orma_proto_writer *writer)
+{
+	move_window((struct orma_proto_heap_writer *)writer, WINDOW_MIN_BYTES);
 }
 
 void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf)
@@ -54,6 +62,16 @@ void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orm
 	heap->buf = buf;
 	heap->size = 0;
 	heap->has_failed = false;
+}
+
+uint8_t *orma_proto_heap_writer_reserve_slow(struct orma_proto_heap_writer *heap, size_t size)
+{
+	struct orma_proto_writer *writer = &heap->writer;
+
+	writer->written_before += (uint64_t)(writer->cursor - writer->begin);
+	move_window(heap, ORMA_MAX(size, (size_t)WINDOW_MIN_BYTES));
+	writer->begin = writer->cursor;
+	return heap->has_failed ? NULL : writer->cursor;
 }
 
 int orma_proto_heap_writer_finish(struct orma_proto_heap_writer *heap)

@@ -227,6 +227,17 @@ struct orma_proto_heap_writer {
 };
 
 void orma_proto_heap_writer_init(struct orma_proto_heap_writer *heap, struct orma_buf *buf);
+/* The slow path of the function below. Do not call it. */
+uint8_t *orma_proto_heap_writer_reserve_slow(struct orma_proto_heap_writer *heap, size_t size);
+/* Makes room for fields that the caller encodes itself, from the address that it returns on; then the caller moves writer.cursor behind
+ * them. NULL when out of memory, which orma_proto_heap_writer_finish() returns. */
+static inline uint8_t *orma_proto_heap_writer_reserve(struct orma_proto_heap_writer *heap,
+						      size_t size)
+{
+	return orma_proto_writer_has_room(&heap->writer, size)
+		       ? heap->writer.cursor
+		       : orma_proto_heap_writer_reserve_slow(heap, size);
+}
 /*
  * Ends open messages and adds the message to buf->size. Returns 0, -ENOMEM or -EMSGSIZE (more than
  * ORMA_PROTO_LENGTH_MAX bytes); after an error buf->size is as before.

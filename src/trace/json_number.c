@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { NUMBER_MAX_BYTES = 400, DIGITS_MAX = 19 };
+enum { NUMBER_MAX_BYTES = 400 };
 
-static const uint64_t powers[DIGITS_MAX + 1] = {
+const uint64_t orma_json_powers[ORMA_JSON_DIGITS_MAX + 1] = {
 	1,
 	10,
 	100,
@@ -36,43 +36,9 @@ static const uint64_t powers[DIGITS_MAX + 1] = {
 	UINT64_C(10000000000000000000),
 };
 
-static bool is_digit(char c)
-{
-	return (unsigned)(c - '0') <= 9;
-}
-
 static bool is_of_number(char c)
 {
-	return is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
-}
-
-/* Returns the number whose eight digits these bytes have the values of. Neighbours become pairs, fours, all. */
-static uint64_t join_digits(uint64_t bytes)
-{
-	bytes = (bytes * (1 + (10 << 8)) >> 8) & UINT64_C(0x00ff00ff00ff00ff);
-	bytes = (bytes * (1 + (100 << 16)) >> 16) & UINT64_C(0x0000ffff0000ffff);
-	return bytes * (1 + (UINT64_C(10000) << 32)) >> 32;
-}
-
-/* Reads digits as far as they go, behind those that are in *digits. It overflows when there are too many. */
-static inline const char *read_digits(const char *at, const char *end, uint64_t *digits)
-{
-	while (end - at >= 8) {
-		/* The values of digits; the high bit of a byte is found in the first one that is none. */
-		uint64_t bytes = orma_json_load(at) ^ ORMA_JSON_EACH_BYTE('0');
-		uint64_t others =
-			((bytes + ORMA_JSON_EACH_BYTE(0x76)) | bytes) & ORMA_JSON_EACH_BYTE(0x80);
-		unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
-		if (count == 0)
-			return at;
-		*digits = *digits * powers[count] + join_digits(bytes << (64 - 8 * count));
-		at += count;
-		if (count < 8)
-			return at;
-	}
-	for (; at < end && is_digit(*at); at++)
-		*digits = *digits * 10 + (unsigned)(*at - '0');
-	return at;
+	return orma_json_is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
 enum orma_json_next orma_json_read_number(struct orma_json_scan *scan, struct orma_json_value *ret)
@@ -81,13 +47,13 @@ enum orma_json_next orma_json_read_number(struct orma_json_scan *scan, struct or
 	uint64_t digits = 0;
 	ret->is_negative = first < end && *first == '-';
 	first += ret->is_negative;
-	at = read_digits(first, end, &digits);
+	at = orma_json_read_digits(first, end, &digits);
 	size_t count = (size_t)(at - first), decimals = 0;
 	ret->is_plain = count > 0;
 	ret->kind = ORMA_JSON_INTEGER;
 	if (at < end && *at == '.') {
 		const char *point = at++;
-		at = read_digits(at, end, &digits);
+		at = orma_json_read_digits(at, end, &digits);
 		decimals = (size_t)(at - point - 1);
 		ret->is_plain &= decimals > 0;
 		ret->kind = ORMA_JSON_REAL;
@@ -99,7 +65,7 @@ enum orma_json_next orma_json_read_number(struct orma_json_scan *scan, struct or
 	}
 	if (at == end && !scan->is_inner)
 		return ORMA_JSON_CUT;
-	ret->is_plain &= count + decimals <= DIGITS_MAX;
+	ret->is_plain &= count + decimals <= ORMA_JSON_DIGITS_MAX;
 	ret->decimals = ret->is_plain ? (uint8_t)decimals : 0;
 	ret->digits = digits;
 	ret->text = (struct orma_str){begin, (size_t)(at - begin)};
@@ -149,7 +115,7 @@ static bool read_double(const struct orma_json_value *number, double *ret)
 	if (FLT_EVAL_METHOD != 0 || !number->is_plain ||
 	    number->digits > UINT64_C(1) << DBL_MANT_DIG)
 		return read_text(number->text, ret);
-	double real = (double)number->digits / (double)powers[number->decimals];
+	double real = (double)number->digits / (double)orma_json_powers[number->decimals];
 	*ret = number->is_negative ? -real : real;
 	return true;
 }
@@ -170,7 +136,7 @@ static struct orma_json_value shorten(const struct orma_json_value *number, bool
 	uint64_t digits = 0;
 	*ret_rounds_up = false;
 	if (number->is_plain || !point || end - point <= 4 ||
-	    read_digits(point + 1, end, &digits) != end)
+	    orma_json_read_digits(point + 1, end, &digits) != end)
 		return shorter;
 	struct orma_json_scan scan = {number->text.data, point + 4, true};
 	orma_json_read_number(&scan, &shorter);
@@ -190,9 +156,10 @@ bool orma_json_value_us(const struct orma_json_value *value, int64_t *ret_ns)
 	uint64_t ns = number.digits, limit = INT64_MAX / 1000 * 1000;
 	bool is_exact = number.is_plain;
 	if (number.decimals > 3)
-		ns = (ns + powers[number.decimals - 3] / 2) / powers[number.decimals - 3];
+		ns = (ns + orma_json_powers[number.decimals - 3] / 2) /
+		     orma_json_powers[number.decimals - 3];
 	else
-		is_exact &= !__builtin_mul_overflow(ns, powers[3 - number.decimals], &ns);
+		is_exact &= !__builtin_mul_overflow(ns, orma_json_powers[3 - number.decimals], &ns);
 	ns += rounds_up;
 	if (is_exact && ns < limit) {
 		*ret_ns = number.is_negative ? -(int64_t)ns : (int64_t)ns;

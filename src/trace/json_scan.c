@@ -1,137 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0
  * json_scan.c - strings and nested values are skipped a block of bytes at a time, and read only if somebody needs them.
  *
- * A block is a vector of sixteen bytes where each machine has those, or a word of eight. Rejected: an index of all quotes and
- * brackets of the text, which is made before the text is read. Half of it is of strings that the reader looks at anyway, and most
- * strings end in their first block.
+ * The bracket that closes a value is looked for among the marks of whole blocks, without those in strings. A block with a
+ * backslash is read in steps from mark to mark.
  */
 #include "trace/json_scan.h"
 
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
-#include "trace/json_number.h"
-
-#if defined(__SSE2__)
-enum { BLOCK_BYTES = 16, MASK_BITS = 1 }; /* a mask has so many bits for a byte */
-typedef __m128i block;
-static inline block load(const char *at)
-{
-	return _mm_loadu_si128((const __m128i *)(const void *)at);
-}
-static inline uint64_t find_either(block bytes, char a, char b, char c)
-{
-	__m128i found = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
-				     _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b)));
-	found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
-	return (unsigned)_mm_movemask_epi8(found);
-}
-#elif defined(__aarch64__)
-enum { BLOCK_BYTES = 16, MASK_BITS = 4 };
-typedef uint8x16_t block;
-static inline block load(const char *at)
-{
-	return vld1q_u8((const uint8_t *)at);
-}
-static inline uint64_t find_either(block bytes, char a, char b, char c)
-{
-	uint8x16_t found = vorrq_u8(vceqq_u8(bytes, vdupq_n_u8((uint8_t)a)),
-				    vceqq_u8(bytes, vdupq_n_u8((uint8_t)b)));
-	found = vorrq_u8(found, vceqq_u8(bytes, vdupq_n_u8((uint8_t)c)));
-	return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(found), 4)), 0);
-}
-#else
-enum { BLOCK_BYTES = 8, MASK_BITS = 8 };
-typedef uint64_t block;
-static inline block load(const char *at)
-{
-	return orma_json_load(at);
-}
-/* The bytes of `x = bytes ^ repeated character` that are zero are found by (x - 0x01..) & ~x & 0x80.., whose lowest set bit is
- * exact. */
-static inline uint64_t find_byte(block bytes, char c)
-{
-	uint64_t x = bytes ^ ORMA_JSON_EACH_BYTE(c);
-	return (x - ORMA_JSON_EACH_BYTE(1)) & ~x & ORMA_JSON_EACH_BYTE(0x80);
-}
-static inline uint64_t find_either(block bytes, char a, char b, char c)
-{
-	return find_byte(bytes, a) | find_byte(bytes, b) | find_byte(bytes, c);
-}
-#endif
-
-/* Finds the first of three characters; `end` if there is none. */
-static inline const char *find_first(const char *at, const char *end, char a, char b, char c)
-{
-	for (; end - at >= BLOCK_BYTES; at += BLOCK_BYTES) {
-		uint64_t found = find_either(load(at), a, b, c);
-		if (found)
-			return at + __builtin_ctzll(found) / MASK_BITS;
-	}
-	while (at < end && *at != a && *at != b && *at != c)
-		at++;
-	return at;
-}
-
-static inline bool is_blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-static inline void skip_blanks(struct orma_json_scan *scan)
-{
-	while (scan->at < scan->end && is_blank(*scan->at))
-		scan->at++;
-}
+#include "trace/json_key.h"
 
 void orma_json_skip_blanks(struct orma_json_scan *scan)
 {
-	skip_blanks(scan);
+	orma_json_pass_blanks(scan);
 }
 
-/* Finds the quote that ends a string, from behind the one that begins it; NULL when the text ends before. */
-static inline const char *find_quote(const char *at, const char *end, bool *ret_has_escapes)
+/* Goes on behind the next string, or bracket if that comes first. NULL when the text ends before. *ret_bracket is 0 or the bracket. */
+static const char *step(const char *at, const char *end, char open, char close, char *ret_bracket)
 {
-	*ret_has_escapes = false;
-	for (;;) {
-		at = find_first(at, end, '"', '\\', '\\');
-		if (at == end)
-			return NULL;
-		if (*at == '"')
-			return at;
-		if (end - at < 2)
-			return NULL;
-		*ret_has_escapes = true;
-		at += 2;
-	}
-}
-
-/* Finds the bracket that closes an object or an array, from behind the one that opens it. Brackets of the other kind need no
- * attention, because those of a well-formed value are balanced. */
-static const char *find_close(const char *at, const char *end, char open, char close)
-{
-	unsigned depth = 1;
 	bool has_escapes;
-	for (;;) {
-		at = find_first(at, end, '"', open, close);
-		if (at == end)
-			return NULL;
-		char c = *at++;
-		if (c == '"') {
-			at = find_quote(at, end, &has_escapes);
-			if (!at)
-				return NULL;
-			at++;
-		} else if (c == open) {
-			depth++;
-		} else if (c == close && --depth == 0) {
-			return at - 1;
+	*ret_bracket = 0;
+	while (at < end && *at != '"' && *at != open && *at != close)
+		at++;
+	if (at == end)
+		return NULL;
+	if (*at != '"') {
+		*ret_bracket = *at;
+		return at + 1;
+	}
+	at = orma_json_find_quote(at + 1, end, &has_escapes);
+	return at ? at + 1 : NULL;
+}
+
+/* A block of a text, outside of a string or in one. */
+struct block_state {
+	unsigned depth;
+	bool is_in_string;
+};
+
+/* Looks for the bracket that closes in a whole block without a backslash. NULL when it is not there. */
+static inline const char *find_close_in(const char *at, char open, char close,
+					struct block_state *state)
+{
+	orma_json_block bytes = orma_json_block_load(at);
+	uint64_t inside = orma_json_mask_parity(orma_json_block_find(bytes, '"'));
+	uint64_t marks = orma_json_block_find_both(bytes, open, close);
+	inside = state->is_in_string ? ~inside : inside;
+	for (marks &= ~inside; marks; marks &= marks - 1) {
+		const char *mark = at + orma_json_mask_first(marks);
+		if (*mark == open)
+			state->depth++;
+		else if (--state->depth == 0)
+			return mark;
+	}
+	state->is_in_string = orma_json_mask_has_last(inside);
+	return NULL;
+}
+
+const char *orma_json_find_close(const char *at, const char *end, char open, char close)
+{
+	struct block_state state = {.depth = 1};
+	bool has_escapes;
+	while (at) {
+		if (end - at >= ORMA_JSON_BLOCK_BYTES &&
+		    !orma_json_block_find(orma_json_block_load(at), '\\')) {
+			const char *found = find_close_in(at, open, close, &state);
+			if (found)
+				return found;
+			at += ORMA_JSON_BLOCK_BYTES;
+		} else if (state.is_in_string) {
+			at = orma_json_find_quote(at, end, &has_escapes);
+			at = at ? at + 1 : NULL;
+			state.is_in_string = false;
+		} else {
+			char bracket;
+			at = step(at, end, open, close, &bracket);
+			state.depth += bracket == open;
+			if (at && bracket == close && --state.depth == 0)
+				return at - 1;
 		}
 	}
+	return NULL;
 }
 
 static enum orma_json_next read_word(struct orma_json_scan *scan, const char *word,
@@ -151,7 +100,7 @@ static enum orma_json_next read_block(struct orma_json_scan *scan, enum orma_jso
 				      char open, char close, struct orma_json_value *ret)
 {
 	const char *begin = scan->at + 1;
-	const char *end = find_close(begin, scan->end, open, close);
+	const char *end = orma_json_find_close(begin, scan->end, open, close);
 	if (!end)
 		return ORMA_JSON_CUT;
 	ret->kind = kind;
@@ -160,27 +109,14 @@ static enum orma_json_next read_block(struct orma_json_scan *scan, enum orma_jso
 	return ORMA_JSON_MEMBER;
 }
 
-static inline enum orma_json_next read_string(struct orma_json_scan *scan,
-					      struct orma_json_value *ret)
-{
-	const char *begin = scan->at + 1;
-	const char *end = find_quote(begin, scan->end, &ret->has_escapes);
-	if (!end)
-		return ORMA_JSON_CUT;
-	ret->kind = ORMA_JSON_STRING;
-	ret->text = (struct orma_str){begin, (size_t)(end - begin)};
-	scan->at = end + 1;
-	return ORMA_JSON_MEMBER;
-}
-
 enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orma_json_value *ret)
 {
-	skip_blanks(scan);
+	orma_json_pass_blanks(scan);
 	if (scan->at == scan->end)
 		return ORMA_JSON_CUT;
 	switch (*scan->at) {
 	case '"':
-		return read_string(scan, ret);
+		return orma_json_read_string(scan, ret);
 	case '{':
 		return read_block(scan, ORMA_JSON_OBJECT, '{', '}', ret);
 	case '[':
@@ -196,42 +132,17 @@ enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orm
 	}
 }
 
-/* Goes to the next member. MEMBER, END, or CUT. */
-static inline enum orma_json_next next_member(struct orma_json_scan *scan, char close)
-{
-	while (scan->at < scan->end && (is_blank(*scan->at) || *scan->at == ','))
-		scan->at++;
-	if (scan->at == scan->end)
-		return scan->is_inner ? ORMA_JSON_END : ORMA_JSON_CUT;
-	if (*scan->at != close || scan->is_inner)
-		return ORMA_JSON_MEMBER;
-	scan->at++;
-	return ORMA_JSON_END;
-}
-
 enum orma_json_next orma_json_read_field(struct orma_json_scan *scan,
 					 struct orma_json_value *ret_key,
 					 struct orma_json_value *ret)
 {
-	enum orma_json_next next = next_member(scan, '}');
-	if (next != ORMA_JSON_MEMBER)
-		return next;
-	if (*scan->at != '"')
-		return ORMA_JSON_DAMAGED;
-	next = read_string(scan, ret_key);
-	if (next != ORMA_JSON_MEMBER)
-		return next;
-	skip_blanks(scan);
-	if (scan->at == scan->end)
-		return ORMA_JSON_CUT;
-	if (*scan->at++ != ':')
-		return ORMA_JSON_DAMAGED;
-	return orma_json_read_value(scan, ret);
+	enum orma_json_next next = orma_json_read_key(scan, ret_key);
+	return next == ORMA_JSON_MEMBER ? orma_json_read_value(scan, ret) : next;
 }
 
 enum orma_json_next orma_json_read_item(struct orma_json_scan *scan, struct orma_json_value *ret)
 {
-	enum orma_json_next next = next_member(scan, ']');
+	enum orma_json_next next = orma_json_next_member(scan, ']');
 	return next == ORMA_JSON_MEMBER ? orma_json_read_value(scan, ret) : next;
 }
 

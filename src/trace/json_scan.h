@@ -54,6 +54,9 @@ enum orma_json_next orma_json_read_value(struct orma_json_scan *scan, struct orm
 enum orma_json_next orma_json_read_field(struct orma_json_scan *scan,
 					 struct orma_json_value *ret_key,
 					 struct orma_json_value *ret);
+/* Finds the bracket that closes an object or an array, from behind the one that opens it; NULL when the text ends before. Brackets of the
+ * other kind need no attention, because those of a well-formed value are balanced. */
+const char *orma_json_find_close(const char *at, const char *end, char open, char close);
 /* Reads the next member of an array. */
 enum orma_json_next orma_json_read_item(struct orma_json_scan *scan, struct orma_json_value *ret);
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * json_test.c - Chrome's JSON format: events of each phase, and files that are sloppy, cut or damaged.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "convert_fixture.h"
 #include "trace/json_scan.h"
 
@@ -371,4 +374,88 @@ ORMA_TEST(slices_that_cross_are_in_the_log)
 		  "conflicting_slice_dur=100000");
 	CHECK_INT(import_stat(&fixture, "slice_spill_overlapping_complete_event"), 1);
 	import_done(&fixture);
+}
+
+/* Finds the bracket a character at a time. */
+static const char *find_close_slowly(const char *at, const char *end)
+{
+	int depth = 1;
+	bool is_in_string = false;
+	for (; at < end; at++) {
+		if (is_in_string && *at == '\\')
+			at++;
+		else if (*at == '"')
+			is_in_string = !is_in_string;
+		else if (!is_in_string && *at == '{')
+			depth++;
+		else if (!is_in_string && *at == '}' && --depth == 0)
+			return at;
+	}
+	return NULL;
+}
+
+ORMA_TEST(a_bracket_is_found_wherever_blocks_of_the_text_end)
+{
+	static const char *const parts[] = {"\"}\"",
+					    "{}",
+					    "\"a\\\"}\"",
+					    "\"\\\\\"",
+					    "{",
+					    "}",
+					    ",1",
+					    "\\",
+					    "\"",
+					    "[1]:",
+					    "\"0123456789abcdef{\"",
+					    "x"};
+	uint32_t seed = 1;
+	for (int round = 0; round < 20000; round++) {
+		char text[256];
+		size_t size = 0;
+		for (int i = 0; i < 8; i++) {
+			seed = seed * 1664525 + 1013904223;
+			const char *part = parts[(seed >> 16) % ORMA_ARRAY_SIZE(parts)];
+			memcpy(text + size, part, strlen(part));
+			size += strlen(part);
+		}
+		/* The copy has no spare bytes, so that a read behind the end is found. */
+		char *copy = orma_base_alloc(size);
+		memcpy(copy, text, size);
+		CHECK(orma_json_find_close(copy, copy + size, '{', '}') ==
+		      find_close_slowly(copy, copy + size));
+		orma_base_free(copy);
+	}
+}
+
+ORMA_TEST(times_and_threads_are_the_same_in_each_of_their_forms)
+{
+	static const struct {
+		const char *text, *row;
+	} forms[] = {
+		{"\"ts\":1,\"dur\":2,\"pid\":3,\"tid\":1234567", "1000 2000 x 1234567"},
+		{"\"ts\":1.0,\"dur\":2.000,\"pid\":3,\"tid\":12345678", "1000 2000 x 12345678"},
+		{"\"ts\" : 1 ,\"dur\": 2\n,\"pid\":3,\"tid\": 7 ", "1000 2000 x 7"},
+		{"\"ts\":\"1.5\",\"dur\":2e1,\"pid\":3,\"tid\":007", "1500 20000 x 7"},
+		{"\"ts\":1.0004,\"dur\":2.0005,\"pid\":3,\"tid\":7.9", "1000 2001 x 7"},
+		{"\"ts\":123456789012345.678,\"dur\":1.25,\"pid\":3,\"tid\":4294967296",
+		 "123456789012345678 1250 x 3"},
+		{"\"ts\":1234567890123456.7,\"dur\":0,\"pid\":3,\"tid\":-1",
+		 "1234567890123456700 0 x 3"},
+		{"\"ts\":7,\"ts\":1,\"dur\":2,\"pid\":\"a\",\"pid\":3,\"tid\":3", "1000 2000 x 3"},
+	};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(forms); i++) {
+		static struct import_fixture fixture;
+		char text[256], row[64];
+		snprintf(text, sizeof(text), "[{\"ph\":\"X\",%s,\"name\":\"x\"}]", forms[i].text);
+		convert_text(&fixture, text);
+		const char *slice = import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name");
+		uint64_t threads = orma_store_table_rows(&fixture.tables.all[ORMA_TABLE_THREAD]);
+		int64_t tid = orma_store_column_get(
+			orma_tables_column(&fixture.tables, ORMA_TABLE_THREAD, ORMA_THREAD_TID),
+			threads - 1);
+		snprintf(row, sizeof(row), "%.*s %lld", (int)strcspn(slice, "\n"), slice,
+			 (long long)tid);
+		CHECK_STR(row, forms[i].row);
+		import_done(&fixture);
+	}
 }

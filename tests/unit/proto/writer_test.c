@@ -181,6 +181,44 @@ ORMA_TEST(the_heap_writer_appends_behind_what_is_there)
 	orma_base_buf_done(&buf);
 }
 
+ORMA_TEST(room_that_was_asked_for_is_written_in_place)
+{
+	static const size_t sizes[] = {1, 64, 5000, 100, 0, 3, 70000, 15};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_proto_heap_writer heap;
+	struct orma_proto_nested nested;
+	struct orma_proto_field field;
+	size_t all = 0;
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_proto_nested_begin(&heap.writer, &nested, 1);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint8_t *at = orma_proto_heap_writer_reserve(&heap, sizes[i]);
+		CHECK(at != NULL);
+		memset(at, (int)i, sizes[i]);
+		heap.writer.cursor = at + sizes[i];
+		all += sizes[i];
+	}
+	orma_proto_nested_end(&heap.writer, &nested);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), 0);
+	CHECK_INT(orma_proto_reader_find(buf.data, buf.size, 1, &field), 1);
+	CHECK_INT(field.bytes.size, all);
+	const char *at = field.bytes.data;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		for (size_t j = 0; j < sizes[i]; j++)
+			CHECK(*at++ == (char)i);
+}
+
+ORMA_TEST(without_memory_there_is_no_room_to_write_in_place)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_proto_heap_writer heap;
+	orma_proto_heap_writer_init(&heap, &buf);
+	orma_test_fail_allocation(1);
+	CHECK(orma_proto_heap_writer_reserve(&heap, 5000) == NULL);
+	CHECK(orma_proto_heap_writer_reserve(&heap, 5000) == NULL);
+	CHECK_INT(orma_proto_heap_writer_finish(&heap), -ENOMEM);
+}
+
 ORMA_TEST(without_memory_the_heap_writer_leaves_the_buffer_as_it_was)
 {
 	struct orma_proto_heap_writer heap;
