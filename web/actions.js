@@ -87,7 +87,7 @@ async function changeTrack(app, line, from, dir) {
 		.filter((lane) => lane !== null);
 	let at = lanes.indexOf(from.lane) + dir;
 	for (let tries = 0; at >= 0 && at < lanes.length && tries < MOST_TRACKS_TRIED; at += dir, tries++) {
-		const found = await app.ask("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 }).catch(() => null);
+		const found = await app.tryAsk("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 });
 		if (found) return choose(app, line, found, lanes[at], 0);
 	}
 	announce("This is the last track");
@@ -99,7 +99,7 @@ async function step(app, line, dir) {
 	if (!from) return selectFirst(app, line);
 	const time = from.start;
 	const question = { lane: from.lane, depth: from.depth, time, dir };
-	const found = await app.ask("neighbour", question).catch(() => null);
+	const found = await app.tryAsk("neighbour", question);
 	if (!found) return announce(dir > 0 ? "This is the last one" : "This is the first one");
 	await choose(app, line, found, from.lane, from.depth);
 }
@@ -112,7 +112,7 @@ async function climb(app, line, down) {
 	if (depth < 0 || from.table !== "slice") return changeTrack(app, line, from, down);
 	// Below, the first one that begins in the slice; above, the last one that began before it.
 	const question = { lane: from.lane, depth, time: down > 0 ? from.start - 1 : from.start + 1, dir: down };
-	const found = await app.ask("neighbour", question).catch(() => null);
+	const found = await app.tryAsk("neighbour", question);
 	if (!found || (down > 0 && found.start >= from.end)) return changeTrack(app, line, from, down);
 	await choose(app, line, found, from.lane, depth);
 }

@@ -167,6 +167,11 @@ export class App {
 		}
 	}
 
+	/** The same, with null for an answer that cannot be had. @param {string} what @param {object} question @param {AbortSignal} [signal] */
+	tryAsk(what, question, signal) {
+		return this.ask(what, question, signal).catch(() => null);
+	}
+
 	/** @param {Chosen | null} selection */
 	select(selection) {
 		this.selection = selection;
@@ -174,7 +179,12 @@ export class App {
 		this.flows = [];
 		if (selection) this.area = null;
 		this.emit("selection", "over");
-		if (selection?.table === "slice") this.askFlows(selection);
+		if (selection?.table !== "slice") return;
+		this.askFlows(
+			selection,
+			() => this.selection,
+			(flows) => (this.flows = flows),
+		);
 	}
 
 	/** Takes what is under the mouse. @param {Chosen | null} slice */
@@ -184,19 +194,20 @@ export class App {
 		this.pointedFlows = [];
 		clearTimeout(this.restTimer);
 		if (!slice) return;
-		this.restTimer = setTimeout(async () => {
-			const answer = await this.ask("flows", { table: slice.table, id: slice.id }).catch(() => null);
-			if (this.pointed !== slice || !answer) return;
-			this.pointedFlows = answer.flows;
-			this.emit("over");
-		}, REST_MS);
+		const ask = () =>
+			this.askFlows(
+				slice,
+				() => this.pointed,
+				(flows) => (this.pointedFlows = flows),
+			);
+		this.restTimer = setTimeout(ask, REST_MS);
 	}
 
-	/** @param {Chosen} selection */
-	async askFlows(selection) {
-		const answer = await this.ask("flows", { table: selection.table, id: selection.id }).catch(() => null);
-		if (this.selection !== selection || !answer) return;
-		this.flows = answer.flows;
+	/** Gives `take` the flows of a slice that is still the current one when they are there. @param {Chosen} slice @param {() => Chosen | null} current @param {(flows: Flow[]) => void} take */
+	async askFlows(slice, current, take) {
+		const answer = await this.tryAsk("flows", { table: slice.table, id: slice.id });
+		if (current() !== slice || !answer) return;
+		take(answer.flows);
 		this.emit("over");
 	}
 
@@ -212,7 +223,7 @@ export class App {
 	/** Selects an event of which only the id is known. @param {string} table @param {number} id @param {boolean} [fit] */
 	async revealId(table, id, fit = false) {
 		/** @type {Detail | null} */
-		const detail = await this.ask("detail", { table, id }).catch(() => null);
+		const detail = await this.tryAsk("detail", { table, id });
 		if (!detail) return;
 		const { lane } = detail;
 		if (lane == null) return;

@@ -42,6 +42,11 @@ export function byId(id) {
 	return element;
 }
 
+/** @param {number} ms @returns {Promise<void>} */
+export function sleep(ms) {
+	return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** @param {string} text @returns {Promise<void>} */
 export async function copyText(text) {
 	try {

@@ -170,10 +170,9 @@ export class Flame {
 		this.boxes = flameBoxes(this.focus, width);
 		this.levels = 1 + this.boxes.reduce((most, { y }) => Math.max(most, y), 0);
 		const height = ROW * this.levels;
-		const ratio = sizeCanvas(this.canvas, width, height);
 		const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
 		const { theme, cropper, names } = this.app;
-		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		sizeCanvas(context, width, height);
 		context.fillStyle = theme.background;
 		context.fillRect(0, 0, width, height);
 		context.font = theme.font;

@@ -4,7 +4,7 @@
 //
 // A page whose right edge shows the end of the trace follows the end. One that was moved to an earlier time stays there.
 import { App } from "./app.js";
-import { announce, byId } from "./dom.js";
+import { announce, byId, sleep } from "./dom.js";
 import { durationText } from "./time.js";
 
 const RETRY_NEWS_MS = 500;
@@ -61,7 +61,7 @@ async function watch(app, line, queries, state, show) {
 			failures = 0;
 		} catch {
 			failures++;
-			await new Promise((resolve) => setTimeout(resolve, RETRY_NEWS_MS));
+			await sleep(RETRY_NEWS_MS);
 		}
 		show();
 	}
@@ -148,7 +148,7 @@ function moveMarks(app, next, nodes, shift) {
 /** The row of a selected event has another id than before. @param {App} app @param {App} next @param {Chosen} selection */
 async function findAgain(app, next, selection) {
 	const { lane, depth, start } = selection;
-	const found = await next.ask("neighbour", { lane, depth, time: start - 1, dir: 1 }).catch(() => null);
+	const found = await next.tryAsk("neighbour", { lane, depth, time: start - 1, dir: 1 });
 	if (app.selection === selection && found && found.start === start) {
 		selection.id = found.id;
 		selection.end = found.end;
@@ -157,16 +157,7 @@ async function findAgain(app, next, selection) {
 
 /** Gets the tiles of what is on screen, if they come soon. @param {App} next @param {Timeline} line @param {{ start: number, end: number }} range */
 async function prefetch(next, line, range) {
-	const scale = line.scaleOf(range);
-	const { scrollTop, clientHeight } = line.tracks.element;
-	const rows = next.model.rows.filter(({ y, height }) => y + height > scrollTop && y < scrollTop + clientHeight);
 	const until = performance.now() + PATIENCE_MS;
-	for (const { strip, body } of [...next.model.pinned, ...rows]) {
-		for (const node of [strip, body]) {
-			if (!node || node.lane === null) continue;
-			next.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
-		}
-	}
-	next.tiles.endFrame();
-	while (!next.tiles.idle && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 4));
+	line.askTiles(next, line.scaleOf(range));
+	while (!next.tiles.idle && performance.now() < until) await sleep(4);
 }

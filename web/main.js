@@ -1,5 +1,5 @@
 // main.js - starts the page of `orma view`: gets the token, waits until the trace is read, and adds what needs the engine.
-import { byId, h, refill } from "./dom.js";
+import { byId, h, refill, sleep } from "./dom.js";
 import { attachLive } from "./live.js";
 import { startPage } from "./page.js";
 import { Queries } from "./queries.js";
@@ -7,11 +7,14 @@ import { HttpSource, ServerError } from "./source_http.js";
 import { attachSql } from "./sql.js";
 import { bytesText } from "./time.js";
 
+/** How long the page waits before it asks again whether the trace is read: a part of the time that has passed, and at most this. */
 const PROGRESS_MS = 120;
+const PROGRESS_PART = 0.1;
 
 /** @param {Source} source */
 async function waitForTrace(source) {
 	const notice = byId("notice");
+	const begun = performance.now();
 	for (;;) {
 		const progress = await source.progress();
 		if (progress.error) throw new Error(progress.error);
@@ -27,7 +30,8 @@ async function waitForTrace(source) {
 			bar,
 		);
 		notice.hidden = false;
-		await new Promise((resolve) => setTimeout(resolve, PROGRESS_MS));
+		const wait = Math.min(PROGRESS_MS, PROGRESS_PART * (performance.now() - begun));
+		await sleep(wait);
 	}
 }
 
@@ -55,10 +59,12 @@ async function start() {
 	await source.open();
 	source.stay();
 	const { live } = await waitForTrace(source);
-	const meta = await source.meta();
 	const queries = new Queries();
+	// A whole trace is asked for both at once; the tracks of a live one are those of the state that the answer names.
+	const early = live ? null : source.tracks();
+	const meta = await source.meta();
 	const one = queries.sourceOf(live ? source.at(meta.generation) : source);
-	await startPage(one, meta, await one.tracks(), (app, line, drawer) => {
+	await startPage(one, meta, await (early ?? one.tracks()), (app, line, drawer) => {
 		if (live) attachLive(app, line, queries);
 		return [attachSql(app, drawer, queries)];
 	});

@@ -10,7 +10,8 @@ import { drawGaps } from "./gaps.js";
 import { makeHeader, updateHeader } from "./headers.js";
 import { bodyTop, heightOfAll, rowIndexAt } from "./model.js";
 
-const BEYOND = 160;
+/** How far the canvas reaches beyond what is on screen. */
+export const BEYOND = 160;
 
 export class Pane {
 	/**
@@ -50,11 +51,10 @@ export class Pane {
 		const height = this.element.clientHeight;
 		this.top = Math.max(0, this.element.scrollTop - BEYOND);
 		this.bottom = Math.min(Math.max(heightOfAll(rows), height), this.element.scrollTop + height + BEYOND);
-		const ratio = sizeCanvas(this.canvas, scale.width, height + 2 * BEYOND);
-		this.canvas.style.transform = `translateY(${this.top}px)`;
 		const { context, boxes } = this;
+		const ratio = sizeCanvas(context, scale.width, height + 2 * BEYOND, this.top);
+		this.canvas.style.transform = `translateY(${this.top}px)`;
 		const { theme } = this.app;
-		context.setTransform(ratio, 0, 0, ratio, 0, -this.top * ratio);
 		context.fillStyle = theme.background;
 		context.fillRect(0, this.top, scale.width, height + 2 * BEYOND);
 		/** @type {Row[]} */
@@ -200,8 +200,13 @@ export class Pane {
 	}
 }
 
-/** Makes a canvas fit its place on this screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @returns {number} device pixels per pixel */
-export function sizeCanvas(canvas, width, height) {
+/**
+ * Makes a canvas fit its place on this screen; `top` is what its upper edge shows.
+ * @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {number} [top]
+ * @returns {number} device pixels per pixel
+ */
+export function sizeCanvas(context, width, height, top = 0) {
+	const { canvas } = context;
 	const ratio = devicePixelRatio || 1;
 	const [w, hh] = [Math.round(width * ratio), Math.round(height * ratio)];
 	if (canvas.width !== w || canvas.height !== hh) {
@@ -210,5 +215,6 @@ export function sizeCanvas(canvas, width, height) {
 		canvas.style.width = `${width}px`;
 		canvas.style.height = `${height}px`;
 	}
+	context.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
 	return ratio;
 }

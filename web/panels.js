@@ -113,7 +113,7 @@ function profilesOf({ profiles = [] }) {
 /** All slices of one name: how long they take, and the longest of them. @param {App} app @param {Drawer} drawer @param {string} name */
 async function showName(app, drawer, name) {
 	/** @type {FindAnswer} */
-	const answer = await app.ask("find", { name }).catch(() => null);
+	const answer = await app.tryAsk("find", { name });
 	if (!answer) return;
 	const show = (/** @type {HTMLElement} */ body) => {
 		const canvas = h("canvas", { class: "histogram wide", width: 720, height: 160 });

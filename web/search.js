@@ -31,7 +31,7 @@ export function attachSearch(app, line) {
 		if (matcherOf(text)) {
 			abort = new AbortController();
 			const { signal } = abort;
-			const hits = await app.ask("search", { text, after: 0, limit: MOST_HITS }, signal).catch(() => null);
+			const hits = await app.tryAsk("search", { text, after: 0, limit: MOST_HITS }, signal);
 			if (signal.aborted) return;
 			app.hits = hits;
 			if (hits) announce(`${hits.total} hits`);

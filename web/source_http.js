@@ -1,6 +1,7 @@
 // source_http.js - gets data from `orma view` over HTTP. All requests are POST and carry the token, which the page got
 // for the one-time ticket in its address.
 import { densitiesOf, densityRequest, tilesOf, tilesRequest } from "./answers.js";
+import { sleep } from "./dom.js";
 
 const TOKEN_KEY = "orma-token";
 /** How many boxes an answer may have: 256 KB. */
@@ -82,7 +83,7 @@ export class HttpSource {
 				return JSON.parse(new TextDecoder().decode(buffer));
 			} catch (error) {
 				if (!(error instanceof ServerError) || !error.loading) throw error;
-				await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+				await sleep(RETRY_MS);
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import { byId, h } from "./dom.js";
 import { drawArea, drawCursor, drawFlow, drawNote, drawOutline, drawSpan } from "./draw_overlay.js";
 import { drawMap, drawRuler } from "./draw_ruler.js";
 import { heightOfAll, bodyTop } from "./model.js";
-import { Pane, sizeCanvas } from "./pane.js";
+import { BEYOND, Pane, sizeCanvas } from "./pane.js";
 import { Scale, durationText } from "./time.js";
 
 const RULER_HEIGHT = 24;
@@ -110,6 +110,9 @@ export class Timeline {
 		const { app } = this;
 		const width = this.width;
 		this.scale = this.scaleOf(app.camera);
+		// The first answers are made while the empty frame is drawn.
+		if (this.frames === 0) this.askTiles(app, this.scale);
+		this.askLayers(width);
 		if (app.cropper.cache.size === 0) {
 			this.over.font = app.theme.font;
 			app.cropper.measure(this.over);
@@ -118,16 +121,27 @@ export class Timeline {
 			if (pane.element.clientHeight === 0) continue;
 			pane.draw(this.scale);
 		}
-		const ratio = sizeCanvas(this.ruler.canvas, width, RULER_HEIGHT);
-		this.ruler.setTransform(ratio, 0, 0, ratio, 0, 0);
+		sizeCanvas(this.ruler, width, RULER_HEIGHT);
 		drawRuler(this.ruler, this.scale, RULER_HEIGHT, app);
-		sizeCanvas(this.map.canvas, width, MAP_HEIGHT);
-		this.map.setTransform(ratio, 0, 0, ratio, 0, 0);
+		sizeCanvas(this.map, width, MAP_HEIGHT);
 		drawMap(this.map, width, MAP_HEIGHT, app, this.layers);
 		app.tiles.endFrame();
 		app.densities.endFrame(this.scale);
-		this.askLayers(width);
 		this.isOverDirty = true;
+	}
+
+	/** Asks for the tiles that a frame needs, before it is drawn. @param {App} app @param {Scale} scale */
+	askTiles(app, scale) {
+		const { scrollTop, clientHeight } = this.tracks.element;
+		const [top, bottom] = [scrollTop - BEYOND, scrollTop + clientHeight + BEYOND];
+		const rows = app.model.rows.filter(({ y, height }) => y + height > top && y < bottom);
+		for (const { strip, body } of [...app.model.pinned, ...rows]) {
+			for (const node of [strip, body]) {
+				if (!node || node.lane === null) continue;
+				app.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
+			}
+		}
+		app.tiles.endFrame();
 	}
 
 	/** Asks for the map of the whole trace when its width changes. @param {number} width */
@@ -155,8 +169,7 @@ export class Timeline {
 		this.isOverDirty = false;
 		const { app, over, width } = { app: this.app, over: this.over, width: this.scale.width };
 		const height = RULER_HEIGHT + this.pinned.element.clientHeight + this.tracks.element.clientHeight;
-		const ratio = sizeCanvas(over.canvas, width, height);
-		over.setTransform(ratio, 0, 0, ratio, 0, 0);
+		sizeCanvas(over, width, height);
 		over.clearRect(0, 0, width, height);
 		const area = this.draft ?? app.area;
 		if (area) {

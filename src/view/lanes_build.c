@@ -106,8 +106,8 @@ static void end_row(uint8_t *lengths, struct cursor *cursor, uint64_t next)
 	uint64_t end = orma_lanes_cut_end(cursor->start, cursor->end, next);
 	uint8_t class = orma_lane_class(end - cursor->start);
 	lengths[cursor->place - 1] = class;
-	if (cursor->longest < class)
-		cursor->longest = class;
+	/* Without a branch, which would be taken at random. */
+	cursor->longest = (uint8_t)ORMA_MAX(cursor->longest, class);
 }
 
 /* Puts the rows of a block, which have durations, into their lines. */
