@@ -2,13 +2,15 @@
  * args_table.c - the table of arguments: the sets that are stored, and those that are read from the trace.
  *
  * A query that knows the set, which a join with a slice does, reads one packet. One that does not, visits the stored sets, and then
- * each slice and each kernel event that has arguments, in their order. Rows have numbers only as long as the cursor lives.
+ * each slice and each kernel event that has arguments, in their order. Rows have numbers only as long as the cursor lives. A query
+ * for nothing but the different keys gets one row for each of them, because SQLite would look each text up among those before.
  */
 #include <errno.h>
 #include <stdarg.h>
 
 #include "answers/trace_database.h"
 #include "base/alloc.h"
+#include "sql/engine_state.h"
 
 enum {
 	COLUMN_ID,
@@ -22,6 +24,11 @@ enum {
 	COLUMN_DISPLAY
 };
 
+/* A query that is to stop does so after so many rows, if none of them concerns it. */
+enum { STOP_ROWS = 4096 };
+
+enum plan { ALL_ROWS, ONE_SET, DISTINCT_KEYS, DISTINCT_FLAT_KEYS };
+
 struct args_vtab {
 	sqlite3_vtab base;
 	struct orma_trace_database *database;
@@ -32,8 +39,12 @@ struct args_cursor {
 	struct orma_arg_list list; /* a copy of the set that is visited */
 	int64_t set;
 	uint32_t idx;
-	uint64_t next_row;   /* counts the stored rows, then the slices, then the kernel events */
-	bool is_one, is_end; /* visits one set only */
+	uint64_t next_row; /* counts the stored rows, then the slices, then the kernel events */
+	enum plan plan;
+	bool is_end;
+	uint64_t *
+		seen; /* a bit for each key, by its number in the pool; used if keys are distinct */
+	size_t seen_words;
 	enum { IN_STORED, IN_SLICES, IN_EVENTS } place;
 	sqlite3_int64 rowid;
 };
@@ -61,6 +72,15 @@ static int disconnect_args(sqlite3_vtab *vtab)
 	return SQLITE_OK;
 }
 
+/* True when the query reads no other column, and rows that are equal in it may be left out. */
+static bool wants_distinct(sqlite3_index_info *info, int column)
+{
+	enum { DISTINCT_ONLY = 2 };
+	return info->nOrderBy == 1 && info->aOrderBy[0].iColumn == column &&
+	       info->colUsed == UINT64_C(1) << column &&
+	       sqlite3_vtab_distinct(info) == DISTINCT_ONLY;
+}
+
 static int plan_args(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
 	(void)vtab;
@@ -73,11 +93,16 @@ static int plan_args(sqlite3_vtab *vtab, sqlite3_index_info *info)
 			continue;
 		info->aConstraintUsage[i].argvIndex = 1;
 		info->aConstraintUsage[i].omit = 1;
-		info->idxNum = 1;
+		info->idxNum = ONE_SET;
 		info->estimatedCost = 20;
 		info->estimatedRows = 4;
-		break;
+		return SQLITE_OK;
 	}
+	if (wants_distinct(info, COLUMN_KEY))
+		info->idxNum = DISTINCT_KEYS;
+	else if (wants_distinct(info, COLUMN_FLAT_KEY))
+		info->idxNum = DISTINCT_FLAT_KEYS;
+	info->orderByConsumed = info->idxNum != ALL_ROWS;
 	return SQLITE_OK;
 }
 
@@ -96,6 +121,7 @@ static int close_args(sqlite3_vtab_cursor *base)
 {
 	struct args_cursor *cursor = (struct args_cursor *)base;
 	orma_arg_list_done(&cursor->list);
+	orma_base_free(cursor->seen);
 	sqlite3_free(cursor);
 	return SQLITE_OK;
 }
@@ -131,6 +157,11 @@ static bool has_set(const struct orma_tables *tables, const struct args_cursor *
 	return cursor->place == IN_EVENTS || orma_slice_has_args(columns, cursor->next_row);
 }
 
+static bool is_stopped(const struct args_cursor *cursor)
+{
+	return orma_sql_is_interrupted(&database_of(cursor)->sql->interrupt);
+}
+
 /* Goes to the next slice or kernel event that has arguments. */
 static int next_read_set(struct args_cursor *cursor)
 {
@@ -140,6 +171,8 @@ static int next_read_set(struct args_cursor *cursor)
 		uint64_t rows = orma_store_table_rows(
 			&tables->all[is_slice ? ORMA_TABLE_SLICE : ORMA_TABLE_FTRACE_EVENT]);
 		for (; cursor->next_row < rows; cursor->next_row++) {
+			if (cursor->next_row % STOP_ROWS == 0 && is_stopped(cursor))
+				return SQLITE_INTERRUPT;
 			if (!has_set(tables, cursor))
 				continue;
 			int r = load_set(cursor, (is_slice ? ORMA_ARG_SET_OF_SLICE
@@ -177,20 +210,64 @@ static int next_set(struct args_cursor *cursor)
 	return next_read_set(cursor);
 }
 
+/* Notes that there is a row with the key. 1, 0 = there was one before, or -ENOMEM. */
+static int note_key(struct args_cursor *cursor, uint32_t key)
+{
+	size_t word = key / 64;
+	if (word >= cursor->seen_words) {
+		size_t words = word + 1 + cursor->seen_words;
+		uint64_t *bigger =
+			orma_base_realloc_array(cursor->seen, words, sizeof(*cursor->seen));
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + cursor->seen_words, 0,
+		       (words - cursor->seen_words) * sizeof(*bigger));
+		cursor->seen = bigger;
+		cursor->seen_words = words;
+	}
+	uint64_t bit = UINT64_C(1) << key % 64;
+	bool is_new = !(cursor->seen[word] & bit);
+	cursor->seen[word] |= bit;
+	return is_new;
+}
+
+/* Goes on to the first argument, from the current one, whose key no argument before has. */
+static int skip_seen(struct args_cursor *cursor)
+{
+	while (!cursor->is_end) {
+		for (; cursor->idx < cursor->list.count; cursor->idx++) {
+			const struct orma_arg *arg = &cursor->list.args[cursor->idx];
+			int r = note_key(cursor,
+					 cursor->plan == DISTINCT_KEYS ? arg->key : arg->flat_key);
+			if (r != 0)
+				return r < 0 ? SQLITE_NOMEM : SQLITE_OK;
+		}
+		int r = next_set(cursor);
+		if (r != SQLITE_OK)
+			return r;
+	}
+	return SQLITE_OK;
+}
+
 static int filter_args(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
 		       sqlite3_value **argv)
 {
 	struct args_cursor *cursor = (struct args_cursor *)base;
 	(void)text;
 	(void)argc;
-	cursor->is_one = plan == 1;
+	cursor->plan = (enum plan)plan;
 	cursor->is_end = false;
 	cursor->place = IN_STORED;
 	cursor->next_row = 0;
 	cursor->rowid = 0;
-	cursor->list.count = 0;
-	if (!cursor->is_one)
+	cursor->idx = cursor->list.count = 0;
+	if (cursor->plan == ALL_ROWS)
 		return next_set(cursor);
+	if (cursor->plan != ONE_SET) {
+		if (cursor->seen_words > 0)
+			memset(cursor->seen, 0, cursor->seen_words * sizeof(*cursor->seen));
+		return skip_seen(cursor);
+	}
 	/* A comparison with something else than an integer is never true. */
 	cursor->is_end = sqlite3_value_type(argv[0]) != SQLITE_INTEGER;
 	int r = cursor->is_end ? SQLITE_OK : load_set(cursor, sqlite3_value_int64(argv[0]));
@@ -202,9 +279,12 @@ static int next_arg(sqlite3_vtab_cursor *base)
 {
 	struct args_cursor *cursor = (struct args_cursor *)base;
 	cursor->rowid++;
-	if (++cursor->idx < cursor->list.count)
+	cursor->idx++;
+	if (cursor->plan == DISTINCT_KEYS || cursor->plan == DISTINCT_FLAT_KEYS)
+		return skip_seen(cursor);
+	if (cursor->idx < cursor->list.count)
 		return SQLITE_OK;
-	if (!cursor->is_one)
+	if (cursor->plan == ALL_ROWS)
 		return next_set(cursor);
 	cursor->is_end = true;
 	return SQLITE_OK;

@@ -51,6 +51,11 @@ struct orma_native_query {
  */
 int orma_sql_native_parse(struct orma_sql *sql, struct orma_str text, const char *table,
 			  struct orma_native_query *ret);
+/*
+ * Writes another statement that has the same row as `select count(distinct ...) from ...`. 1, 0 = it is no such statement, or
+ * -ENOMEM.
+ */
+int orma_sql_native_count_distinct(struct orma_str text, struct orma_buf *out);
 void orma_sql_native_done(struct orma_native_query *query);
 /* Forgets all but the statements. */
 void orma_sql_native_clear(struct orma_native_query *query);

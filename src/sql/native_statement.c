@@ -152,7 +152,15 @@ static int rewrite(struct orma_sql *sql, struct orma_str text, struct orma_nativ
 	/* Others keep their text, as `create view` does, or are run more than once. */
 	if (!is_select && !orma_sql_token_is(&first, "with"))
 		return 0;
-	int r = is_select ? try_select(sql, text, tables, out) : 0;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf distinct = {0};
+	int r = is_select ? orma_sql_native_count_distinct(text, &distinct) : 0;
+	if (r > 0) {
+		text = (struct orma_str){(const char *)distinct.data, distinct.size};
+		r = rewrite_inner(sql, text, tables, out);
+		return r < 0 ? r : 1;
+	}
+	if (r == 0 && is_select)
+		r = try_select(sql, text, tables, out);
 	if (r == 0)
 		r = rewrite_inner(sql, text, tables, out);
 	return r < 0 ? r : r > 0;

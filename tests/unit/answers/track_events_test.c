@@ -145,6 +145,51 @@ ORMA_TEST(arguments_are_read_when_they_are_asked_for)
 	fixture_close(database);
 }
 
+ORMA_TEST(distinct_keys_of_arguments_are_found_without_a_row_for_each_argument)
+{
+	struct orma_trace_database *database = fixture_open(
+		BEGIN EVENT(100, "type: 3 name_iid: 1 debug_annotations { name: 'a' int_value: 1 } "
+				 "debug_annotations { name: 'd' array_values { uint_value: 1 } "
+				 "array_values { uint_value: 2 } }")
+			EVENT(110,
+			      "type: 3 name_iid: 2 debug_annotations { name: 'b' int_value: 2 }")
+				EVENT(120,
+				      "type: 3 name_iid: 1 debug_annotations { name: 'a' "
+				      "int_value: 3 } debug_annotations { name: 'c' int_value: "
+				      "9 }") EVENT(130, "type: 3 name: 'none'"));
+	static const char keys[] = "\"debug.a\"\n\"debug.d[0]\"\n\"debug.d[1]\"\n\"debug.b\"\n\""
+				   "debug.c\"\n";
+	fixture_check(database, "select distinct key from args where key glob 'debug.*'", keys);
+	fixture_check(database, "select distinct flat_key from args where flat_key glob 'debug.*'",
+		      "\"debug.a\"\n\"debug.d\"\n\"debug.b\"\n\"debug.c\"\n");
+	fixture_check(database,
+		      "select count(distinct key), count(distinct key) * 2 from args where key "
+		      "glob 'debug.*'",
+		      "5,10\n");
+	fixture_check(database, "select count(*) from args where key = 'debug.a'", "2\n");
+	/* The key's first argument does not meet the condition. */
+	fixture_check(database,
+		      "select distinct key from args where int_value >= 2 and key glob 'debug.*'",
+		      "\"debug.d[1]\"\n\"debug.b\"\n\"debug.a\"\n\"debug.c\"\n");
+	fixture_check(database,
+		      "select count(distinct key) from args where int_value + 0 >= 2 and key glob "
+		      "'debug.*'",
+		      "4\n");
+	/* In a loop of a join, keys that were seen in one round are seen again in the next. */
+	fixture_check(database,
+		      "select x, (select count(distinct key) from args where key glob 'debug.*' "
+		      "and x > 0) from (select 1 as x union select 2)",
+		      "1,5\n2,5\n");
+	fixture_check(database, "explain query plan select distinct key from args",
+		      "3,0,0,\"SCAN args VIRTUAL TABLE INDEX 2:\"\n13,0,0,\"USE TEMP B-TREE FOR "
+		      "DISTINCT\"\n");
+	fixture_check(database,
+		      "explain query plan select distinct flat_key from args where flat_key > 'b'",
+		      "3,0,0,\"SCAN args VIRTUAL TABLE INDEX 3:\"\n15,0,0,\"USE TEMP B-TREE FOR "
+		      "DISTINCT\"\n");
+	fixture_close(database);
+}
+
 ORMA_TEST(a_name_means_what_it_meant_in_its_generation)
 {
 	struct orma_trace_database *database = fixture_open(BEGIN EVENT(
