@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "store/grow.h"
+#include "view/function_name.h"
 #include "view/view_json.h"
 
 /* Beyond so many, what is new counts for its parent. */
@@ -54,13 +55,15 @@ static void sum_roots(const struct orma_flame_tree *tree, double *ret_before, do
 }
 
 static int append_node(const struct orma_flame_tree *tree, uint32_t i, const struct orma_view *view,
-		       double scale, struct orma_buf *json)
+		       double scale, struct orma_buf *scratch, struct orma_buf *json)
 {
 	const struct orma_flame_node *node = &tree->items[i];
 	struct orma_str name = orma_view_text(view, node->name);
 	double width = tree->is_compared ? (node->before * scale + node->total) / 2 : node->total;
 	int r = orma_base_buf_printf(json, "%s[%u,%lld,", i > 0 ? "," : "", i,
 				     (long long)node->parent - 1);
+	if (r == 0 && tree->has_functions)
+		r = orma_view_function_name(view, node->name, scratch, &name);
 	if (r == 0)
 		r = orma_json_append_string(json, name.data ? name : ORMA_STR(""));
 	if (r == 0)
@@ -74,6 +77,7 @@ static int append_node(const struct orma_flame_tree *tree, uint32_t i, const str
 int orma_flame_tree_append(const struct orma_flame_tree *tree, const struct orma_view *view,
 			   struct orma_str unit, struct orma_buf *json)
 {
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf scratch = {0};
 	double before, now, scale = 1;
 	sum_roots(tree, &before, &now);
 	/* Ranges differ in length, so that shares are compared; of bytes there may be more. */
@@ -85,7 +89,7 @@ int orma_flame_tree_append(const struct orma_flame_tree *tree, const struct orma
 	if (r == 0)
 		r = orma_view_json_raw(json, ",\"nodes\":[");
 	for (uint32_t i = 0; i < tree->count && r == 0; i++)
-		r = append_node(tree, i, view, scale, json);
+		r = append_node(tree, i, view, scale, &scratch, json);
 	return r < 0 ? r : orma_view_json_raw(json, "]");
 }
 

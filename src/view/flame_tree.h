@@ -21,6 +21,7 @@ struct orma_flame_tree {
 	uint32_t count, capacity;
 	struct orma_map places; /* numbers by parent and name */
 	bool is_compared;
+	bool has_functions; /* names are functions, which may be mangled */
 };
 
 /*

@@ -168,6 +168,7 @@ int orma_view_flame(struct orma_view *view, struct orma_str request, struct orma
 	struct orma_profile profile = {0};
 	bool is_slices = true;
 	int r = read_source(view, request, &profile, &is_slices, reterr);
+	flame.tree.has_functions = !is_slices;
 	if (r == 0)
 		r = orma_area_read(&area, request, reterr);
 	if (r == 0)

@@ -412,7 +412,8 @@ static int write_sql(const struct build *build, struct orma_buf *sql)
 	bool is_left = profile->kind == ORMA_PROFILE_HEAP_LEFT;
 	int r = orma_base_buf_printf(
 		sql,
-		"select coalesce(deobfuscated_name, name) as name, count(*) as count%s from %s "
+		"select coalesce(deobfuscated_name, demangle(name), name) as name, "
+		"count(*) as count%s from %s "
 		"join stack_profile_callsite c on c.id = callsite_id join stack_profile_frame f on "
 		"f.id = frame_id where ",
 		is_samples ? "" : ", sum(size) as self",

@@ -7,6 +7,7 @@
 #include "answers/column_scan.h"
 #include "base/macros.h"
 #include "trace/profile_tables.h"
+#include "view/function_name.h"
 #include "view/view_detail.h"
 #include "view/view_json.h"
 
@@ -46,10 +47,12 @@ static int find_site(const struct orma_view *view, const struct orma_view_row *r
 static int append_place(const struct orma_view *view, int64_t name, int64_t file, int64_t line,
 			struct orma_buf *json)
 {
-	struct orma_str function = orma_view_text(view, name), source = orma_view_text(view, file);
-	struct orma_buf text = {0};
-	int r = orma_base_buf_append(&text, function.data ? function.data : "?",
-				     function.data ? function.size : 1);
+	struct orma_str function, source = orma_view_text(view, file);
+	struct orma_buf text = {0}, scratch = {0};
+	int r = orma_view_function_name(view, name, &scratch, &function);
+	if (r == 0)
+		r = orma_base_buf_append(&text, function.data ? function.data : "?",
+					 function.data ? function.size : 1);
 	if (r == 0 && source.data)
 		r = orma_base_buf_printf(&text, "  %.*s", (int)ORMA_MIN(source.size, (size_t)4096),
 					 source.data);
@@ -61,6 +64,7 @@ static int append_place(const struct orma_view *view, int64_t name, int64_t file
 		r = orma_json_append_string(json,
 					    (struct orma_str){(const char *)text.data, text.size});
 	orma_base_buf_done(&text);
+	orma_base_buf_done(&scratch);
 	return r;
 }
 

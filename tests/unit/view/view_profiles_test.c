@@ -132,6 +132,33 @@ ORMA_TEST(heaps_have_what_is_left_and_what_was_allocated)
 	view_fixture_close_trace(view);
 }
 
+ORMA_TEST(functions_have_their_names_in_the_source)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		"packet { clock_snapshot { clocks { clock_id: 6 timestamp: 10 } } } " PACKET(
+			"sequence_flags: 1 interned_data { function_names { iid: 1 str: "
+			"'_ZN2ns4workEi' } mappings { iid: 1 } frames { iid: 1 function_name_id: 1 "
+			"mapping_id: 1 rel_pc: 1 } callstacks { iid: 1 frame_ids: 1 } } "
+			"track_descriptor { uuid: 1 thread { pid: 7 tid: 8 } }") WAIT(100, 5000, 1)
+			PACKET("sequence_flags: 2 timestamp: 150 track_event { type: "
+			       "TYPE_SLICE_BEGIN name: '_ZN2ns4workEi' track_uuid: 1 "
+			       "callstack_iid: 1 }"));
+	const char *all = view_fixture_ask(view, "flame",
+					   "{\"source\":\"samples:0\",\"start\":0,\"end\":1000}");
+	check_has(all, "\"nodes\":[[0,-1,\"ns::work(int)\",5000,5000,1]]");
+	check_sql(view, all, "\"ns::work(int)\",1\n");
+	check_has(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":0}"),
+		  "\"stack\":[\"ns::work(int)\"]");
+	CHECK(view_fixture_fail_allocations(
+		      view, "flame", "{\"source\":\"samples:0\",\"start\":0,\"end\":1000}") > 3);
+	CHECK(view_fixture_fail_allocations(view, "detail", "{\"table\":\"slice\",\"id\":0}") > 3);
+	/* A slice has the name that the program gave it. */
+	check_has(
+		view_fixture_ask(view, "flame", "{\"source\":\"slices\",\"start\":0,\"end\":1000}"),
+		"\"_ZN2ns4workEi\"");
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(profiles_that_are_not_there_are_refused)
 {
 	struct orma_view *view = view_fixture_open_trace(perf_trace);
