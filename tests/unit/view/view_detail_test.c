@@ -143,13 +143,52 @@ ORMA_TEST(slices_are_found_by_a_part_of_their_name)
 	struct orma_view *view = view_fixture_open_trace(nested);
 	CHECK_PARTS(view_fixture_ask(view, "search", "{\"text\":\"NNE\"}"),
 		    "{\"hits\":[{\"table\":\"slice\",\"id\":1,", "\"id\":2,",
-		    "\"total\":2,\"density\":[0,0");
+		    "\"total\":2,\"in\":\"names\",\"density\":[0,0");
 	CHECK_PARTS(view_fixture_ask(view, "search", "{\"text\":\"e\",\"after\":2,\"limit\":1}"),
 		    "{\"hits\":[{\"table\":\"slice\",\"id\":2,", "}],\"total\":4,");
 	CHECK_PARTS(view_fixture_ask(view, "search", "{\"text\":\"nothing\"}"),
 		    "{\"hits\":[],\"total\":0,");
 	view_fixture_refuse(view, "search", "{\"text\":\"\"}", -EINVAL, "no \"text\"");
 	view_fixture_refuse(view, "search", "{\"text\":\"a\",\"limit\":1001}", -EINVAL, "1000");
+	view_fixture_close_trace(view);
+}
+
+/* Checks the ids of the slices that are found. */
+static void check_found(struct orma_view *view, const char *text, const char *ids)
+{
+	char request[64], found[64] = "";
+	snprintf(request, sizeof(request), "{\"text\":\"%s\"}", text);
+	const char *answer = view_fixture_ask(view, "search", request);
+	for (const char *at = answer; (at = strstr(at, "\"id\":")) != NULL; at += 5)
+		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%lld ",
+			 strtoll(at + 5, NULL, 10));
+	CHECK_STR(found, ids);
+}
+
+ORMA_TEST(slices_are_found_by_their_category)
+{
+	struct orma_view *view = view_fixture_open_trace(nested);
+	check_found(view, "C", "0 1 2 3 ");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(slices_are_found_by_an_argument_if_none_has_such_a_name)
+{
+	struct orma_view *view = view_fixture_open_trace(nested);
+	CHECK_PARTS(view_fixture_ask(view, "search", "{\"text\":\"Y\"}"),
+		    "{\"hits\":[{\"table\":\"slice\",\"id\":2,",
+		    "\"total\":1,\"in\":\"arguments\",\"density\":[0,0");
+	check_found(view, "3", "2 ");
+	/* A number is compared as a whole. */
+	check_found(view, "33", "");
+	check_found(view, "n=3", "2 ");
+	check_found(view, "debug.n=3", "2 ");
+	check_found(view, "m=3", "");
+	check_found(view, "ebug.n=3", "");
+	/* A sign alone is no pair. */
+	check_found(view, "=3", "");
+	check_found(view, "n=", "");
+	CHECK(view_fixture_fail_allocations(view, "search", "{\"text\":\"n=3\"}") > 2);
 	view_fixture_close_trace(view);
 }
 
