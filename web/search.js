@@ -34,6 +34,8 @@ export function attachSearch(app, line) {
 			const hits = await app.tryAsk("search", { text, after: 0, limit: MOST_HITS }, signal);
 			if (signal.aborted) return;
 			app.hits = hits;
+			// Names do not tell these.
+			if (hits?.in === "arguments") app.light("");
 			if (hits) announce(`${hits.total} hits`);
 		}
 		show();

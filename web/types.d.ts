@@ -241,6 +241,7 @@ interface SearchHit extends Chosen {}
 
 interface SearchAnswer {
 	total: number;
+	in?: "names" | "arguments";
 	hits: SearchHit[];
 	density: number[];
 }

@@ -197,6 +197,23 @@ test("the search finds as many as the engine has", { skip }, async () => {
 	await page.press("Escape", "Escape");
 });
 
+test("the search finds an argument by its value", { skip }, async () => {
+	for (const text of ["order=1500", "/orders/<1500>"]) {
+		await page.press("Slash", "/");
+		await page.type(text);
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		await page.idle();
+		assert.equal((await page.state()).hits, 1, text);
+		await page.press("Enter", "Enter");
+		await page.idle();
+		const { selection } = await page.state();
+		assert.equal(selection.id, number("select id from slice where name = 'request' order by ts limit 1 offset 1500"));
+		await page.press("Escape", "Escape");
+		await page.press("Escape", "Escape");
+		await page.idle();
+	}
+});
+
 test("SQL is answered by the engine, and its errors are shown", { skip }, async () => {
 	const ask = async (query) => {
 		await page.press("Semicolon", ":", SHIFT);
