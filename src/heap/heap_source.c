@@ -464,14 +464,18 @@ static void session_done(struct session *session)
 	*session = (struct session){0};
 }
 
+static uint32_t to_timeout_ms(uint64_t timeout_us)
+{
+	return (uint32_t)ORMA_MIN(timeout_us / 1000 + 1, STALL_TIMEOUT_MS_MAX);
+}
+
 /* How long a thread waits at most while shared memory is full, if the session wants it to wait. */
 static void set_stall_timeout(const struct orma_instance *instance, uint64_t timeout_us)
 {
 	if (timeout_us == 0)
 		return;
 	pthread_mutex_lock(&orma_client.mutex);
-	instance->source->instances[instance->idx].stall_timeout_ms =
-		(uint32_t)ORMA_MIN(timeout_us / 1000 + 1, STALL_TIMEOUT_MS_MAX);
+	instance->source->instances[instance->idx].stall_timeout_ms = to_timeout_ms(timeout_us);
 	pthread_mutex_unlock(&orma_client.mutex);
 }
 
@@ -682,6 +686,14 @@ void orma_heap_source_say_bye(uint32_t timeout_ms)
 
 	if (!source || orma_data_source_started(source) == 0)
 		return;
+	/* Frees that threads have left to the library's thread are lost with the process, so its end waits as long as they would. */
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		if (sessions[i].config)
+			timeout_ms = ORMA_MAX(
+				timeout_ms,
+				to_timeout_ms(sessions[i].config->block_client_timeout_us));
+	}
 	orma_heap_run_inside(write_bye);
 	send_everything(timeout_ms);
 }

@@ -306,14 +306,18 @@ static void take_a_break(int signal)
 /* Shared memory and the socket's buffer are full then, so the library's thread waits, too. */
 ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
 {
+	char begun[200];
 	pid_t pid;
 
 	signal(SIGUSR2, take_a_break);
 	begin("sampling_interval_bytes: 1");
-	pid = start(false, "storm", NULL);
-	for (unsigned i = 0; i < 3; i++) {
-		usleep(50000);
+	snprintf(begun, sizeof(begun), "%s/begun", orma_test_tmpdir());
+	pid = start(false, "storm", begun);
+	while (access(begun, F_OK) < 0)
+		usleep(1000);
+	for (unsigned i = 0; i < 5; i++) {
 		CHECK_INT(pthread_kill(profiler.thread, SIGUSR2), 0);
+		usleep(330000);
 	}
 	CHECK_INT(finish(pid), 0);
 	end();

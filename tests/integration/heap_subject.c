@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -259,9 +260,12 @@ int main(int argument_count, char **arguments)
 		execl(arguments[0], arguments[0], "exact", (char *)NULL);
 	else if (strcmp(mode, "threads") == 0)
 		run_threads(100, 20);
-	else if (strcmp(mode, "storm") == 0)
+	else if (strcmp(mode, "storm") == 0) {
+		/* Says that the program has begun. */
+		if (argument_count > 2)
+			mkdir(arguments[2], 0700);
 		run_threads(500, 20);
-	else if (strcmp(mode, "dlclose") == 0)
+	} else if (strcmp(mode, "dlclose") == 0)
 		run_dlclose(arguments[2]);
 	else if (strcmp(mode, "signal") == 0)
 		run_signal();

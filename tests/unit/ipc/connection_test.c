@@ -570,6 +570,26 @@ ORMA_TEST(the_queue_has_a_limit_and_says_when_it_has_drained)
 	tear_down(&fixture);
 }
 
+ORMA_TEST(a_thread_that_keeps_the_loop_from_running_pushes_what_the_socket_takes)
+{
+	struct fixture fixture;
+	static uint8_t received[65536];
+
+	set_up(&fixture, (struct orma_ipc_connection_limits){.queue_bytes = 100000});
+	while (send_frame(&fixture, 10000, -1) == 0)
+		;
+	CHECK(fixture.connection.queue.bytes > 0);
+	while (fixture.connection.queue.bytes > 0) {
+		CHECK(recv(fixture.peer, received, sizeof(received), 0) > 0);
+		orma_ipc_connection_push(&fixture.connection);
+	}
+	/* The loop finds nothing to send, and no peer that takes nothing. */
+	turn(&fixture);
+	CHECK_INT(fixture.closed, 0);
+	CHECK(!fixture.connection.stall_timer.is_armed);
+	tear_down(&fixture);
+}
+
 ORMA_TEST(a_frame_larger_than_the_queue_limit_goes_through_an_empty_queue)
 {
 	struct fixture fixture;
