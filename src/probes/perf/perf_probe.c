@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_probe.c - the data source linux.perf: its instances, from their start to their end.
  *
- * Owns the instances, one per session. Each opens the events of its configuration at its start. If
- * the kernel does not let this user watch whole CPUs, single tasks are watched: those of the
- * configuration, or else the user's own. The log says so, with the remedy.
- *
- * Processes that are named by their ids are watched on whole CPUs, too, when their children are
- * followed: an event that a child inherits begins a period of its own, so a child that runs shorter
- * than a period is never sampled, and `make` runs little else. Single tasks are watched where that
- * loses nothing: at a period of 1, and for waits, of which each is recorded.
+ * Owns the instances, one per session. Each opens the events of its configuration at its start
+ * (perf_choice.c).
  *
  * An instance reads its rings when one of them is a quarter full, when the session asks for a flush,
  * at its end, and at ring_buffer_read_period_ms if the session has set it. So an idle machine causes
  * no wake-up. A read leaves records alone that are newer than its beginning, because another CPU may
  * still write an older one; the next read, or the end, has them.
- *
- * If too many stacks of a process are cut, the events are opened again with larger copies, and the
- * old ones are closed after the change. Between the two, some microseconds are not sampled. Events
- * that children inherit cannot be opened again, since nobody knows which child has which. Their
- * copies are as large as they can be from the beginning, if the rings are large enough. That costs
- * time only where stacks are long, because the kernel copies no more than there is.
  *
  * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
  * start is acknowledged, when they are there.
@@ -36,6 +24,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "probes/perf/perf_choice.h"
 #include "probes/perf/perf_complain.h"
 #include "probes/perf/perf_probe.h"
 #include "probes/perf/perf_reader.h"
@@ -49,8 +38,6 @@
 #define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
 /* A record is written within this time after its clock was read. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
-/* A ring that is shorter than this loses samples when the machine is busy. */
-#define RING_LEAST_MS UINT64_C(40)
 
 struct perf_probe {
 	struct orma_probe base; /* first */
@@ -110,125 +97,32 @@ static void on_ready(void *ctx)
 		orma_probe_run_soon(&instance->base);
 }
 
-static int open_events(struct perf_instance *instance, bool is_per_task, uint32_t stack_bytes,
-		       struct orma_perf_events **ret)
+static struct orma_perf_choice choice_of(struct perf_instance *instance)
 {
 	struct perf_probe *probe = probe_of(instance);
-	struct orma_probes_numbers tids = {0};
-	struct orma_perf_open open = {
-		.kernel = probe->kernel,
-		.config = &instance->config,
-		.paths = probe->paths,
-		.proc_path = probe->proc_path,
-		.cpus = instance->cpus.items,
-		.cpu_count = instance->cpus.count,
-		.is_per_task = is_per_task,
-		.stack_bytes = stack_bytes,
-		.loop = probe->base.loop,
-		.on_ready = on_ready,
-		.ctx = instance,
+
+	return (struct orma_perf_choice){
+		.scope = &instance->scope,
+		.proc_fd = probe->proc_fd,
+		.open =
+			{
+				.kernel = probe->kernel,
+				.config = &instance->config,
+				.paths = probe->paths,
+				.proc_path = probe->proc_path,
+				.cpus = instance->cpus.items,
+				.cpu_count = instance->cpus.count,
+				.loop = probe->base.loop,
+				.on_ready = on_ready,
+				.ctx = instance,
+			},
 	};
-	struct orma_perf_events *events = orma_base_zalloc(sizeof(*events));
-	int r = events ? 0 : -ENOMEM;
-
-	if (r == 0 && is_per_task)
-		r = orma_perf_targets_tasks(probe->proc_fd, &instance->scope,
-					    instance->config.follow_children, &tids);
-	open.tids = tids.items;
-	open.tid_count = tids.count;
-	if (r == 0)
-		r = orma_perf_events_open(&open, events);
-	orma_probes_numbers_done(&tids);
-	if (r == 0)
-		*ret = events;
-	else
-		orma_base_free(events);
-	return r;
-}
-
-static void close_events(struct orma_perf_events *events)
-{
-	if (events)
-		orma_perf_events_close(events);
-	orma_base_free(events);
-}
-
-static bool are_named(const struct orma_perf_config *config)
-{
-	return (config->follow_children || config->off_cpu) && config->poll_ms == 0 &&
-	       config->cgroup_count == 0 && orma_perf_scope_is_pids(&config->scope);
-}
-
-/* Each event is a record, so the processes that are named need no events of whole CPUs. */
-static bool prefers_tasks(const struct orma_perf_config *config)
-{
-	return are_named(config) && (config->off_cpu || config->period == 1);
-}
-
-/* Events of whole CPUs can be opened when there is no process any more. */
-static int check_named(struct perf_instance *instance)
-{
-	struct orma_probes_numbers tids = {0};
-	int r = are_named(&instance->config)
-			? orma_perf_targets_tasks(probe_of(instance)->proc_fd, &instance->scope,
-						  false, &tids)
-			: 0;
-
-	orma_probes_numbers_done(&tids);
-	return r == -ENODATA ? r : 0;
-}
-
-/* Does a ring have room for the time between two turns of this thread? */
-static bool is_long_enough(const struct orma_perf_events *events, uint64_t hz)
-{
-	uint64_t records = events->ring_bytes / (events->stack_bytes + ORMA_PERF_RECORD_BYTES);
-
-	return records * 1000 >= hz * RING_LEAST_MS;
-}
-
-static int open_tasks(struct perf_instance *instance)
-{
-	const struct orma_perf_config *config = &instance->config;
-	bool may_be_large = config->follow_children && !config->off_cpu && config->period == 0;
-	uint32_t bytes = may_be_large ? ORMA_PERF_STACK_BYTES_MAX : config->stack_bytes;
-
-	for (; bytes > config->stack_bytes; bytes /= 2) {
-		int r = open_events(instance, true, bytes & ~7u, &instance->events);
-		if (r == 0 && is_long_enough(instance->events, config->hz))
-			return 0;
-		if (r == 0)
-			close_events(ORMA_TAKE(instance->events));
-	}
-	return open_events(instance, true, config->stack_bytes, &instance->events);
-}
-
-static int open_first(struct perf_instance *instance)
-{
-	const struct orma_perf_config *config = &instance->config;
-	bool is_per_task = prefers_tasks(config);
-	int r = check_named(instance);
-
-	if (r == 0)
-		r = is_per_task
-			    ? open_tasks(instance)
-			    : open_events(instance, false, config->stack_bytes, &instance->events);
-	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
-		r = open_tasks(instance);
-		/* Processes that are named are sampled all the same; complain_short() says what is missing. */
-		if (r == 0 && !are_named(config))
-			orma_perf_complain_tasks(config, instance->events);
-	}
-	if (r < 0) {
-		orma_perf_complain_open(config, r);
-		return r;
-	}
-	orma_perf_complain_limits(config, instance->events);
-	return 0;
 }
 
 static void grow_stacks(struct perf_instance *instance)
 {
 	struct orma_perf_events *old = instance->events, *events;
+	struct orma_perf_choice choice = choice_of(instance);
 	uint32_t bytes = ORMA_MIN(old->stack_bytes * 2, ORMA_PERF_STACK_BYTES_MAX);
 
 	instance->reader.wants_larger_stacks = false;
@@ -236,7 +130,7 @@ static void grow_stacks(struct perf_instance *instance)
 	if (instance->cannot_grow || (old->is_per_task && instance->config.follow_children))
 		return;
 	if (bytes <= old->stack_bytes ||
-	    open_events(instance, old->is_per_task, bytes, &events) < 0) {
+	    orma_perf_choice_open(&choice, old->is_per_task, bytes, &events) < 0) {
 		instance->cannot_grow = true;
 		return;
 	}
@@ -245,7 +139,7 @@ static void grow_stacks(struct perf_instance *instance)
 	(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
 	orma_perf_reader_set_events(&instance->reader, events);
 	instance->events = events;
-	close_events(old);
+	orma_perf_choice_close(old);
 	orma_perf_processes_reset_cuts(&instance->processes);
 	orma_base_log(ORMA_LOG_INFO,
 		      "linux.perf: more than 5 %% of a process's stacks are longer than their "
@@ -260,7 +154,7 @@ static void adopt_children(struct perf_instance *instance)
 {
 	struct orma_probes_numbers pids = {0};
 
-	if (are_named(&instance->config) && !instance->events->is_per_task &&
+	if (orma_perf_choice_is_named(&instance->config) && !instance->events->is_per_task &&
 	    orma_perf_targets_family(probe_of(instance)->proc_fd, &instance->config.scope, &pids) ==
 		    0)
 		for (size_t i = 0; i < pids.count; i++)
@@ -415,17 +309,21 @@ static int prepare(struct perf_instance *instance)
 static bool start(struct orma_probe_instance *base)
 {
 	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_choice choice;
 
-	if (prepare(instance) < 0 || open_first(instance) < 0)
+	if (prepare(instance) < 0)
+		return false;
+	choice = choice_of(instance);
+	if (orma_perf_choice_open_first(&choice, &instance->events) < 0)
 		return false;
 	/* Events of single tasks are those of the scope, and of their children. */
 	instance->processes.is_all_in = instance->events->is_per_task &&
 					instance->config.scope.exclude_pid_count == 0 &&
 					instance->config.scope.exclude_cmdline_count == 0;
 	/* A recorder that starts a program profiles its own children, and not itself. */
-	if (instance->events->is_per_task || are_named(&instance->config))
+	if (instance->events->is_per_task || orma_perf_choice_is_named(&instance->config))
 		instance->reader.own_pid = (uint32_t)getpid();
-	instance->reader.hides_others = are_named(&instance->config);
+	instance->reader.hides_others = orma_perf_choice_is_named(&instance->config);
 	instance->reader.config = &instance->config;
 	instance->reader.events = instance->events;
 	instance->reader.processes = &instance->processes;
@@ -528,7 +426,7 @@ static void destroy(struct orma_probe_instance *base)
 
 	orma_base_timer_disarm(&instance->memory_timer);
 	orma_kallsyms_load_free(instance->kallsyms_load);
-	close_events(instance->events);
+	orma_perf_choice_close(instance->events);
 	orma_perf_reader_done(&instance->reader);
 	orma_perf_packets_done(&instance->packets);
 	orma_perf_stacks_done(&instance->stacks);
