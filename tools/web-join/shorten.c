@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shorten.c - a script's names become one or two letters, which makes it a quarter smaller.
+ * shorten.c - a script's names become one or two letters, which makes it a quarter smaller. Commas and semicolons before a closing
+ * bracket go as well.
  *
  * Names at the top have two letters, the ones that are used most first. Names below have one, in the order in which a unit (js_script.h)
  * uses them, so that the units look alike to the packer. Properties keep their names: others know them.
@@ -281,6 +282,24 @@ static bool is_own(const struct shorter *shorter, uint32_t idx)
 	return name != JS_NONE && (shorter->all[name].is_top || shorter->are_local[idx]);
 }
 
+/* Whether a script means the same without this comma or semicolon, which is the last thing in a bracket. */
+static bool is_spare(const struct shorter *shorter, uint32_t idx)
+{
+	static const char *const heads[] = {"if", "for", "while", "await", "with"};
+	bool ends_brace = is_sign(shorter, idx + 1, "}");
+	if (is_sign(shorter, idx, ","))
+		return ends_brace || is_sign(shorter, idx + 1, ")");
+	if (!is_sign(shorter, idx, ";") || !ends_brace || is_sign(shorter, idx - 1, "else"))
+		return false;
+	/* After a head, it is the statement. */
+	uint32_t head = is_sign(shorter, idx - 1, ")") ? shorter->script.tokens[idx - 1].match - 1
+						       : JS_NONE;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (is_sign(shorter, head, heads[i]))
+			return false;
+	return true;
+}
+
 static bool append_script(struct shorter *shorter, struct orma_str text, struct orma_buf *ret)
 {
 	const struct js_script *script = &shorter->script;
@@ -288,13 +307,14 @@ static bool append_script(struct shorter *shorter, struct orma_str text, struct 
 	uint32_t unit = JS_NONE, number = 0;
 	for (uint32_t i = 0; i < script->count; i++) {
 		struct js_script_token token = script->tokens[i];
-		if (!is_own(shorter, i))
+		bool spare = is_spare(shorter, i);
+		if (!is_own(shorter, i) && !spare)
 			continue;
 		if (token.unit != unit)
 			number = 0;
 		unit = token.unit;
 		if (orma_base_buf_append(ret, kept, (size_t)(token.text.data - kept)) < 0 ||
-		    !append_name(shorter, i, &number, ret))
+		    (!spare && !append_name(shorter, i, &number, ret)))
 			return false;
 		kept = token.text.data + token.text.size;
 	}
