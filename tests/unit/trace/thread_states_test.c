@@ -196,3 +196,49 @@ ORMA_TEST(a_tid_means_its_newest_live_thread)
 	CHECK_INT(orma_processes_thread(processes, 1, 7), foreign);
 	end(&world);
 }
+
+/* Does something that changes threads, processes or what numbers mean, or asks for a thread. Returns what the function returns. */
+static int64_t change_or_ask(struct world *world)
+{
+	struct orma_processes *processes = &world->processes;
+	uint32_t machine_idx = draw(world, 2), kind = draw(world, 16);
+	int64_t tid = draw(world, 12), pid = draw(world, 6);
+	int64_t utid = draw(world, processes->thread_count);
+	int64_t other = draw(world, processes->thread_count);
+	switch (kind) {
+	case 0:
+		return orma_processes_start_thread(processes, machine_idx, 5, tid);
+	case 1:
+		return orma_processes_start_process(processes, machine_idx, 5, -1, pid,
+						    ORMA_CELL_NULL, ORMA_THREAD_NAME_OTHER);
+	case 2:
+		return orma_processes_end_thread(processes, machine_idx, 6, tid);
+	case 3:
+		/* Threads of one process are of one machine. */
+		return processes->threads[utid].machine_idx != processes->threads[other].machine_idx
+			       ? 0
+			       : orma_processes_link_threads(processes, utid, other);
+	case 4:
+		return orma_processes_thread(processes, machine_idx, tid);
+	default:
+		return orma_processes_thread_of(processes, machine_idx, tid, pid);
+	}
+}
+
+ORMA_TEST(a_thread_that_is_remembered_is_the_one_that_a_search_finds)
+{
+	struct world remembers, forgets;
+	CHECK_INT(begin(&remembers), 0);
+	CHECK_INT(begin(&forgets), 0);
+	CHECK_INT(orma_processes_add_machine(&remembers.processes, 1), 0);
+	CHECK_INT(orma_processes_add_machine(&forgets.processes, 1), 0);
+	for (int i = 0; i < 20000; i++) {
+		memset(forgets.processes.found, 0, sizeof(forgets.processes.found));
+		CHECK_INT(change_or_ask(&remembers), change_or_ask(&forgets));
+		CHECK_INT(remembers.processes.thread_count, forgets.processes.thread_count);
+	}
+	for (uint32_t i = 0; i < remembers.processes.thread_count; i++)
+		CHECK_INT(remembers.processes.threads[i].upid, forgets.processes.threads[i].upid);
+	end(&remembers);
+	end(&forgets);
+}
