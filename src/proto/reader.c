@@ -16,7 +16,9 @@ void orma_proto_reader_init(struct orma_proto_reader *reader, const void *data, 
 	reader->end = reader->at + (data ? size : 0);
 }
 
-int orma_proto_reader_next(struct orma_proto_reader *reader, struct orma_proto_field *field)
+/* One copy is enough for all that do not read a field for each event. */
+__attribute__((noinline)) int orma_proto_reader_next(struct orma_proto_reader *reader,
+						     struct orma_proto_field *field)
 {
 	return orma_proto_reader_step(reader, field);
 }
