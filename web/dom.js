@@ -42,6 +42,11 @@ export function byId(id) {
 	return element;
 }
 
+/** @param {string} id @param {() => void} listener */
+export function onClick(id, listener) {
+	byId(id).addEventListener("click", listener);
+}
+
 /** @param {number} ms @returns {Promise<void>} */
 export function sleep(ms) {
 	return new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,5 +1,5 @@
 // drawer.js - the panel below the tracks: tabs, and what they show.
-import { byId, h, refill, trackPointer } from "./dom.js";
+import { byId, h, onClick, refill, trackPointer } from "./dom.js";
 
 const LEAST_HEIGHT = 96;
 
@@ -16,7 +16,7 @@ export class Drawer {
 		this.tabs = [];
 		this.current = "";
 		byId("grip").addEventListener("pointerdown", (event) => this.resize(event));
-		byId("drawer-close").addEventListener("click", () => this.toggle(false));
+		onClick("drawer-close", () => this.toggle(false));
 		this.tabBar.addEventListener("keydown", (event) => this.arrow(event));
 	}
 

@@ -1,6 +1,6 @@
 // help.js - the list of keys and of what the mouse does.
 import { openers } from "./actions.js";
-import { byId, h, refill } from "./dom.js";
+import { byId, h, onClick, refill } from "./dom.js";
 import { KEYMAP, MOUSE_HELP } from "./keymap.js";
 
 export function attachHelp() {
@@ -24,7 +24,7 @@ export function attachHelp() {
 	);
 	dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 	openers.help = () => (dialog.open ? dialog.close() : dialog.showModal());
-	byId("help-button").addEventListener("click", () => openers.help());
+	onClick("help-button", () => openers.help());
 }
 
 /** @param {string} title @param {[string, string][]} pairs */

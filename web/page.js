@@ -3,7 +3,7 @@ import { attachList } from "./access.js";
 import { act } from "./actions.js";
 import { App } from "./app.js";
 import { themeOf } from "./colour.js";
-import { announce, byId, copyText, h, refill, trackPointer } from "./dom.js";
+import { announce, byId, copyText, h, onClick, refill, trackPointer } from "./dom.js";
 import { Drawer } from "./drawer.js";
 import { attachHelp } from "./help.js";
 import { listenToInput } from "./input.js";
@@ -43,7 +43,7 @@ function showStatus(app, line) {
 	const { meta } = app;
 	byId("title").textContent = meta.title;
 	document.title = `${meta.title} – orma`;
-	byId("clock").addEventListener("click", () => act(app, line, "clock"));
+	onClick("clock", () => act(app, line, "clock"));
 	const clock = () => {
 		byId("clock").textContent = { start: "since start", ns: "ns", wall: "wall clock" }[app.clock.mode];
 	};
@@ -59,7 +59,7 @@ function attachTheme(app) {
 		app.theme = themeOf(root);
 		app.emit("theme");
 	};
-	byId("theme").addEventListener("click", () => {
+	onClick("theme", () => {
 		const isDark = root.dataset.theme ? root.dataset.theme === "dark" : media.matches;
 		root.dataset.theme = isDark ? "light" : "dark";
 		apply();
@@ -98,13 +98,13 @@ export async function startPage(source, meta, tree, attach) {
 	attachSplit(line);
 	listenToInput(app, line);
 	showStatus(app, line);
-	byId("fold-all").addEventListener("click", () => {
+	onClick("fold-all", () => {
 		const isAnyOpen = app.model.rows.some(({ kind, open }) => kind === "process" && open);
 		app.model.foldAll(!isAnyOpen);
 		app.emit("rows", "view");
 	});
 	const links = attachLinks(app, line);
-	byId("share").addEventListener("click", () => copyText(location.href));
+	onClick("share", () => copyText(location.href));
 	attachTesting(app, line);
 	await links.read();
 	byId("timeline").classList.add("is-ready");

@@ -1,6 +1,6 @@
 // search.js - the search over all names: boxes that do not match are dimmed at once, the hits come from the server, and Enter
 // goes from one to the next.
-import { announce, byId } from "./dom.js";
+import { announce, byId, onClick } from "./dom.js";
 import { matcherOf } from "./model.js";
 import { grouped } from "./time.js";
 
@@ -71,8 +71,8 @@ export function attachSearch(app, line) {
 			ask();
 		}
 	});
-	byId("hit-next").addEventListener("click", () => go(1));
-	byId("hit-previous").addEventListener("click", () => go(-1));
+	onClick("hit-next", () => go(1));
+	onClick("hit-previous", () => go(-1));
 	const filter = /** @type {HTMLInputElement} */ (byId("filter"));
 	filter.addEventListener("input", () => {
 		app.model.setFilter(filter.value);

@@ -1,6 +1,6 @@
 // sql.js - questions in SQL, and their answers as tables and as tracks. A result with the columns of slices leads back to the tracks.
 import { openers } from "./actions.js";
-import { byId, copyText, h, refill } from "./dom.js";
+import { copyText, h, onClick, refill } from "./dom.js";
 import { trackKinds } from "./queries.js";
 import { tableOf } from "./table.js";
 import { grouped } from "./time.js";
@@ -131,6 +131,6 @@ export function attachSql(app, drawer, queries) {
 		drawer.open("sql");
 		sql.focus();
 	};
-	byId("sql-button").addEventListener("click", () => openers.sql());
+	onClick("sql-button", () => openers.sql());
 	return { id: "sql", title: "SQL", show: (body) => body.append(sql.element) };
 }

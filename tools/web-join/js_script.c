@@ -9,8 +9,6 @@
  */
 #include "js_script.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
 
 enum { TOKENS_FIRST = 4096 };
