@@ -425,8 +425,8 @@ static void begin_visit(struct visit *visit)
 	visit->error = make_walkers();
 }
 
-/* Runs while the dynamic loader's lock is held. */
-static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
+/* Runs while the dynamic loader's lock is held. Libraries change seldom, so it is compiled for size. */
+__attribute__((cold)) static int visit_module(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct visit *visit = ctx;
 
@@ -550,7 +550,7 @@ static int refresh_locked(struct visit *visit)
 	return 1;
 }
 
-int orma_self_space_refresh(void)
+__attribute__((cold)) int orma_self_space_refresh(void)
 {
 	struct visit visit = {.is_first = true};
 
