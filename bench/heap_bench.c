@@ -3,8 +3,8 @@
  * free(), bare and below each profiler, and the time of a sample.
  *
  * The benchmark runs itself as a child, with other libraries preloaded, beside a daemon. A pair is measured in a loop, by
- * the CPU time of the thread. For a sample the interval is 1, so that each allocation is sampled, with 40 frames. The bursts
- * of samples fit into shared memory. The time of a sample includes the free of its block.
+ * the CPU time of the thread. For a sample the interval is 1, so that each allocation is sampled, with 40 frames. Samples come
+ * in bursts that shared memory has room for, so no thread waits. Each block is freed, which counts as part of its sample's time.
  */
 #include <errno.h>
 #include <orma/session.h>

@@ -33,8 +33,8 @@ struct orma_group_sums {
 
 /*
  * Makes the sums of a sealed table for up to ORMA_GROUP_SUMS_COLUMNS columns `keys`, which are numbers or strings, and a column
- * of numbers. A run has `run_blocks` blocks; 0 = as many as are worth it. Runs without blocks in a file get sums as long as the
- * memory budget allows it. 0 or -ENOMEM.
+ * of numbers. A run has `run_blocks` blocks; if that is 0, this function chooses the number. A table of which blocks lie in
+ * the spill file gets no sums, and when the memory budget is used up, no further run gets any. Returns 0 or -ENOMEM.
  */
 int orma_store_table_sum(struct orma_table *table, const size_t *keys, size_t key_count,
 			 size_t value, size_t run_blocks);

@@ -3,8 +3,8 @@
  * eight.
  *
  * A mask has ORMA_JSON_MASK_BITS bits for each byte of a block, the first byte lowest, which are set or clear together, or of which
- * only the highest may be set. Rejected: an index of all quotes and brackets of the text, which is made before the text is read. Half
- * of it is of strings that the reader looks at anyway, and most strings end in their first block.
+ * only the highest may be set. Rejected: an index of all quotes and brackets, made before the text is read. Half of its entries
+ * would be quotes, which the reader finds by itself, because most strings end in their first block.
  */
 #ifndef ORMA_TRACE_JSON_BLOCK_H
 #define ORMA_TRACE_JSON_BLOCK_H

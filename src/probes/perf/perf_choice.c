@@ -5,9 +5,10 @@
  * the configuration, or else the user's own. The log says so, with the remedy.
  *
  * Processes that are named by their ids are watched on whole CPUs, too, when their children are
- * followed: an event that a child inherits begins a period of its own, so a child that runs shorter
- * than a period is never sampled, and `make` runs little else. Single tasks are watched where that
- * loses nothing: at a period of 1, and for waits, of which each is recorded.
+ * followed. An event that a child inherits begins with a whole period. A child that ends before that
+ * period is over is never sampled, and most programs that `make` starts are so short. Single tasks
+ * are watched only where nothing is lost: when the period is 1, and when waits are recorded, because
+ * every wait is.
  *
  * If too many stacks of a process are cut, the events are opened again with larger copies, and the
  * old ones are closed after the change. Between the two, some microseconds are not sampled. Events

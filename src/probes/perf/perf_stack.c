@@ -8,10 +8,10 @@
  * frames that were found stay, the outermost frame is one that names the error, and the packet has
  * the error, too.
  *
- * A process that ends gives its memory back before it is gone, which takes a large one long. Samples
- * of that time have no registers of a user. Without frames of the kernel their stack is one frame
- * with the kernel's name, so that the time is not missing in a sum over stacks; so is that of
- * the kernel's threads.
+ * The kernel takes back the memory of a process that ends, and needs long for a large one. Samples
+ * that are taken meanwhile have no user registers. If the kernel's frames are not recorded either,
+ * such a sample gets a stack of one frame, [kernel], so that sums over stacks include its time.
+ * Samples of the kernel's threads get the same frame.
  *
  * With frame pointers the innermost address is always a frame, whatever the frame pointer is: a
  * leaf function may use that register for something else.
