@@ -277,19 +277,25 @@ ORMA_TEST(only_the_process_of_the_scope_has_stacks)
 	remove_folder();
 }
 
-static void start_children_for_ever(void)
+/* One child after the other, each of which runs a function some times. */
+static _Noreturn void start_children(void (*run)(void), int times)
 {
 	/* Children that are left behind end by themselves, and the system collects them. */
 	for (;;) {
 		pid_t pid = fork();
 		if (pid == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (int i = 0; i < 20; i++)
-				orma_perf_test_three();
+			for (int i = 0; i < times; i++)
+				run();
 			_exit(0);
 		}
 		waitpid(pid, NULL, 0);
 	}
+}
+
+static void start_children_for_ever(void)
+{
+	start_children(orma_perf_test_three, 20);
 }
 
 ORMA_TEST(children_are_followed)
@@ -314,15 +320,7 @@ ORMA_TEST(children_are_followed)
 /* Half a millisecond each, a twentieth of a period of 99 Hz. */
 static void start_short_children_for_ever(void)
 {
-	for (;;) {
-		pid_t pid = fork();
-		if (pid == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			orma_perf_test_three();
-			_exit(0);
-		}
-		waitpid(pid, NULL, 0);
-	}
+	start_children(orma_perf_test_three, 1);
 }
 
 ORMA_TEST(children_that_are_shorter_than_a_period_have_their_share)
@@ -373,16 +371,7 @@ void orma_perf_test_bottom(void)
 
 static void start_deep_children_for_ever(void)
 {
-	for (;;) {
-		pid_t pid = fork();
-		if (pid == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (int i = 0; i < 200; i++)
-				orma_perf_test_bottom();
-			_exit(0);
-		}
-		waitpid(pid, NULL, 0);
-	}
+	start_children(orma_perf_test_bottom, 200);
 }
 
 static void check_deep_stacks(unsigned hz)
