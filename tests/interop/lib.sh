@@ -169,7 +169,7 @@ check_nothing_left() {
 		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qF "ORMA_INTEROP_DIR=$dir" || continue
 		# Ignore the processes of the pipe above.
 		[[ $(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null) == "$BASHPID" ]] && continue
-		fail "process $pid is left: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+		fail "process $pid is left: $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 		kill -KILL "$pid" 2>/dev/null || true
 	done
 }
