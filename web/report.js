@@ -81,3 +81,5 @@ function tellFailure(error) {
 }
 
 startReport().catch(tellFailure);
+// From here on the tables, the flame graphs and the button answer; before, they can only be read.
+byId("report").dataset.ready = "";

@@ -15,7 +15,7 @@
 #include "formats/inflate.h"
 #include "formats/text_lines.h"
 #include "store/grow.h"
-#include "trace/base64.h"
+#include "trace/base91.h"
 
 enum { FORMAT = 1, ZLIB_HEAD_BYTES = 2, ZLIB_TAIL_BYTES = 4, WIDTH_MAX = 8 };
 #define UNPACKED_MAX_BYTES (UINT64_C(1) << 30)
@@ -150,7 +150,7 @@ static int take_block(struct layout *layout, struct orma_str text)
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf bytes = {0};
 	uint64_t address, left = (uint64_t)layout->bytes -
 				 ORMA_MIN((uint64_t)layout->bytes, file->unpacked.spool_size);
-	int r = orma_base64_read(&bytes, text);
+	int r = orma_base91_read(&bytes, text);
 	if (r < 0)
 		return r;
 	if (layout->is_packed)

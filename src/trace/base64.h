@@ -9,7 +9,5 @@
 
 /* Appends bytes in base64. 0 or -ENOMEM. */
 int orma_base64_append(struct orma_buf *buf, struct orma_str bytes);
-/* Appends the bytes of a text in base64 with padding. 0, -ENOMEM, or -EBADMSG. */
-int orma_base64_read(struct orma_buf *buf, struct orma_str text);
 
 #endif

@@ -21,5 +21,8 @@ extern const struct orma_view_asset orma_view_assets[];
 /* The script of reports, which is no file of the page, and its SHA-256. */
 extern const struct orma_view_asset orma_view_report;
 extern const unsigned char orma_view_report_hash[32];
+/* The script that unpacks the other one, which is base64 in the element orma-script, if that is packed. */
+extern const char orma_view_loader[];
+extern const unsigned char orma_view_loader_hash[32];
 
 #endif

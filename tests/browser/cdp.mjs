@@ -8,6 +8,10 @@ import { delimiter, join } from "node:path";
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 const ANSWER_MS = 20000;
 
+/** Resolves in a report when its script, which is unpacked first, has done its work. */
+export const REPORT_IS_READY =
+	"new Promise((done) => { const wait = () => (document.querySelector('#report[data-ready]') ? done() : setTimeout(wait, 5)); wait(); })";
+
 /** The path of a Chromium, or null. */
 export function findChromium() {
 	if (process.env.ORMA_CHROMIUM) return process.env.ORMA_CHROMIUM;
@@ -131,6 +135,15 @@ export class Browser {
 		await loaded;
 		await this.run("new Promise((done) => { const wait = () => (window.orma ? done() : setTimeout(wait, 5)); wait(); })");
 		await this.idle();
+	}
+
+	/** Opens a report from an address, and waits until its tables and flame graphs answer. */
+	async openReport(url) {
+		this.errors.length = this.urls.length = 0;
+		const loaded = this.event("Page.loadEventFired");
+		await this.send("Page.navigate", { url });
+		await loaded;
+		await this.run(REPORT_IS_READY);
 	}
 
 	/** What an expression is in the page; a promise is waited for. */

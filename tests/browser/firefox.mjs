@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { REPORT_IS_READY } from "./cdp.mjs";
 import { WebSocketClient } from "./web_socket.mjs";
 
 const PROGRAMS = ["firefox-esr", "firefox"];
@@ -132,6 +133,12 @@ export class Firefox {
 		await this.navigate("about:blank");
 		this.errors.length = this.urls.length = 0;
 		await this.navigate(url);
+	}
+
+	/** Opens a report, and waits until its tables and flame graphs answer. */
+	async openReport(url) {
+		await this.load(url);
+		await this.run(REPORT_IS_READY);
 	}
 
 	/** Opens an address, and waits until the timeline is idle. */

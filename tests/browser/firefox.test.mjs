@@ -48,7 +48,7 @@ after(async () => {
 });
 
 test("a report from disk shows its tables, its timeline, and its tables again", { skip }, async () => {
-	await page.load(pathToFileURL(report).href);
+	await page.openReport(pathToFileURL(report).href);
 	assert.match(await page.text("#report"), /Slices by total time/);
 	assert.equal(await seen("#timeline"), false);
 	await page.run("document.querySelector('#open-timeline').click()");
@@ -87,8 +87,7 @@ test("profiles of two traces are a flame graph", { skip }, async () => {
 	writeFileSync(a, samplesText({ "main,query": 6, "main,render": 2 }));
 	writeFileSync(b, samplesText({ "main,query": 1, "main,render": 2, "main,sort": 1 }));
 	execFileSync(orma, ["report", "-o", both, a, b], { stdio: "pipe" });
-	await page.load(pathToFileURL(both).href);
-	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))");
+	await page.openReport(pathToFileURL(both).href);
 	const { left, top, width } = await page.run(
 		"(() => { const { left, top, width } = document.querySelector('.flame').getBoundingClientRect(); return { left, top, width }; })()",
 	);

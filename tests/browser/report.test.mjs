@@ -42,8 +42,7 @@ after(async () => {
 });
 
 test("the tables come first, and a button leads to the timeline and back", { skip }, async () => {
-	await page.send("Page.navigate", { url: pathToFileURL(report).href });
-	await page.event("Page.loadEventFired");
+	await page.openReport(pathToFileURL(report).href);
 	const seen = (selector) => page.run(`document.querySelector("${selector}")?.checkVisibility() ?? false`);
 	assert.equal(await seen("#report table"), true);
 	assert.equal(await seen("#timeline"), false);
@@ -148,9 +147,7 @@ test("a report opens where its maker says, unless the address says otherwise", {
 test("tables are sorted by a click, and long ones are filtered", { skip }, async () => {
 	const tables = join(folder, "tables.html");
 	write(tables, "-q", "Slices=select name, dur, id from slice order by id limit 40");
-	page.errors.length = 0;
-	await page.send("Page.navigate", { url: pathToFileURL(tables).href });
-	await page.event("Page.loadEventFired");
+	await page.openReport(pathToFileURL(tables).href);
 	const column = (i) =>
 		page.run(
 			`[...document.querySelectorAll("h3 ~ table")].at(-1).querySelectorAll("tbody tr:not([hidden]) td:nth-child(${i})").values().map((cell) => cell.dataset.value ?? cell.innerText).toArray()`,
@@ -192,10 +189,7 @@ test("a flame graph has the width of each function, and a click shows one alone"
 	const flames = join(folder, "flames.html");
 	writeFileSync(samples, samplesText({ "main,</script><b>": 6, "main,render": 2 }));
 	execFileSync(orma, ["report", "-o", flames, samples], { stdio: "pipe" });
-	page.errors.length = 0;
-	await page.send("Page.navigate", { url: pathToFileURL(flames).href });
-	await page.event("Page.loadEventFired");
-	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+	await page.openReport(pathToFileURL(flames).href);
 	assert.match(await page.text(".flame-label"), /^all 8 samples \(100\.0 %\)/);
 	const width = await page.run("document.querySelector('.flame').clientWidth");
 	// Lines are 18 pixels high: all, the process, main, and what main calls.
@@ -213,10 +207,7 @@ test("two profiles are one flame graph with what each of them has", { skip }, as
 	writeFileSync(a, samplesText({ "main,query": 6, "main,render": 2 }));
 	writeFileSync(b, samplesText({ "main,query": 1, "main,render": 2, "main,sort": 1 }));
 	execFileSync(orma, ["report", "-o", both, a, b], { stdio: "pipe" });
-	page.errors.length = 0;
-	await page.send("Page.navigate", { url: pathToFileURL(both).href });
-	await page.event("Page.loadEventFired");
-	await page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+	await page.openReport(pathToFileURL(both).href);
 	assert.match(await page.text(".flame-label"), /^all A 8 samples \(100\.0 %\), B 4 samples \(100\.0 %\)/);
 	const width = await page.run("document.querySelector('.flame').clientWidth");
 	// query has 75 % of A and 25 % of B: half of both.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report_file_fuzz.c - the first two lines are the facts and the columns of a report, and the rest is its data: the page is
- * converted and imported. So mutations reach the columns, without having to be valid base64.
+ * converted and imported. So mutations reach the columns, without having to be valid base91.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "formats/format.h"
-#include "trace/base64.h"
+#include "trace/base91.h"
 #include "trace/importer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,7 +48,7 @@ static int build(struct orma_buf *page, struct orma_str rest)
 		"id=\"orma-data-0\">",
 		(int)meta.size, meta.data, rest.size, (int)columns.size, columns.data);
 	if (r == 0)
-		r = orma_base64_append(page, rest);
+		r = orma_base91_append(page, rest);
 	return r ? r : orma_base_buf_append_str(page, "</script>\n");
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AT_COUNT, AT_NAME, AT_ROW, FLAG_MERGED } from "../../web/answers.js";
 import { areaOf, detailOf, neighbourOf, searchOf } from "../../web/report_answers.js";
-import { columnOf, decode, doublesOf } from "../../web/report_data.js";
+import { bytesOfText, columnOf, decode, doublesOf } from "../../web/report_data.js";
 import { compareKeys } from "../../web/report_tables.js";
 import { boxTile, classOf, pointTile } from "../../web/report_tiles.js";
 
@@ -66,6 +66,14 @@ const source = () => {
 		lanesOf: () => null,
 	};
 };
+
+test("a text is the bytes that orma_base91_append() made it of", () => {
+	// 13 bits are two characters, the lower digit first, and six or less at the end are one.
+	assert.deepEqual([...bytesOfText("")], []);
+	assert.deepEqual([...bytesOfText('"!')], [1]);
+	assert.deepEqual([...bytesOfText("!!!")], [0, 0]);
+	assert.deepEqual([...bytesOfText("^';Q3{crp}lyf#")], [1, 2, 3, 250, 251, 252, 253, 254, 255, 60, 62]);
+});
 
 test("planes become numbers of any width", () => {
 	for (const [width, values] of [

@@ -3,8 +3,8 @@
  *
  * Reads main.js and the modules that it imports, joins them so that each comes behind those that it imports, and writes
  * them with index.html, style.css and icon.svg as arrays of C, without comments, with short names, and packed. So it does with
- * report.js, whose hash is written as well, because a report allows no script but this one. The output depends on nothing but the
- * files.
+ * report.js. Its hash is written as well, and the script that unpacks it with its own hash, because a report allows no other scripts.
+ * The output depends on nothing but the files.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -236,15 +236,23 @@ static bool write_page(FILE *out, struct orma_buf texts[FILE_COUNT])
 	return fflush(out) == 0 && !ferror(out);
 }
 
-static void write_hash(FILE *out, const struct orma_buf *text)
+static void write_hash(FILE *out, const char *name, const void *text, size_t size)
 {
 	uint8_t hash[SHA256_BYTES];
-	sha256(text->data, text->size, hash);
-	fprintf(out, "const unsigned char orma_view_report_hash[] = {");
+	sha256(text, size, hash);
+	fprintf(out, "const unsigned char orma_view_%s_hash[] = {", name);
 	for (size_t i = 0; i < sizeof(hash); i++)
 		fprintf(out, "%u,", hash[i]);
 	fprintf(out, "};\n");
 }
+
+/* A report has its script packed, and this one, which unpacks it and adds it to the document. */
+static const char loader[] =
+	"const bytes=Uint8Array.from(atob(document.getElementById('orma-script').textContent),"
+	"(c)=>c.charCodeAt(0));"
+	"const script=document.createElement('script');script.type='module';"
+	"script.textContent=await new Response(new Blob([bytes]).stream()"
+	".pipeThrough(new DecompressionStream('gzip'))).text();document.body.append(script);";
 
 /* Writes the script of reports as C. */
 static bool write_report(FILE *out, struct page *report)
@@ -257,7 +265,9 @@ static bool write_report(FILE *out, struct page *report)
 		fprintf(stderr, "web: the script of reports has \"</\" in it\n");
 		return false;
 	}
-	write_hash(out, &report->app);
+	write_hash(out, "report", report->app.data, report->app.size);
+	write_hash(out, "loader", loader, sizeof(loader) - 1);
+	fprintf(out, "const char orma_view_loader[] = \"%s\";\n", loader);
 	bool is_packed = pack(&report->app);
 	write_array(out, "report", &report->app);
 	fprintf(out,

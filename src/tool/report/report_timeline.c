@@ -16,7 +16,7 @@
 #include "codec/compression.h"
 #include "tool/ask/units.h"
 #include "tool/report/html.h"
-#include "trace/base64.h"
+#include "trace/base91.h"
 #include "view/tile_request.h"
 #include "view/view_meta.h"
 
@@ -45,7 +45,7 @@ static int append_block(struct orma_report_timeline *timeline,
 	if (r == 0 && compressor)
 		r = orma_tool_compress(compressor, bytes.data, bytes.size, &packed);
 	if (r == 0)
-		r = orma_base64_append(blocks, compressor ? orma_base_buf_str(&packed) : bytes);
+		r = orma_base91_append(blocks, compressor ? orma_base_buf_str(&packed) : bytes);
 	return r ? r : orma_base_buf_append_str(blocks, "</script>\n");
 }
 

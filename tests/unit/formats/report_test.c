@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "convert_fixture.h"
-#include "trace/base64.h"
+#include "trace/base91.h"
 
 #define HEAD                                                                                       \
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                  \
@@ -38,7 +38,7 @@ static void build(struct orma_buf *page, const char *meta, const char *tracks, c
 			       "type=\"application/octet-stream\" id=\"orma-data-0\">",
 			  meta, all.size, columns, *columns ? "," : "", strlen(tracks)),
 		  0);
-	CHECK_INT(orma_base64_append(page, orma_base_buf_str(&all)), 0);
+	CHECK_INT(orma_base91_append(page, orma_base_buf_str(&all)), 0);
 	CHECK_INT(orma_base_buf_append_str(page, "</script>\n</html>\n"), 0);
 	orma_base_buf_done(&all);
 }
@@ -216,21 +216,35 @@ ORMA_TEST(other_pages_are_refused)
 	CHECK(strstr(message, "it is cut"));
 }
 
-ORMA_TEST(base64_is_read_as_it_is_written)
+/* All bytes, and each length of the bits behind the last pair. */
+ORMA_TEST(base91_is_read_as_it_is_written)
 {
-	char bytes[] = "any\377 carnal";
+	char bytes[300];
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7);
 	for (size_t size = 0; size < sizeof(bytes); size++) {
 		struct orma_buf text = {0}, back = {0};
-		CHECK_INT(orma_base64_append(&text, (struct orma_str){bytes, size}), 0);
-		CHECK_INT(orma_base64_read(&back, orma_base_buf_str(&text)), 0);
+		CHECK_INT(orma_base91_append(&text, (struct orma_str){bytes, size}), 0);
+		CHECK_INT(orma_base91_read(&back, orma_base_buf_str(&text)), 0);
 		CHECK_INT((int)back.size, (int)size);
 		CHECK(size == 0 || memcmp(back.data, bytes, size) == 0);
+		for (size_t i = 0; i < text.size; i++)
+			CHECK(text.data[i] > ' ' && text.data[i] < 127 &&
+			      !strchr("&<>", text.data[i]));
 		orma_base_buf_done(&text);
 		orma_base_buf_done(&back);
 	}
+}
+
+ORMA_TEST(what_is_no_base91_is_refused)
+{
+	static const char *const texts[] = {"a<", "&a", "a>", "a ", "a\177", "a\n", "~~", "ab~"};
 	struct orma_buf back = {0};
-	CHECK_INT(orma_base64_read(&back, ORMA_STR("abc")), -EBADMSG);
-	CHECK_INT(orma_base64_read(&back, ORMA_STR("ab*=")), -EBADMSG);
-	CHECK_INT(orma_base64_read(&back, ORMA_STR("a=bc")), -EBADMSG);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		CHECK_INT(orma_base91_read(&back, (struct orma_str){texts[i], strlen(texts[i])}),
+			  -EBADMSG);
+	back.size = 0;
+	CHECK_INT(orma_base91_read(&back, ORMA_STR("!!\"")), 0);
+	CHECK_INT((int)back.size, 2);
 	orma_base_buf_done(&back);
 }
