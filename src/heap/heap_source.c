@@ -355,28 +355,10 @@ static void on_tick(struct orma_timer *timer)
 
 /* --- heaps ------------------------------------------------------------------------------------ */
 
-/* The filter may change only while nothing is sampled: a block that is published meanwhile would be in the old one alone. */
-static void prepare_filter(const struct orma_pb_heapprofd_config *config)
-{
-	uint64_t smallest = UINT64_MAX;
-
-	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
-		struct orma_heap_info *info = orma_heap_info_at(i);
-		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;
-
-		if (info && atomic_load_explicit(&info->interval, memory_order_relaxed) != 0)
-			return;
-		if (interval != 0)
-			smallest = ORMA_MIN(smallest, interval);
-	}
-	orma_heap_live_prepare(smallest);
-}
-
 static void apply_config(uint32_t instance)
 {
 	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
 
-	prepare_filter(config);
 	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
 		struct orma_heap_info *info = orma_heap_info_at(i);
 		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;

@@ -14,7 +14,10 @@
  * An id is in the set at most once per heap: it is published before malloc() returns it, and taken before free() gives
  * it away. Two threads that free one block at the same time are the program's bug; the CAS lets one of them win.
  *
- * Rejected: probing until an empty place (tombstones, and rebuilding that must stop all threads); one table that moves
+ * The filter is large enough for a hundred thousand blocks, and a program whose heap is small touches little of it: one byte
+ * in 64 of its heap. A child of a fork clears only what was written.
+ *
+ * Rejected: a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place (tombstones, and rebuilding that must stop all threads); one table that moves
  * when it grows (readers would need hazard pointers or epochs); tags in the blocks (the allocator is not ours).
  */
 #include "heap/live_set.h"
@@ -25,9 +28,8 @@
 #define TABLES_MAX       5u
 #define FIRST_TABLE_BITS 12u /* 4,096 places; each further table is four times as large */
 
-#define FILTER_BITS       16u
-#define LARGE_FILTER_BITS 20u
-#define SMALL_INTERVAL    16384u
+#define FILTER_PART 4096u
+#define PARTS       ((size_t)ORMA_HEAP_FILTER_COUNT / FILTER_PART)
 
 #define LATE_MAX 4096u
 
@@ -40,9 +42,9 @@ struct orma_heap_place {
 		value; /* serial << 24 | heap << 8 | instances; written while reserved, relaxed */
 };
 
-static _Atomic uint8_t small_filter[1u << FILTER_BITS];
-/* Changed before the first block; read by every free. */
-struct orma_heap_filter orma_heap_filter = {small_filter, (1u << FILTER_BITS) - 1};
+_Atomic uint8_t orma_heap_filter[ORMA_HEAP_FILTER_COUNT];
+/* The parts of the filter that were written. Relaxed: set before the part is. */
+static _Atomic bool is_written[PARTS];
 
 /* Published once with release, and read with acquire. */
 static struct orma_heap_place *_Atomic tables[TABLES_MAX];
@@ -78,36 +80,22 @@ static void *map(size_t bytes)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-void orma_heap_live_prepare(uint64_t interval_bytes)
+static _Atomic uint8_t *filter_to_write(uint64_t id)
 {
-	_Atomic uint8_t *counts;
+	size_t index = orma_heap_filter_index(id);
 
-	if (interval_bytes > SMALL_INTERVAL ||
-	    atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed) != small_filter ||
-	    orma_heap_live_count() > 0)
-		return;
-	counts = map((size_t)1 << LARGE_FILTER_BITS);
-	if (!counts)
-		return;
-	/* The small filter may have marks. A filter that says "maybe" too often is not wrong. */
-	for (size_t i = 0; i < (size_t)1 << LARGE_FILTER_BITS; i++)
-		if (atomic_load_explicit(&small_filter[i % (1u << FILTER_BITS)],
-					 memory_order_relaxed) == UINT8_MAX)
-			atomic_init(&counts[i], UINT8_MAX);
-	/* A reader that sees the new array with the old mask stays inside of it. */
-	atomic_store_explicit(&orma_heap_filter.counts, counts, memory_order_relaxed);
-	atomic_store_explicit(&orma_heap_filter.mask, ((size_t)1 << LARGE_FILTER_BITS) - 1,
-			      memory_order_release);
+	atomic_store_explicit(&is_written[index / FILTER_PART], true, memory_order_relaxed);
+	return &orma_heap_filter[index];
 }
 
 void orma_heap_live_mark(uint64_t id)
 {
-	atomic_store_explicit(orma_heap_filter_place(id), UINT8_MAX, memory_order_relaxed);
+	atomic_store_explicit(filter_to_write(id), UINT8_MAX, memory_order_relaxed);
 }
 
 static void filter_change(uint64_t id, int change)
 {
-	_Atomic uint8_t *place = orma_heap_filter_place(id);
+	_Atomic uint8_t *place = filter_to_write(id);
 	uint8_t count = atomic_load_explicit(place, memory_order_relaxed);
 
 	while (count != UINT8_MAX &&
@@ -235,15 +223,19 @@ bool orma_heap_live_take(uint64_t id, uint8_t heap, struct orma_heap_block *ret)
 	return false;
 }
 
-size_t orma_heap_live_count(void)
+/* Marks stay. */
+static void clear_part(_Atomic uint8_t *counts)
 {
-	return atomic_load_explicit(&live_count, memory_order_relaxed);
+	for (size_t i = 0; i < FILTER_PART; i++) {
+		uint8_t count = atomic_load_explicit(&counts[i], memory_order_relaxed);
+
+		if (count != 0 && count != UINT8_MAX)
+			atomic_store_explicit(&counts[i], 0, memory_order_relaxed);
+	}
 }
 
 void orma_heap_live_forget(void)
 {
-	_Atomic uint8_t *counts;
-
 	for (size_t i = 0; i < TABLES_MAX; i++) {
 		struct orma_heap_place *places =
 			atomic_exchange_explicit(&tables[i], NULL, memory_order_relaxed);
@@ -251,10 +243,9 @@ void orma_heap_live_forget(void)
 		if (places)
 			munmap(places, (table_mask(i) + 1) * sizeof(*places));
 	}
-	counts = atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed);
-	for (size_t i = 0; i <= orma_heap_filter.mask; i++)
-		if (counts[i] != 0 && counts[i] != UINT8_MAX)
-			atomic_store_explicit(&counts[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < PARTS; i++)
+		if (atomic_load_explicit(&is_written[i], memory_order_relaxed))
+			clear_part(&orma_heap_filter[i * FILTER_PART]);
 	for (size_t i = 0; i < LATE_MAX; i++)
 		atomic_store_explicit(&late[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&late_head, 0, memory_order_relaxed);

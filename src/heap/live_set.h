@@ -23,35 +23,26 @@ struct orma_heap_block {
 	uint8_t instances; /* bit i: instance i of the data source was told */
 };
 
-/* Written once, counts first; read mask first, so that the index fits the array. */
-struct orma_heap_filter {
-	_Atomic uint8_t *_Atomic counts; /* blocks with this index; 255 stays. Relaxed. */
-	_Atomic size_t mask;             /* limits the index; release and acquire */
-};
-
-extern struct orma_heap_filter orma_heap_filter __attribute__((visibility("hidden")));
+/* How many sampled blocks have this index; 255 stays. Relaxed. Frees read it, so its address and size are constant. */
+#define ORMA_HEAP_FILTER_COUNT ((size_t)1 << 20)
+extern _Atomic uint8_t orma_heap_filter[ORMA_HEAP_FILTER_COUNT]
+	__attribute__((visibility("hidden")));
 
 /* Neighbours in memory are neighbours in the filter, so that frees of a program that works in one place of its heap find
- * the filter in the cache. The bits above make a difference, too. */
-static inline _Atomic uint8_t *orma_heap_filter_place(uint64_t id)
+ * the filter in the cache: a line of it stands for 4 KiB. The bits above make a difference, too. */
+static inline size_t orma_heap_filter_index(uint64_t id)
 {
-	size_t mask = atomic_load_explicit(&orma_heap_filter.mask, memory_order_acquire);
-	_Atomic uint8_t *counts =
-		atomic_load_explicit(&orma_heap_filter.counts, memory_order_relaxed);
-
-	return &counts[(size_t)(id >> 4 ^ id >> 20) & mask];
+	return (size_t)(id >> 6 ^ id >> 26) & (ORMA_HEAP_FILTER_COUNT - 1);
 }
 
 /* False: the block was not sampled. Relaxed, because the thread that frees a block has got it from the thread that
  * allocated it. */
 static inline bool orma_heap_may_be_live(uint64_t id)
 {
-	return ORMA_UNLIKELY(
-		atomic_load_explicit(orma_heap_filter_place(id), memory_order_relaxed) != 0);
+	return ORMA_UNLIKELY(atomic_load_explicit(&orma_heap_filter[orma_heap_filter_index(id)],
+						  memory_order_relaxed) != 0);
 }
 
-/* Chooses a larger filter for small intervals, where many blocks are sampled. Call it while nothing is sampled. */
-void orma_heap_live_prepare(uint64_t interval_bytes);
 /* Makes the filter say "maybe" for this id, for ever. */
 void orma_heap_live_mark(uint64_t id);
 
@@ -63,7 +54,6 @@ void orma_heap_live_give_up(struct orma_heap_place *place);
 
 /* Takes the block out of the set. False: it is not there. */
 bool orma_heap_live_take(uint64_t id, uint8_t heap, struct orma_heap_block *ret);
-size_t orma_heap_live_count(void);
 /* In the child of a fork: the parent's blocks are no longer known. Async-signal-safe. */
 void orma_heap_live_forget(void);
 

@@ -32,7 +32,6 @@ ORMA_TEST(a_block_is_found_once)
 	CHECK(block.serial == 77 && block.heap == 1 && block.instances == 5);
 	CHECK(!orma_heap_live_take(address_of(1), 1, &block));
 	CHECK(!orma_heap_may_be_live(address_of(1)));
-	CHECK_INT(orma_heap_live_count(), 0);
 }
 
 ORMA_TEST(null_is_not_a_block)
@@ -62,7 +61,6 @@ ORMA_TEST(a_place_that_was_given_up_is_free_again)
 		CHECK(place);
 		orma_heap_live_give_up(place);
 	}
-	CHECK_INT(orma_heap_live_count(), 0);
 }
 
 ORMA_TEST(the_set_grows_up_to_its_limit)
@@ -76,22 +74,17 @@ ORMA_TEST(the_set_grows_up_to_its_limit)
 	CHECK(count <= ORMA_HEAP_LIVE_MAX);
 	for (uint64_t i = 0; i < count; i++)
 		CHECK(orma_heap_live_take(address_of(i), 1, &block) && block.serial == i + 1);
-	CHECK_INT(orma_heap_live_count(), 0);
 	CHECK(put(address_of(5), 1, 1));
 }
 
-ORMA_TEST(small_intervals_get_a_larger_filter_that_keeps_the_marks)
+ORMA_TEST(the_filter_says_no_for_most_blocks_beside_many_that_live)
 {
 	unsigned hits = 0;
 
-	orma_heap_live_mark(address_of(9));
-	orma_heap_live_prepare(512 * 1024);
-	orma_heap_live_prepare(4096);
-	CHECK(orma_heap_may_be_live(address_of(9)));
 	for (uint64_t i = 0; i < 10000; i++)
-		CHECK(put(address_of(i), i + 1, 1));
+		CHECK(put(address_of(i * 100), i + 1, 1));
 	for (uint64_t i = 0; i < 10000; i++)
-		hits += orma_heap_may_be_live(address_of(1000000 + i));
+		hits += orma_heap_may_be_live(address_of(i * 100 + 50));
 	/* 10,000 of a million places are taken. */
 	CHECK(hits < 200);
 }
@@ -101,9 +94,12 @@ ORMA_TEST(a_child_of_a_fork_forgets_everything)
 	struct orma_heap_block block;
 
 	CHECK(put(address_of(1), 1, 1));
+	orma_heap_live_mark(address_of(9));
 	CHECK(orma_heap_late_push(&(struct orma_heap_block){3, 1, 1}));
 	orma_heap_live_forget();
 	CHECK(!orma_heap_may_be_live(address_of(1)));
+	/* Blocks of the time before the next allocator was found are the child's, too. */
+	CHECK(orma_heap_may_be_live(address_of(9)));
 	CHECK(!orma_heap_late_pop(&block));
 	CHECK(put(address_of(1), 2, 1));
 	CHECK(orma_heap_live_take(address_of(1), 1, &block) && block.serial == 2);
@@ -141,7 +137,6 @@ ORMA_TEST(threads_do_not_lose_each_others_blocks)
 		CHECK_INT(pthread_join(threads[i], &failed), 0);
 		CHECK(!failed);
 	}
-	CHECK_INT(orma_heap_live_count(), 0);
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		CHECK(!orma_heap_may_be_live(address_of(10000000 + i)));
 }
