@@ -3,13 +3,15 @@
  *
  * A query that knows the set, which a join with a slice does, reads one packet. One that does not, visits the stored sets, and then
  * each slice and each kernel event that has arguments, in their order. Rows have numbers only as long as the cursor lives. A query
- * for nothing but the different keys gets one row for each of them, because SQLite would look each text up among those before.
+ * for nothing but the different keys gets one row for each of them, because SQLite would look each text up among those before. It
+ * visits one slice of each shape (trace/kept_args.h), and all slices whose arguments were not kept.
  */
 #include <errno.h>
 #include <stdarg.h>
 
 #include "answers/trace_database.h"
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "sql/engine_state.h"
 
 enum {
@@ -45,6 +47,10 @@ struct args_cursor {
 	uint64_t *
 		seen; /* a bit for each key, by its number in the pool; used if keys are distinct */
 	size_t seen_words;
+	bool seen_shapes[ORMA_ARG_SHAPES_MAX]; /* the keys of these are seen */
+	int64_t *
+		shapes; /* the shapes of a block of slices, when keys are distinct; NULL = none yet */
+	size_t shapes_block; /* which one, + 1 */
 	enum { IN_STORED, IN_SLICES, IN_EVENTS } place;
 	sqlite3_int64 rowid;
 };
@@ -122,6 +128,7 @@ static int close_args(sqlite3_vtab_cursor *base)
 	struct args_cursor *cursor = (struct args_cursor *)base;
 	orma_arg_list_done(&cursor->list);
 	orma_base_free(cursor->seen);
+	orma_base_free(cursor->shapes);
 	sqlite3_free(cursor);
 	return SQLITE_OK;
 }
@@ -157,9 +164,49 @@ static bool has_set(const struct orma_tables *tables, const struct args_cursor *
 	return cursor->place == IN_EVENTS || orma_slice_has_args(columns, cursor->next_row);
 }
 
+static bool is_distinct(const struct args_cursor *cursor)
+{
+	return cursor->plan == DISTINCT_KEYS || cursor->plan == DISTINCT_FLAT_KEYS;
+}
+
 static bool is_stopped(const struct args_cursor *cursor)
 {
 	return orma_sql_is_interrupted(&database_of(cursor)->sql->interrupt);
+}
+
+/* Skips slices of a block whose keys were seen, from the next row on; the row that remains may have others. 0 or -ENOMEM. */
+static int skip_shapes(struct args_cursor *cursor, uint64_t rows)
+{
+	const struct orma_kept_args *kept = &database_of(cursor)->importer.kept_args;
+	if (!cursor->shapes)
+		cursor->shapes = orma_base_alloc_array(ORMA_BLOCK_ROWS, sizeof(*cursor->shapes));
+	if (!cursor->shapes)
+		return -ENOMEM;
+	size_t block = (size_t)(cursor->next_row >> ORMA_BLOCK_SHIFT);
+	uint64_t begin = (uint64_t)block << ORMA_BLOCK_SHIFT;
+	uint64_t end = ORMA_MIN(begin + ORMA_BLOCK_ROWS, rows);
+	if (cursor->shapes_block != block + 1) {
+		enum orma_kept_block kind = orma_kept_args_read_block(kept, block, cursor->shapes);
+		int64_t shape = cursor->shapes[0];
+		if (kind == ORMA_KEPT_NO_ARGS ||
+		    (kind == ORMA_KEPT_ONE_SHAPE && cursor->seen_shapes[shape])) {
+			cursor->next_row = end;
+			return 0;
+		}
+		for (size_t i = 0; kind == ORMA_KEPT_ONE_SHAPE && i < end - begin; i++)
+			cursor->shapes[i] = shape;
+		cursor->shapes_block = block + 1;
+	}
+	for (; cursor->next_row < end; cursor->next_row++) {
+		int64_t shape = cursor->shapes[cursor->next_row - begin];
+		if (shape == ORMA_CELL_NULL)
+			return 0;
+		if (!cursor->seen_shapes[shape]) {
+			cursor->seen_shapes[shape] = true;
+			return 0;
+		}
+	}
+	return 0;
 }
 
 /* Goes to the next slice or kernel event that has arguments. */
@@ -171,8 +218,12 @@ static int next_read_set(struct args_cursor *cursor)
 		uint64_t rows = orma_store_table_rows(
 			&tables->all[is_slice ? ORMA_TABLE_SLICE : ORMA_TABLE_FTRACE_EVENT]);
 		for (; cursor->next_row < rows; cursor->next_row++) {
+			if (is_slice && is_distinct(cursor) && skip_shapes(cursor, rows) < 0)
+				return SQLITE_NOMEM;
 			if (cursor->next_row % STOP_ROWS == 0 && is_stopped(cursor))
 				return SQLITE_INTERRUPT;
+			if (cursor->next_row == rows)
+				break;
 			if (!has_set(tables, cursor))
 				continue;
 			int r = load_set(cursor, (is_slice ? ORMA_ARG_SET_OF_SLICE
@@ -266,6 +317,8 @@ static int filter_args(sqlite3_vtab_cursor *base, int plan, const char *text, in
 	if (cursor->plan != ONE_SET) {
 		if (cursor->seen_words > 0)
 			memset(cursor->seen, 0, cursor->seen_words * sizeof(*cursor->seen));
+		memset(cursor->seen_shapes, 0, sizeof(cursor->seen_shapes));
+		cursor->shapes_block = 0;
 		return skip_seen(cursor);
 	}
 	/* A comparison with something else than an integer is never true. */
@@ -280,7 +333,7 @@ static int next_arg(sqlite3_vtab_cursor *base)
 	struct args_cursor *cursor = (struct args_cursor *)base;
 	cursor->rowid++;
 	cursor->idx++;
-	if (cursor->plan == DISTINCT_KEYS || cursor->plan == DISTINCT_FLAT_KEYS)
+	if (is_distinct(cursor))
 		return skip_seen(cursor);
 	if (cursor->idx < cursor->list.count)
 		return SQLITE_OK;
@@ -450,12 +503,32 @@ static void add_passed_thread(struct orma_trace_database *database, uint64_t row
 		orma_arg_list_add(&database->args, key, key, ORMA_ARG_UINT, utid);
 }
 
+/* Takes the arguments that were kept when the trace was loaded. False when the packets have more, or other values. */
+static bool read_kept(struct orma_trace_database *database, uint64_t row)
+{
+	const struct orma_kept_args *kept = &database->importer.kept_args;
+	const struct orma_arg_shape *shape = orma_kept_args_shape(kept, row);
+	int64_t values[ORMA_KEPT_ARGS_MAX];
+	/* The keys of the list would be in another pool. */
+	if (!shape || database->tables.passing)
+		return false;
+	for (uint32_t i = 0; i < shape->count; i++) {
+		values[i] = orma_kept_args_value(kept, shape, i, row);
+		if (values[i] == ORMA_CELL_NULL)
+			return false;
+	}
+	for (uint32_t i = 0; i < shape->count; i++)
+		orma_arg_list_add_key(&database->args, shape->keys[i], shape->keys[i],
+				      (enum orma_arg_type)shape->types[i], values[i]);
+	return true;
+}
+
 static int read_slice(struct orma_trace_database *database, uint64_t row)
 {
 	static const size_t ends[] = {ORMA_SLICE_BEGIN_PACKET, ORMA_SLICE_END_PACKET};
 	struct orma_table *table = &database->tables.all[ORMA_TABLE_SLICE];
 	int r = 0;
-	if (row >= orma_store_table_rows(table))
+	if (row >= orma_store_table_rows(table) || read_kept(database, row))
 		return 0;
 	for (size_t i = 0; i < 2 && r == 0; i++) {
 		int64_t entry = orma_store_column_get(&table->columns[ends[i]], row);

@@ -252,6 +252,7 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	if (!database)
 		return;
 	orma_sql_free(database->sql);
+	orma_arg_columns_free(database->arg_columns);
 	orma_derived_columns_free(database->derived);
 	orma_event_args_done(&database->event_args);
 	orma_kernel_args_done(&database->kernel_args);

@@ -6,6 +6,7 @@
 
 #include "answers/modules.h"
 #include "formats/formats.h"
+#include "sql/relation.h"
 #include "sql/sql_engine.h"
 #include "store/keyed_sum.h"
 #include "trace/event_args.h"
@@ -49,6 +50,7 @@ struct orma_trace_database {
 	struct orma_kernel_args kernel_args;
 	struct orma_arg_list args;            /* the arguments of the set that was asked for last */
 	int64_t args_set;                     /* its id; ORMA_CELL_NULL = none */
+	struct orma_arg_column *arg_columns;  /* see arg_columns.c */
 	struct orma_derived_columns *derived; /* NULL until derived_columns.c adds them */
 	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
@@ -129,6 +131,9 @@ int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
 			    struct orma_error *reterr);
 /* The names that it knows; NULL behind the last. */
 const char *orma_empty_table_name(size_t idx);
+/* For the relation of slices; see orma_relation.call. */
+int orma_arg_column_find(void *ctx, struct orma_str key, struct orma_relation_column *ret);
+void orma_arg_columns_free(struct orma_arg_column *column);
 void orma_derived_columns_free(struct orma_derived_columns *columns);
 
 #endif

@@ -31,7 +31,7 @@
 enum {
 	HEAD_BYTES = ORMA_SUM_BLOCK_BYTES,
 	/* Increase it when the importer fills tables in another way, or when the parts change. */
-	INDEX_VERSION = 1,
+	INDEX_VERSION = 2,
 	SAMPLES = 64, /* blocks of the trace that its sum is over */
 	COPY_BYTES = 1 << 16,
 };

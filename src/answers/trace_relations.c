@@ -84,6 +84,12 @@ static int add_table(struct orma_trace_database *database, enum orma_table_id id
 		r = orma_sql_relation_add(relation, &column);
 	}
 	relation->table = table;
+	if (id == ORMA_TABLE_SLICE) {
+		relation->call_name = "extract_arg";
+		relation->call_column = (size_t)orma_sql_relation_find(relation, "arg_set_id");
+		relation->call = orma_arg_column_find;
+		relation->call_ctx = database;
+	}
 	if (id == ORMA_TABLE_THREAD_STATE || id == ORMA_TABLE_SPURIOUS_WAKEUP) {
 		relation->fill = fill_states;
 		relation->fill_ctx = database;
@@ -103,6 +109,8 @@ int orma_trace_relations_add(struct orma_trace_database *database)
 	int r = 0;
 	for (int id = 0; id < ORMA_TABLES && r == 0; id++)
 		/* The table of args is more than its rows; see args_table.c. */
-		r = id == ORMA_TABLE_ARGS ? 0 : add_table(database, (enum orma_table_id)id);
+		r = id == ORMA_TABLE_ARGS || id == ORMA_TABLE_ARG_SHAPE
+			    ? 0
+			    : add_table(database, (enum orma_table_id)id);
 	return r;
 }

@@ -261,6 +261,8 @@ static int match(struct orma_select *select, const char *table, struct orma_aren
 	select->query->is_distinct = select->is_distinct;
 	r = select->is_join ? orma_sql_lookup_resolve(select, arena)
 			    : orma_sql_select_resolve(select, arena);
+	if (r == 0 && !select->is_join)
+		r = orma_sql_select_add_calls(select);
 	if (r == 0)
 		r = check_aliases(select);
 	if (r == 0)

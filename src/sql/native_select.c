@@ -128,7 +128,7 @@ static int read_items(struct orma_select *select)
 int orma_sql_select_read(struct orma_str text, struct orma_select *ret)
 {
 	ret->text = text;
-	ret->token_count = ret->item_count = ret->name_count = 0;
+	ret->token_count = ret->item_count = ret->name_count = ret->call_count = 0;
 	int r = read_tokens(ret);
 	if (r == 0)
 		r = find_clauses(ret);
@@ -141,6 +141,11 @@ int orma_sql_select_take_column(const struct orma_select *select, size_t *at, si
 {
 	size_t i = *at, found = SIZE_MAX;
 	struct orma_str table = {NULL, 0};
+	for (size_t n = 0; n < select->call_count; n++)
+		if (select->calls[n].begin == i && select->calls[n].end <= end) {
+			*at = select->calls[n].end;
+			return select->calls[n].column;
+		}
 	if (i + 2 < end && orma_select_is_name(&select->tokens[i]) &&
 	    orma_select_is_sign(select, i + 1, '.')) {
 		table = orma_select_text(&select->tokens[i]);

@@ -15,7 +15,12 @@
 #include "sql/native.h"
 #include "sql/sql_token.h"
 
-enum { ORMA_SELECT_TOKENS_MAX = 400, ORMA_SELECT_ITEMS_MAX = 64, ORMA_SELECT_NAMES_MAX = 64 };
+enum {
+	ORMA_SELECT_TOKENS_MAX = 400,
+	ORMA_SELECT_ITEMS_MAX = 64,
+	ORMA_SELECT_NAMES_MAX = 64,
+	ORMA_SELECT_CALLS_MAX = 16
+};
 
 /* Not recognised: it is left to SQLite. */
 enum { ORMA_NO_MATCH = -ENOTSUP };
@@ -39,6 +44,12 @@ struct orma_select {
 		int column;
 	} names[ORMA_SELECT_NAMES_MAX];
 	size_t name_count;
+	/* Calls of a function whose values are a column of the relation. */
+	struct orma_select_call {
+		size_t begin, end; /* tokens */
+		int column;
+	} calls[ORMA_SELECT_CALLS_MAX];
+	size_t call_count;
 	struct orma_select_item items[ORMA_SELECT_ITEMS_MAX];
 	size_t item_count;
 	/* Where the clauses begin, behind their keywords; SIZE_MAX = absent. */
@@ -114,6 +125,8 @@ int orma_sql_select_write_alias(const struct orma_select *select,
  * ORMA_NO_MATCH.
  */
 int orma_sql_select_resolve(struct orma_select *select, struct orma_arena *arena);
+/* Finds the calls of functions that a relation has as columns, and adds these to the query's relation. Errors as above. */
+int orma_sql_select_add_calls(struct orma_select *select);
 /* Adds a condition to the query, which is one of those that `and` joins. Errors as above; then the query is as it was. */
 int orma_sql_select_add_condition(struct orma_select *select, size_t begin, size_t end);
 /* Returns the `and` behind the condition at `begin`, or `end`. */

@@ -55,8 +55,11 @@ static int add_filter(struct orma_select *select, enum orma_plan_op op, size_t c
 	const struct orma_plan_term term = {.op = op, .column_idx = column};
 	bool is_text = query->relation->columns[column].type == ORMA_COLUMN_STRING;
 	bool needs_text = is_text && op != ORMA_PLAN_IS_NULL && op != ORMA_PLAN_NOT_NULL;
+	/* A number is no text, unless it is a column's that has an affinity. */
+	bool is_call = query->relation->columns[column].flags & ORMA_RELATION_CALL;
 	bool is_pattern = op == ORMA_PLAN_GLOB || op == ORMA_PLAN_LIKE || op == ORMA_PLAN_REGEXP;
 	if (query->filter_count == ORMA_NATIVE_FILTERS_MAX || !value || (is_pattern && !is_text) ||
+	    (is_call && sqlite3_value_type(value) != SQLITE_INTEGER) ||
 	    (needs_text && sqlite3_value_type(value) != SQLITE_TEXT))
 		return ORMA_NO_MATCH;
 	int r = orma_sql_value_filter(query->relation, &term, value,
@@ -118,7 +121,8 @@ static int match_list(struct orma_select *select, size_t column, size_t begin, s
 		return count;
 	int64_t *set = orma_base_alloc_array(LITERALS_MAX, sizeof(*set));
 	size_t found = 0;
-	if (!set || query->filter_count == ORMA_NATIVE_FILTERS_MAX)
+	bool is_call = query->relation->columns[column].flags & ORMA_RELATION_CALL;
+	if (!set || is_call || query->filter_count == ORMA_NATIVE_FILTERS_MAX)
 		r = set ? ORMA_NO_MATCH : -ENOMEM;
 	for (int i = 0; r == 0 && i < count; i++) {
 		int is_cell = values[i] ? orma_sql_value_cell(query->relation, column, values[i],

@@ -18,6 +18,8 @@
 enum {
 	ORMA_RELATION_ROW = 1 << 8,           /* the cell is the number of the row, as in `id` */
 	ORMA_RELATION_DISTINCT_ROWS = 1 << 9, /* no value occurs twice */
+	ORMA_RELATION_CALL =
+		1 << 10, /* the values that a function returns, which have no affinity */
 };
 
 /* Writes the cells of the rows [first, first + count), count <= ORMA_BLOCK_ROWS. 0 or a negative errno value. */
@@ -53,6 +55,15 @@ struct orma_relation {
 	 * are there. */
 	int (*fill)(void *ctx);
 	void *fill_ctx;
+	/*
+	 * Finds a column with what a function returns for one of the columns and a text, such as extract_arg(arg_set_id, 'key'): its
+	 * cells are integers or NULL, or reading it fails with -ENOTSUP. It lives as long as the relation. 0, -ENOTSUP (there is
+	 * none) or -ENOMEM. NULL = no function.
+	 */
+	int (*call)(void *ctx, struct orma_str text, struct orma_relation_column *ret);
+	void *call_ctx;
+	const char *call_name;
+	size_t call_column;
 	/* For relations that own what they show: called with ctx when the last reference goes. */
 	void (*release)(void *ctx);
 	void *release_ctx;

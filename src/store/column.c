@@ -402,6 +402,17 @@ bool orma_store_column_range(const struct orma_column *column, size_t block_idx,
 	return true;
 }
 
+bool orma_store_column_is_uniform(const struct orma_column *column, size_t block_idx, int64_t *ret)
+{
+	if (block_idx >= column->block_count) {
+		*ret = column->tail_cell;
+		return !column->tail;
+	}
+	const struct orma_block *block = &column->blocks[block_idx];
+	*ret = block->flags & ORMA_BLOCK_IS_NULL ? ORMA_CELL_NULL : block->min;
+	return is_uniform(block) || (block->width == 0 && !(block->flags & ORMA_BLOCK_IS_RAW));
+}
+
 bool orma_store_column_match(const struct orma_column *column, size_t block_idx, int64_t low,
 			     int64_t high, uint8_t mask[ORMA_BLOCK_ROWS / 8])
 {

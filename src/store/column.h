@@ -107,6 +107,9 @@ void orma_store_column_read_some(const struct orma_column *column, size_t block_
 bool orma_store_column_range(const struct orma_column *column, size_t block_idx, int64_t *retmin,
 			     int64_t *retmax);
 
+/* Returns true when all cells of a block are equal, and that is known without a look at each. Not for doubles. */
+bool orma_store_column_is_uniform(const struct orma_column *column, size_t block_idx, int64_t *ret);
+
 /*
  * Sets a bit for each cell of a block that is in [low, high] and not NULL. False when its cells have to be read instead. Not
  * for doubles.

@@ -34,6 +34,8 @@ struct orma_event_args {
 void orma_event_args_init(struct orma_event_args *args, struct orma_packet_index *index,
 			  const struct orma_type_pool *types);
 void orma_event_args_done(struct orma_event_args *args);
+/* Returns a bit for each of the first 64 fields of a TrackEvent that are arguments because of their types. */
+uint64_t orma_event_args_typed_ids(struct orma_event_args *args);
 /* Adds the arguments of the track event in the entry at an address. 0, -ENOMEM or an error of reading. */
 int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orma_arg_list *list);
 

@@ -2,7 +2,7 @@
  * event_batch.c - events become records with places in place of pointers, and events again.
  *
  * Most events are plain: they are read here, on the thread that merges, which has less to do than the importer, and their packets
- * stay behind. Copying another packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows
+ * stay behind, but for the numbers that are kept of their arguments (kept_args.h). Copying another packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows
  * of all sequences and the importer the tails of all columns, and each has the cache to itself for a batch. Kernel events are
  * not copied; see open_bundle.c.
  */
@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/macros.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 
 /* A larger event has arguments of a size that makes the reading costly, or fields of the old kind, which are not plain. */
 enum { PLAIN_MAX_BYTES = 64 };
@@ -21,12 +22,15 @@ enum { PLAIN_MAX_BYTES = 64 };
 int orma_event_batch_init(struct orma_event_batch *batch)
 {
 	batch->events = orma_base_alloc_array(ORMA_BATCH_EVENTS, sizeof(*batch->events));
-	return batch->events ? 0 : -ENOMEM;
+	batch->args = orma_base_alloc_array((size_t)ORMA_BATCH_EVENTS * ORMA_KEPT_ARGS_MAX,
+					    sizeof(*batch->args));
+	return batch->events && batch->args ? 0 : -ENOMEM;
 }
 
 void orma_event_batch_done(struct orma_event_batch *batch)
 {
 	orma_base_free(batch->events);
+	orma_base_free(batch->args);
 	orma_base_buf_done(&batch->bytes);
 	orma_open_bundles_done(&batch->bundles);
 	*batch = (struct orma_event_batch){0};
@@ -41,13 +45,35 @@ static bool is_usual(const struct orma_packet *packet)
 	       packet->dropped == 0 && packet->machine == 0 && packet->clock == 0;
 }
 
-static bool make_plain(const struct orma_packet *packet, struct orma_plain_event *ret)
+/* Notes the arguments of an event that begins a slice, if they are plain annotations and nothing else. */
+static void note_args(struct orma_event_batch *batch, const struct orma_track_event *event,
+		      struct orma_plain_event *ret)
+{
+	struct orma_plain_arg args[ORMA_PLAIN_ARGS_MAX];
+	int count = 1;
+	if (event->annotations == 0 || event->flags & ORMA_EVENT_HAS_OTHER_ARGS ||
+	    event->type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
+		return;
+	if (event->annotations > 1)
+		count = orma_plain_args_read(event->bytes, 0, args);
+	else if (!orma_plain_arg_read(event->annotation, args))
+		return;
+	size_t noted = orma_note_args(args, count, &batch->args[batch->arg_count]);
+	ret->args = noted > 0 ? (uint32_t)batch->arg_count + 1 : 0;
+	batch->arg_count += noted;
+}
+
+static bool make_plain(struct orma_event_batch *batch, const struct orma_packet *packet,
+		       struct orma_plain_event *ret)
 {
 	struct orma_track_event event;
 	/* An event that was converted has an order, and fields of its own. */
-	return packet->content.size <= PLAIN_MAX_BYTES && packet->order == 0 &&
-	       orma_track_event_read(packet->content, &event) == 0 &&
-	       orma_plain_event_make(&event, ret);
+	if (packet->content.size > PLAIN_MAX_BYTES || packet->order != 0 ||
+	    orma_track_event_read(packet->content, &event) < 0 ||
+	    !orma_plain_event_make(&event, ret))
+		return false;
+	note_args(batch, &event, ret);
+	return true;
 }
 
 static int copy_bytes(struct orma_event_batch *batch, const struct orma_packet *packet,
@@ -85,7 +111,7 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 	event->is_untimed = is_untimed;
 	event->is_usual = is_event && is_usual(packet);
 	event->is_plain =
-		event->is_usual && !batch->needs_bytes && make_plain(packet, &event->plain);
+		event->is_usual && !batch->needs_bytes && make_plain(batch, packet, &event->plain);
 	if (!event->is_plain && copy_bytes(batch, packet, event) < 0)
 		return -ENOMEM;
 	batch->count++;
@@ -138,12 +164,13 @@ static int take_at(struct orma_batch_reader *reader, struct orma_ordered_event *
 	return r < 0 ? r : reader->fn(reader->ctx, event);
 }
 
-static int take_plain(struct orma_batch_reader *reader, const struct orma_batched_event *batched,
-		      struct orma_ordered_event *event)
+static int take_plain(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
+		      const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
 	event->state = &reader->states[batched->source];
 	event->machine_idx = event->state->sequence->machine_idx;
 	event->plain = &batched->plain;
+	event->args = batched->plain.args > 0 ? &batch->args[batched->plain.args - 1] : NULL;
 	event->packet = &reader->plain;
 	reader->plain.sequence = event->state->sequence->id;
 	reader->plain.address = batched->address;
@@ -197,7 +224,7 @@ int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_e
 		event.ns = batched->ns;
 		event.address = batched->address;
 		if (batched->kind <= ORMA_ORDERED_TRACK_EVENT) {
-			r = batched->is_plain   ? take_plain(reader, batched, &event)
+			r = batched->is_plain   ? take_plain(reader, batch, batched, &event)
 			    : batched->is_usual ? take_usual(reader, batch, batched, &event)
 						: take_packet(reader, batch, batched, &event);
 			continue;

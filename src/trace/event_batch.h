@@ -40,6 +40,8 @@ struct orma_batched_event {
 struct orma_event_batch {
 	struct orma_batched_event *events;
 	size_t count;
+	struct orma_noted_arg *args; /* room for those of all events */
+	size_t arg_count;
 	struct orma_buf bytes;
 	struct orma_open_bundle *bundles; /* they have their last event in this batch */
 	uint64_t read_bytes;              /* how much of the trace was read for it */
@@ -49,6 +51,11 @@ struct orma_event_batch {
 /* 0 or -ENOMEM. */
 int orma_event_batch_init(struct orma_event_batch *batch);
 void orma_event_batch_done(struct orma_event_batch *batch);
+static inline void orma_event_batch_clear(struct orma_event_batch *batch)
+{
+	batch->count = batch->arg_count = batch->bytes.size = 0;
+}
+
 static inline bool orma_event_batch_is_full(const struct orma_event_batch *batch)
 {
 	return batch->count == ORMA_BATCH_EVENTS || batch->bytes.size >= ORMA_BATCH_BYTES;

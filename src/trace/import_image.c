@@ -371,6 +371,8 @@ int orma_import_image_restore(struct orma_importer *importer, struct orma_tables
 	for (size_t i = 0; i < ORMA_TABLES && r == 0; i++)
 		r = orma_store_table_restore(&tables->all[i], image);
 	if (r == 0)
+		r = orma_kept_args_restore(&importer->kept_args);
+	if (r == 0)
 		r = restore_clocks(index, image);
 	if (r == 0)
 		r = restore_sequences(index, image);

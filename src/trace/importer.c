@@ -10,6 +10,7 @@
 #include "proto/reader.h"
 #include "schema/gen/extension_descriptor.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "store/grow.h"
 #include "trace/config_advice.h"
 #include "trace/descriptor_names.h"
@@ -20,7 +21,13 @@
 enum {
 	EXTENSION_SET = 1, /* a FileDescriptorSet in place */
 	TYPES_MAX_BYTES = 16 << 20,
+	/* Fields of TrackEvent. */
+	TIMESTAMP_DELTA_US = 1,
+	TIMESTAMP_ABSOLUTE_US = 16,
+	KEPT_SHARE = 8, /* values of arguments have this part of the trace's bytes at most */
 };
+
+#define FIELD_BIT(id) (UINT64_C(1) << (id))
 
 /* Descriptors of fields that programs have added to messages of Perfetto. */
 int orma_importer_take_types(struct orma_importer *importer, struct orma_str content)
@@ -273,6 +280,7 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 	init_args(&importer->thread_args, importer, ORMA_TABLE_THREAD, ORMA_THREAD_ARG_SET_ID);
 	importer->states.tables = tables;
 	orma_event_args_init(&importer->event_args, &importer->index, &importer->types);
+	importer->kept_args.tables = tables;
 	importer->flows.tables = tables;
 	importer->flows.sets = &importer->sets;
 	importer->sched.tables = tables;
@@ -326,6 +334,21 @@ static int log_refusal(void *ctx, enum orma_slice_count why, const struct orma_s
 		&importer->system, ORMA_STAT_slice_drop_overlapping_complete_event, slice, other);
 }
 
+/* All types are known. One of them might say that a field which plain events have, such as the name, is an argument as well. */
+static void begin_keeping(struct orma_importer *importer)
+{
+	const uint64_t plain = FIELD_BIT(TIMESTAMP_DELTA_US) | FIELD_BIT(TIMESTAMP_ABSOLUTE_US) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_TYPE) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_TRACK_UUID) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_NAME_IID) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_CATEGORY_IIDS) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS) |
+			       FIELD_BIT(ORMA_PB_TRACK_EVENT_CALLSTACK_WEIGHT);
+	struct orma_kept_args *kept = &importer->kept_args;
+	kept->is_on = !(orma_event_args_typed_ids(&importer->event_args) & plain);
+	kept->max_bytes = importer->index.bytes / KEPT_SHARE;
+}
+
 int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
 		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
 		      struct orma_error *reterr)
@@ -342,6 +365,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 		importer->system.stats.trace_file = orma_trace_files_first(importer->system.files);
 	if (r == 0 || damage)
 		r = add_machines(importer);
+	begin_keeping(importer);
 	if (r == 0)
 		r = orma_ordered_read(&importer->index, orma_importer_time_order, importer);
 	if (r == 0)
@@ -365,6 +389,7 @@ void orma_importer_done(struct orma_importer *importer)
 	orma_row_args_done(&importer->thread_args);
 	orma_states_done(&importer->states);
 	orma_event_args_done(&importer->event_args);
+	orma_kept_args_done(&importer->kept_args);
 	orma_type_pool_done(&importer->types);
 	orma_flows_done(&importer->flows);
 	orma_sched_done(&importer->sched);

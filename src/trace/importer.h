@@ -54,6 +54,7 @@ struct orma_importer {
 	struct orma_states states;
 	struct orma_type_pool types;
 	struct orma_event_args event_args;
+	struct orma_kept_args kept_args;
 	struct orma_flows flows;
 	struct orma_sched sched;
 	struct orma_descriptor_tracks descriptors;

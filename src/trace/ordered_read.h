@@ -6,6 +6,7 @@
 
 #include "trace/bundle_read.h"
 #include "trace/incremental_state.h"
+#include "trace/kept_args.h"
 #include "trace/track_event_read.h"
 
 enum orma_ordered_kind {
@@ -24,6 +25,7 @@ struct orma_ordered_event {
 	const struct orma_packet *packet; /* for packets and track events */
 	const struct orma_plain_event
 		*plain; /* a track event that is plain; its packet has no bytes; NULL = another */
+	const struct orma_noted_arg *args; /* a plain event's, if they were noted; else NULL */
 	struct orma_sequence_state *state; /* at the packet */
 	uint32_t cpu;                      /* for kernel events */
 	uint64_t address;                  /* where the bundle's packet is */

@@ -18,14 +18,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/track_event.pb.h"
 
-enum { PLAIN_ARGS_MAX = 16, KEY_MAX_BYTES = 256, EVENT_FIELDS = 64 };
-
-struct plain_arg {
-	uint64_t iid;
-	enum orma_arg_type type; /* ORMA_ARG_NULL = no value yet */
-	uint64_t number;
-	struct orma_str text;
-};
+enum { KEY_MAX_BYTES = 256, EVENT_FIELDS = 64 };
 
 #define FIELD_BIT(id) (UINT64_C(1) << (id))
 #define NUMBER(id)    ((uint32_t)(id) << 3 | ORMA_PROTO_VARINT)
@@ -51,12 +44,11 @@ static const uint8_t *get_bytes(const uint8_t *at, const uint8_t *end, struct or
 	return at + size;
 }
 
-/* True when the annotation has a name and one value, and nothing else. */
-static bool read_annotation(struct orma_str annotation, struct plain_arg *ret)
+bool orma_plain_arg_read(struct orma_str annotation, struct orma_plain_arg *ret)
 {
 	const uint8_t *at = (const uint8_t *)annotation.data, *end = at + annotation.size;
 	bool has_name = false;
-	*ret = (struct plain_arg){.type = ORMA_ARG_NULL};
+	*ret = (struct orma_plain_arg){.type = ORMA_ARG_NULL};
 	while (at && at < end) {
 		uint8_t tag = *at++;
 		if (tag == NUMBER(ORMA_PB_DEBUG_ANNOTATION_NAME_IID)) {
@@ -127,9 +119,10 @@ static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end, unsigned
 	}
 }
 
-/* Returns how many annotations there are, or -1 when the event is not one of these. */
-static int read_event(struct orma_str event, uint64_t refused, struct plain_arg *args)
+int orma_plain_args_read(struct orma_str event, uint64_t typed_ids,
+			 struct orma_plain_arg args[ORMA_PLAIN_ARGS_MAX])
 {
+	const uint64_t refused = typed_ids | other_args;
 	const uint8_t *at = (const uint8_t *)event.data, *end;
 	struct orma_str annotation;
 	int count = 0;
@@ -144,8 +137,8 @@ static int read_event(struct orma_str event, uint64_t refused, struct plain_arg 
 			return -1;
 		if (tag == BYTES(ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS)) {
 			at = get_bytes(at, end, &annotation);
-			if (!at || count == PLAIN_ARGS_MAX ||
-			    !read_annotation(annotation, &args[count++]))
+			if (!at || count == ORMA_PLAIN_ARGS_MAX ||
+			    !orma_plain_arg_read(annotation, &args[count++]))
 				return -1;
 			continue;
 		}
@@ -179,17 +172,22 @@ static int make_key(struct orma_tables *tables, struct orma_interning *interning
 	return 1;
 }
 
+int orma_plain_arg_key(struct orma_tables *tables, struct orma_interning *interning, uint64_t iid,
+		       uint32_t *ret)
+{
+	*ret = orma_interning_string(interning, ORMA_PB_INTERNED_DATA_DEBUG_ANNOTATION_NAMES, iid);
+	return *ret > 0 ? 1 : make_key(tables, interning, iid, ret);
+}
+
 int orma_plain_args_add(struct orma_arg_list *list, struct orma_interning *interning,
 			uint64_t typed_ids, struct orma_str event)
 {
-	struct plain_arg args[PLAIN_ARGS_MAX];
-	uint32_t keys[PLAIN_ARGS_MAX];
+	struct orma_plain_arg args[ORMA_PLAIN_ARGS_MAX];
+	uint32_t keys[ORMA_PLAIN_ARGS_MAX];
 	/* The keys of a live import are in a pool that is emptied now and then. */
-	int count = list->tables->passing ? -1 : read_event(event, typed_ids | other_args, args);
+	int count = list->tables->passing ? -1 : orma_plain_args_read(event, typed_ids, args);
 	for (int i = 0; i < count; i++) {
-		keys[i] = orma_interning_string(
-			interning, ORMA_PB_INTERNED_DATA_DEBUG_ANNOTATION_NAMES, args[i].iid);
-		int r = keys[i] > 0 ? 1 : make_key(list->tables, interning, args[i].iid, &keys[i]);
+		int r = orma_plain_arg_key(list->tables, interning, args[i].iid, &keys[i]);
 		if (r <= 0)
 			return r;
 	}

@@ -54,6 +54,9 @@ static int begin_slice(struct orma_importer *importer, const struct orma_ordered
 	int r = orma_slices_begin(&importer->slices, begin, &id);
 	if (r > 0 && ORMA_UNLIKELY(importer->flows.endings.count > 0))
 		r = orma_flows_take_endings(&importer->flows, begin->track_id, id);
+	if (r >= 0 && event->args && id != ORMA_NO_SLICE)
+		r = orma_kept_args_add(&importer->kept_args, &event->state->interning, event->args,
+				       (uint64_t)id);
 	return ORMA_MIN(r, 0);
 }
 

@@ -42,7 +42,7 @@ static void *fill_batches(void *arg)
 		}
 		struct orma_event_batch *batch = &ring->batches[ring->filled % BATCHES];
 		pthread_mutex_unlock(&ring->mutex);
-		batch->count = batch->bytes.size = 0;
+		orma_event_batch_clear(batch);
 		r = ring->fill(ring->ctx, batch);
 		pthread_mutex_lock(&ring->mutex);
 		ring->result = r;
@@ -95,7 +95,7 @@ static int run_alone(struct ring *ring, struct orma_batch_reader *reader)
 	struct orma_event_batch *batch = &ring->batches[0];
 	int r, filled;
 	do {
-		batch->count = batch->bytes.size = 0;
+		orma_event_batch_clear(batch);
 		filled = ring->fill(ring->ctx, batch);
 		r = filled < 0 ? filled : orma_batch_reader_take(reader, batch);
 	} while (r == 0 && filled > 0);

@@ -186,6 +186,12 @@ static int add_row(struct orma_slices *slices, const struct orma_slice_begin *be
 		[ORMA_SLICE_BEGIN_PACKET] = begin->begin_packet,
 		[ORMA_SLICE_END_PACKET] = ORMA_CELL_NULL,
 		[ORMA_SLICE_PASSED_UTID] = begin->passed_utid,
+		/* kept_args.c adds them. */
+		[ORMA_SLICE_ARG_SHAPE] = ORMA_CELL_NULL,
+		[ORMA_SLICE_ARG_VALUE] = ORMA_CELL_NULL,
+		[ORMA_SLICE_ARG_VALUE + 1] = ORMA_CELL_NULL,
+		[ORMA_SLICE_ARG_VALUE + 2] = ORMA_CELL_NULL,
+		[ORMA_SLICE_ARG_VALUES_END] = ORMA_CELL_NULL,
 	};
 	_Static_assert(sizeof(cells) / sizeof(*cells) == ORMA_SLICE_COLUMNS,
 		       "each column has a cell");

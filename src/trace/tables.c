@@ -101,6 +101,11 @@ static const struct orma_column_spec slice_columns[] = {
 	[ORMA_SLICE_BEGIN_PACKET] = {"begin_packet", INT, HIDDEN | SPARSE},
 	[ORMA_SLICE_END_PACKET] = {"end_packet", INT, CHANGES | HIDDEN | SPARSE},
 	[ORMA_SLICE_PASSED_UTID] = {"passed_utid", INT, CHANGES | HIDDEN | SPARSE},
+	[ORMA_SLICE_ARG_SHAPE] = {"arg_shape", INT, HIDDEN | SPARSE},
+	[ORMA_SLICE_ARG_VALUE] = {"arg_value_0", INT, HIDDEN | SPARSE},
+	[ORMA_SLICE_ARG_VALUE + 1] = {"arg_value_1", INT, HIDDEN | SPARSE},
+	[ORMA_SLICE_ARG_VALUE + 2] = {"arg_value_2", INT, HIDDEN | SPARSE},
+	[ORMA_SLICE_ARG_VALUES_END] = {"arg_value_3", INT, HIDDEN | SPARSE},
 };
 static const struct orma_column_spec counter_columns[] = {
 	[ORMA_COUNTER_TS] = {"ts", INT, SORTED},
@@ -130,6 +135,11 @@ static const struct orma_column_spec args_columns[] = {
 	[ORMA_ARGS_STRING_VALUE] = {"string_value", STRING, 0},
 	[ORMA_ARGS_REAL_VALUE] = {"real_value", DOUBLE, 0},
 	[ORMA_ARGS_VALUE_TYPE] = {"value_type", STRING, 0},
+};
+static const struct orma_column_spec arg_shape_columns[] = {
+	[ORMA_ARG_SHAPE_SHAPE] = {"shape", INT, SORTED},
+	[ORMA_ARG_SHAPE_KEY] = {"key", STRING, 0},
+	[ORMA_ARG_SHAPE_TYPE] = {"type", INT, 0},
 };
 static const struct orma_column_spec sched_columns[] = {
 	[ORMA_SCHED_TS] = {"ts", INT, SORTED},
@@ -273,6 +283,7 @@ static const struct {
 	TABLE(ORMA_TABLE_STATE, "__intrinsic_state", state_columns),
 	TABLE(ORMA_TABLE_FLOW, "__intrinsic_flow", flow_columns),
 	TABLE(ORMA_TABLE_ARGS, "__intrinsic_args", args_columns),
+	TABLE(ORMA_TABLE_ARG_SHAPE, "__intrinsic_arg_shape", arg_shape_columns),
 	TABLE(ORMA_TABLE_SCHED, "__intrinsic_sched_slice", sched_columns),
 	TABLE(ORMA_TABLE_THREAD_STATE, "__intrinsic_thread_state", thread_state_columns),
 	TABLE(ORMA_TABLE_SPURIOUS_WAKEUP, "__intrinsic_spurious_sched_wakeup",

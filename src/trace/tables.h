@@ -23,6 +23,7 @@ enum orma_table_id {
 	ORMA_TABLE_STATE,
 	ORMA_TABLE_FLOW,
 	ORMA_TABLE_ARGS,
+	ORMA_TABLE_ARG_SHAPE, /* see kept_args.h; SQL does not show it */
 	ORMA_TABLE_SCHED,
 	ORMA_TABLE_THREAD_STATE,
 	ORMA_TABLE_SPURIOUS_WAKEUP,
@@ -129,6 +130,7 @@ enum {
 	ORMA_TRACK_UPID,
 	ORMA_TRACK_COLUMNS
 };
+enum { ORMA_ARG_VALUES = 4 }; /* columns of values of arguments */
 enum {
 	ORMA_SLICE_TS,
 	ORMA_SLICE_DUR,
@@ -145,6 +147,9 @@ enum {
 	ORMA_SLICE_BEGIN_PACKET,
 	ORMA_SLICE_END_PACKET,
 	ORMA_SLICE_PASSED_UTID, /* the thread that made an event of a track that is not its own */
+	ORMA_SLICE_ARG_SHAPE,   /* see kept_args.h, as for the next ones */
+	ORMA_SLICE_ARG_VALUE,
+	ORMA_SLICE_ARG_VALUES_END = ORMA_SLICE_ARG_VALUE + ORMA_ARG_VALUES - 1,
 	ORMA_SLICE_COLUMNS
 };
 enum {
@@ -180,6 +185,7 @@ enum {
 	ORMA_ARGS_VALUE_TYPE,
 	ORMA_ARGS_COLUMNS
 };
+enum { ORMA_ARG_SHAPE_SHAPE, ORMA_ARG_SHAPE_KEY, ORMA_ARG_SHAPE_TYPE, ORMA_ARG_SHAPE_COLUMNS };
 enum {
 	ORMA_SCHED_TS,
 	ORMA_SCHED_DUR,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * track_event_import.c - track events become slices, instants, counters, states and flows.
  *
- * Arguments are not read here: a slice notes where its packet is, and they are read from the trace when somebody asks.
+ * Most arguments are not read here: a slice notes where its packet is, and they are read from the trace when somebody asks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -281,6 +281,26 @@ static bool needs_args_now(const struct orma_event_import *import)
 	return import->legacy && import->legacy->style == ORMA_EVENT_STYLE_PERFETTO;
 }
 
+/* Keeps what can be kept of the arguments of an event that is not of the old kind. */
+static int keep_args(struct orma_event_import *import, int64_t slice)
+{
+	struct orma_importer *importer = import->importer;
+	const struct orma_noted_arg *noted = import->ordered->args;
+	struct orma_noted_arg space[ORMA_KEPT_ARGS_MAX];
+	struct orma_plain_arg args[ORMA_PLAIN_ARGS_MAX];
+	if (!importer->kept_args.is_on || import->legacy)
+		return 0;
+	if (!import->ordered->plain) {
+		int count = orma_plain_args_read(import->event.bytes,
+						 orma_event_args_typed_ids(&importer->event_args),
+						 args);
+		noted = orma_note_args(args, count, space) > 0 ? space : NULL;
+	}
+	return noted ? orma_kept_args_add(&importer->kept_args, &import->ordered->state->interning,
+					  noted, (uint64_t)slice)
+		     : 0;
+}
+
 int orma_event_begin_slice(struct orma_event_import *import, const struct orma_event_slice *slice)
 {
 	bool has_args = (import->event.flags & ORMA_EVENT_HAS_ARGS) != 0;
@@ -311,8 +331,10 @@ int orma_event_begin_slice(struct orma_event_import *import, const struct orma_e
 		r = orma_flows_take_endings(&import->importer->flows, begin.track_id, id);
 	if (r < 0 || id == ORMA_NO_SLICE)
 		return r;
-	if (needs_args_now(import))
+	if (is_now)
 		r = add_args_now(import, id, slice->phase);
+	else if (has_args)
+		r = keep_args(import, id);
 	return r < 0 ? r : add_links(import, id, slice->track_id);
 }
 

@@ -28,7 +28,7 @@ enum {
 
 static void take_other(struct orma_track_event *event, uint32_t id)
 {
-	event->flags |= ORMA_EVENT_HAS_ARGS;
+	event->flags |= ORMA_EVENT_HAS_ARGS | ORMA_EVENT_HAS_OTHER_ARGS;
 	if (id >= ORMA_EVENT_EXTENSION_FIRST)
 		event->flags |= ORMA_EVENT_HAS_EXTENSIONS;
 }
@@ -182,12 +182,11 @@ static inline const uint8_t *get_bytes(const uint8_t *at, const uint8_t *end, st
 int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 {
 	struct orma_proto_reader reader;
-	struct orma_str annotation;
 	uint64_t value;
 	ret->bytes = bytes;
 	ret->name = ret->legacy = (struct orma_str){NULL, 0};
 	ret->name_iid = ret->category_iid = ret->track_uuid = 0;
-	ret->type = ret->categories = 0;
+	ret->type = ret->categories = ret->annotations = 0;
 	ret->flags = 0;
 	orma_proto_reader_init(&reader, bytes.data, bytes.size);
 	while (reader.at < reader.end) {
@@ -213,7 +212,8 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 			at = get_bytes(at, reader.end, &ret->legacy);
 			break;
 		case BYTES(ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS):
-			at = get_bytes(at, reader.end, &annotation);
+			at = get_bytes(at, reader.end, &ret->annotation);
+			ret->annotations++;
 			ret->flags |= ORMA_EVENT_HAS_ARGS;
 			break;
 		default:
@@ -230,7 +230,8 @@ int orma_track_event_read(struct orma_str bytes, struct orma_track_event *ret)
 
 bool orma_plain_event_make(const struct orma_track_event *event, struct orma_plain_event *ret)
 {
-	const unsigned allowed = ORMA_EVENT_HAS_TYPE | ORMA_EVENT_HAS_TRACK | ORMA_EVENT_HAS_ARGS;
+	const unsigned allowed = ORMA_EVENT_HAS_TYPE | ORMA_EVENT_HAS_TRACK | ORMA_EVENT_HAS_ARGS |
+				 ORMA_EVENT_HAS_OTHER_ARGS;
 	if (event->flags & ~allowed || event->type < ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN ||
 	    event->type > ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT || event->categories > 1 ||
 	    event->legacy.data)
@@ -238,6 +239,7 @@ bool orma_plain_event_make(const struct orma_track_event *event, struct orma_pla
 	ret->name_iid = event->name_iid;
 	ret->category_iid = event->category_iid;
 	ret->track_uuid = event->track_uuid;
+	ret->args = 0;
 	ret->flags = (uint16_t)event->flags;
 	ret->type = (uint8_t)event->type;
 	ret->categories = (uint8_t)event->categories;
@@ -251,6 +253,7 @@ void orma_plain_event_expand(const struct orma_plain_event *plain, struct orma_t
 	ret->name_iid = plain->name_iid;
 	ret->category_iid = plain->category_iid;
 	ret->track_uuid = plain->track_uuid;
+	ret->annotations = 0;
 	ret->flags = plain->flags;
 	ret->type = plain->type;
 	ret->categories = plain->categories;

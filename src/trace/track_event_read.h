@@ -24,6 +24,7 @@ enum {
 	ORMA_EVENT_IS_INSTRUCTIONS_DELTA = 1 << 9,
 	ORMA_EVENT_HAS_EXTENSIONS = 1 << 10, /* fields that programs have added */
 	ORMA_EVENT_HAS_CALLSTACK = 1 << 11,  /* interned or in place; read again */
+	ORMA_EVENT_HAS_OTHER_ARGS = 1 << 12, /* arguments that are not annotations */
 };
 
 enum { ORMA_EVENT_EXTENSION_FIRST = 1000 }; /* number of a field */
@@ -32,19 +33,22 @@ enum { ORMA_EVENT_EXTENSION_FIRST = 1000 }; /* number of a field */
 struct orma_track_event {
 	struct orma_str bytes;
 	struct orma_str name;
-	struct orma_str legacy; /* LegacyEvent; data is NULL when there is none */
+	struct orma_str legacy;     /* LegacyEvent; data is NULL when there is none */
+	struct orma_str annotation; /* the last DebugAnnotation, if there is one */
 	uint64_t name_iid, category_iid, track_uuid;
 	double value; /* a counter's */
 	int64_t thread_time_us, instructions;
 	uint32_t type;
 	uint32_t categories; /* how many, interned or in place */
+	uint32_t annotations;
 	unsigned flags;
 };
 
-/* A plain event: an end of a slice or an instant with an interned name on a given or the default track. Its arguments are read
- * when somebody asks. */
+/* A plain event: an end of a slice or an instant with an interned name on a given or the default track. Arguments that are not
+ * noted (see kept_args.h) are read when somebody asks. */
 struct orma_plain_event {
 	uint64_t name_iid, category_iid, track_uuid;
+	uint32_t args; /* index + 1 of the first argument that was noted; 0 = none was */
 	uint16_t flags;
 	uint8_t type, categories;
 };

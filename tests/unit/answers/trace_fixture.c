@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "harness.h"
 #include "schema/gen/trace.pb.h"
@@ -48,7 +49,7 @@ void fixture_close(struct orma_trace_database *database)
 	close(open_file);
 }
 
-void fixture_check(struct orma_trace_database *database, const char *query, const char *expected)
+char *fixture_ask(struct orma_trace_database *database, const char *query)
 {
 	struct orma_buf out = {0};
 	struct orma_error error = {0};
@@ -58,9 +59,18 @@ void fixture_check(struct orma_trace_database *database, const char *query, cons
 	if (orma_sql_run(database->sql, orma_base_str(query), &sink, &error) < 0)
 		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
 	const char *text = orma_base_buf_cstr(&out), *rows = strchr(text, '\n');
-	CHECK_STR(rows ? rows + 1 : "", expected);
+	char *ret = orma_base_strdup(rows ? rows + 1 : "");
+	CHECK(ret);
 	orma_sql_writer_done(&writer);
 	orma_base_buf_done(&out);
+	return ret;
+}
+
+void fixture_check(struct orma_trace_database *database, const char *query, const char *expected)
+{
+	char *rows = fixture_ask(database, query);
+	CHECK_STR(rows, expected);
+	orma_base_free(rows);
 }
 
 void fixture_refuse(struct orma_trace_database *database, const char *query, const char *expected)

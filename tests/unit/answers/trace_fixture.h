@@ -11,6 +11,8 @@ struct orma_trace_database *fixture_open(const char *text);
 /* The same for bytes. */
 struct orma_trace_database *fixture_open_bytes(const void *data, size_t size, int expected_error);
 void fixture_close(struct orma_trace_database *database);
+/* Returns the answer of a query as CSV without its header, to be freed with orma_base_free(). */
+char *fixture_ask(struct orma_trace_database *database, const char *query);
 /* Compares the answer of a query, as CSV without its header, with what is expected. */
 void fixture_check(struct orma_trace_database *database, const char *query, const char *expected);
 /* Checks that a query is refused with a message that has this part. */
