@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "view/lanes.h"
 
-enum { NODE_MASK = (1 << ORMA_LANE_NODE_SHIFT) - 1 };
+enum { NODE_MASK = (1 << ORMA_LANE_NODE_SHIFT) - 1, COUNTED_COLUMNS = 2, ALL_COLUMNS = 5 };
 
 /* A line while it is filled. `start`, `end` and `longest` are only used when rows have durations. */
 struct cursor {
@@ -29,21 +29,22 @@ struct builder {
 	struct depths *depths;  /* by lane */
 	struct cursor *cursors; /* by line */
 	struct orma_column_scan scan;
-	size_t columns[5];
-	/* The columns of the current block; NULL = the spec has none. */
+	size_t columns[ALL_COLUMNS];
+	/* The columns of the current block that are read; NULL = the spec has none. */
 	const int64_t *ts, *key, *dur, *depth, *value;
 };
 
-static int begin_scan(struct builder *builder)
+/* Begins to read the first `count` of a row's columns: its lane and depth are enough for counting. */
+static int begin_scan(struct builder *builder, size_t count)
 {
 	const struct orma_lane_spec *spec = &builder->lanes->spec;
-	const size_t wanted[] = {spec->ts, spec->key, spec->dur, spec->depth, spec->value};
-	size_t count = 0;
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(wanted); i++)
+	const size_t wanted[] = {spec->key, spec->depth, spec->ts, spec->dur, spec->value};
+	size_t column_count = 0;
+	for (size_t i = 0; i < count; i++)
 		if (wanted[i] != ORMA_LANE_NO_COLUMN)
-			builder->columns[count++] = wanted[i];
+			builder->columns[column_count++] = wanted[i];
 	return orma_column_scan_begin(&builder->scan, builder->lanes->table, builder->columns,
-				      count, 0);
+				      column_count, 0);
 }
 
 static bool next_block(struct builder *builder)
@@ -52,11 +53,11 @@ static bool next_block(struct builder *builder)
 	if (!orma_column_scan_next(&builder->scan))
 		return false;
 	const int64_t *const *cells = builder->scan.cells;
-	builder->ts = *cells++;
 	builder->key = *cells++;
-	builder->dur = spec->dur == ORMA_LANE_NO_COLUMN ? NULL : *cells++;
 	builder->depth = spec->depth == ORMA_LANE_NO_COLUMN ? NULL : *cells++;
-	builder->value = spec->value == ORMA_LANE_NO_COLUMN ? NULL : *cells++;
+	builder->ts = *cells++;
+	builder->dur = spec->dur == ORMA_LANE_NO_COLUMN ? NULL : *cells++;
+	builder->value = spec->value == ORMA_LANE_NO_COLUMN ? NULL : *cells;
 	return true;
 }
 
@@ -81,7 +82,7 @@ static int count_rows(struct builder *builder)
 	uint32_t lane_count = builder->lanes->lane_count;
 	struct depths *all = builder->depths =
 		orma_base_alloc_array((size_t)lane_count + 1, sizeof(*builder->depths));
-	int r = all ? begin_scan(builder) : -ENOMEM;
+	int r = all ? begin_scan(builder, COUNTED_COLUMNS) : -ENOMEM;
 	while (r == 0 && next_block(builder)) {
 		const int64_t *keys = builder->key, *depths = builder->depth;
 		size_t count = builder->scan.row_count;
@@ -163,7 +164,7 @@ static void place_values(struct builder *builder)
 static int place_rows(struct builder *builder)
 {
 	struct orma_lanes *lanes = builder->lanes;
-	int r = begin_scan(builder);
+	int r = begin_scan(builder, ALL_COLUMNS);
 	while (r == 0 && next_block(builder))
 		if (lanes->lengths)
 			place_slices(builder);
