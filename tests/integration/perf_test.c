@@ -538,10 +538,10 @@ ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
 	record(config, 4000);
 	end(pid);
 	double late = ask("select count(*) from perf_sample where ts > (select max(ts) from "
-			  "perf_sample) - 1000000000");
+			  "perf_sample) - 2000000000");
 	double names = ask("select count(*) from perf_sample s join stack_profile_callsite c on "
 			   "c.id = s.callsite_id where c.depth > 1 and ts > (select max(ts) from "
-			   "perf_sample) - 1000000000");
+			   "perf_sample) - 2000000000");
 	CHECK_FIGURE(late > 10 && names > late * 2 / 3);
 	remove_folder();
 }
