@@ -15,8 +15,7 @@ export function attachList(app, line) {
 		const lane = app.selection?.lane;
 		// A list in which somebody is stays as it is until they choose something.
 		if (list.contains(document.activeElement)) return;
-		if (lane === undefined) return refill(list);
-		refill(list, ...itemsOf(app, line, lane));
+		refill(list, ...(lane === undefined ? [] : itemsOf(app, line, lane)));
 	};
 	const later = () => {
 		clearTimeout(timer);

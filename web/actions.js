@@ -22,7 +22,7 @@ export const openers = {
 const ACTIONS = {
 	fit: fitSelection,
 	all: (app) => app.camera.go(0, app.meta.end),
-	live: (app) => goToEnd(app),
+	live: goToEnd,
 	back: () => history.back(),
 	next: (app, line) => step(app, line, 1),
 	previous: (app, line) => step(app, line, -1),
@@ -30,13 +30,15 @@ const ACTIONS = {
 	child: (app, line) => climb(app, line, 1),
 	"flow-out": (app, line) => follow(app, line, true),
 	"flow-in": (app, line) => follow(app, line, false),
-	area: (app) => areaOfSelection(app),
-	"select-all": (app) => selectAll(app),
-	clear: (app) => clear(app),
+	"choose-out": (app) => chooseFlow(app, true),
+	"choose-in": (app) => chooseFlow(app, false),
+	area: areaOfSelection,
+	"select-all": selectAll,
+	clear,
 	mark: (app, line) => mark(app, line, false),
 	keep: (app, line) => mark(app, line, true),
-	forget: (app) => forget(app),
-	pin: (app, line) => pin(app, line),
+	forget,
+	pin,
 	search: () => byId("search").focus(),
 	filter: () => byId("filter").focus(),
 	sql: () => openers.sql(),
@@ -97,11 +99,10 @@ async function changeTrack(app, line, from, dir) {
 async function step(app, line, dir) {
 	const from = app.selection;
 	if (!from) return selectFirst(app, line);
-	const time = from.start;
-	const question = { lane: from.lane, depth: from.depth, time, dir };
-	const found = await app.tryAsk("neighbour", question);
+	const { lane, depth, start: time } = from;
+	const found = await app.tryAsk("neighbour", { lane, depth, time, dir });
 	if (!found) return announce(dir > 0 ? "This is the last one" : "This is the first one");
-	await choose(app, line, found, from.lane, from.depth);
+	await choose(app, line, found, lane, depth);
 }
 
 /** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {App} app @param {Timeline} line @param {1 | -1} down */
@@ -119,20 +120,34 @@ async function climb(app, line, down) {
 
 /** @param {App} app @param {Timeline} line @param {EventRef & { start: number, end: number, name?: string }} found @param {number} lane @param {number} depth */
 async function choose(app, line, found, lane, depth) {
-	const name = found.name ?? "";
 	app.camera.show(found.start, found.end);
-	app.select({ table: found.table, id: found.id, lane, depth, start: found.start, end: found.end, name });
+	app.select({ ...found, lane, depth, name: found.name ?? "" });
 	line.scrollTo(lane);
+}
+
+/** The flows out of the selected slice, or into it. @param {App} app @param {boolean} out */
+function flowsAt(app, out) {
+	const isOwn = (/** @type {FlowEnd} */ end) => end.id === app.selection?.id;
+	const flows = app.flows.filter(({ from, to }) => (out ? isOwn(from) && !isOwn(to) : isOwn(to) && !isOwn(from)));
+	if (app.selection && flows.length === 0) announce(`No flow goes ${out ? "out of" : "into"} this slice`);
+	return flows;
+}
+
+/** Chooses the next flow, which is drawn before the others and is the one that is followed. @param {App} app @param {boolean} out */
+function chooseFlow(app, out) {
+	const flows = flowsAt(app, out);
+	if (flows.length === 0) return;
+	const at = (flows.indexOf(app.flow ?? flows[0]) + 1) % flows.length;
+	app.flow = flows[at];
+	announce(`Flow ${at + 1} of ${flows.length}: ${app.flow[out ? "to" : "from"].name}`);
 }
 
 /** @param {App} app @param {Timeline} line @param {boolean} out */
 function follow(app, line, out) {
-	const { selection } = app;
-	if (!selection) return;
-	const isOwn = (/** @type {FlowEnd} */ end) => end.id === selection.id;
-	const flow = app.flows.find(({ from, to }) => (out ? isOwn(from) && !isOwn(to) : isOwn(to) && !isOwn(from)));
-	if (!flow) return announce(out ? "No flow goes out of this slice" : "No flow goes into this slice");
-	const end = out ? flow.to : flow.from;
+	const flows = flowsAt(app, out);
+	const flow = flows.find((one) => one === app.flow) ?? flows[0];
+	if (!flow) return;
+	const end = flow[out ? "to" : "from"];
 	app.reveal({ ...end, table: "slice", name: end.name ?? "" });
 	line.scrollTo(end.lane);
 }

@@ -14,7 +14,7 @@ import { Clock } from "./time.js";
 
 /** How long the mouse rests on a slice until its flows are asked for. */
 const REST_MS = 120;
-const UNKNOWN = { colour: COLOUR_NONE, lit: true };
+const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
 
 /**
  * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
@@ -49,6 +49,8 @@ export class App {
 		this.measured = null;
 		/** @type {Flow[]} */
 		this.flows = [];
+		/** The one of them that is chosen. @type {Flow | null} */
+		this.flow = null;
 		/** The slice under the mouse, and its flows once the mouse has rested there. @type {Chosen | null} */
 		this.pointed = null;
 		/** @type {Flow[]} */
@@ -152,9 +154,7 @@ export class App {
 
 	/** The text of a box. @param {number} kind @param {number} name */
 	textOf(kind, name) {
-		if (kind === BOX_STATE) return this.states?.[name]?.text ?? "";
-		if (kind === BOX_SCHED) return this.threads?.get(name)?.text ?? "";
-		return this.names.text(name);
+		return this.painterOf(kind)(name).text;
 	}
 
 	/** Asks the source; the page is not idle until the answer is there. @param {string} what @param {object} question @param {AbortSignal} [signal] */
@@ -177,14 +177,11 @@ export class App {
 		this.selection = selection;
 		this.measured = null;
 		this.flows = [];
+		this.flow = null;
 		if (selection) this.area = null;
 		this.emit("selection", "over");
 		if (selection?.table !== "slice") return;
-		this.askFlows(
-			selection,
-			() => this.selection,
-			(flows) => (this.flows = flows),
-		);
+		this.askFlows(selection, "selection", "flows");
 	}
 
 	/** Takes what is under the mouse. @param {Chosen | null} slice */
@@ -194,20 +191,14 @@ export class App {
 		this.pointedFlows = [];
 		clearTimeout(this.restTimer);
 		if (!slice) return;
-		const ask = () =>
-			this.askFlows(
-				slice,
-				() => this.pointed,
-				(flows) => (this.pointedFlows = flows),
-			);
-		this.restTimer = setTimeout(ask, REST_MS);
+		this.restTimer = setTimeout(() => this.askFlows(slice, "pointed", "pointedFlows"), REST_MS);
 	}
 
-	/** Gives `take` the flows of a slice that is still the current one when they are there. @param {Chosen} slice @param {() => Chosen | null} current @param {(flows: Flow[]) => void} take */
-	async askFlows(slice, current, take) {
+	/** Keeps the flows of a slice that is still selected or pointed at when they are there. @param {Chosen} slice @param {"selection" | "pointed"} as @param {"flows" | "pointedFlows"} member */
+	async askFlows(slice, as, member) {
 		const answer = await this.tryAsk("flows", { table: slice.table, id: slice.id });
-		if (current() !== slice || !answer) return;
-		take(answer.flows);
+		if (this[as] !== slice || !answer) return;
+		this[member] = answer.flows;
 		this.emit("over");
 	}
 
@@ -224,11 +215,17 @@ export class App {
 	async revealId(table, id, fit = false) {
 		/** @type {Detail | null} */
 		const detail = await this.tryAsk("detail", { table, id });
-		if (!detail) return;
-		const { lane } = detail;
-		if (lane == null) return;
+		if (detail?.lane == null) return;
 		this.reveal(
-			{ table, id, lane, depth: detail.depth ?? 0, start: detail.start, end: detail.end, name: detail.name ?? "" },
+			{
+				table,
+				id,
+				lane: detail.lane,
+				depth: detail.depth ?? 0,
+				start: detail.start,
+				end: detail.end,
+				name: detail.name ?? "",
+			},
 			fit,
 		);
 	}

@@ -14,7 +14,7 @@ export const BOX_SLICE = 0;
 export const BOX_STATE = 1;
 export const BOX_SCHED = 2;
 
-/** @typedef {(name: number) => { colour: number, lit: boolean }} Painter */
+/** @typedef {(name: number) => { text: string, colour: number, lit: boolean }} Painter */
 /** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number }} Place */
 
 export class BoxList {

@@ -39,6 +39,8 @@ export const KEYMAP = [
 		["child", "ArrowDown", "↓", "Into the slice, or to the track below"],
 		["flow-out", "]", "]", "Follow the flow out of the slice"],
 		["flow-in", "[", "[", "Follow the flow into the slice"],
+		["choose-out", "]", "Ctrl+]", "Choose another flow out"],
+		["choose-in", "[", "Ctrl+[", "Choose another flow in"],
 		["area", "KeyR", "R", "Select the area of the slice"],
 		["select-all", "KeyA", "Ctrl+A", "Select all on screen; again: everything"],
 		["clear", "Escape", "Esc", "Select nothing"],

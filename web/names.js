@@ -20,11 +20,6 @@ export class Names {
 		return this.known.get(id);
 	}
 
-	/** @param {number} id */
-	text(id) {
-		return this.known.get(id)?.text ?? "";
-	}
-
 	/** Makes the names of tiles known. @param {Tile[]} tiles */
 	async learn(tiles) {
 		/** @type {Set<number>} */

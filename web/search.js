@@ -56,9 +56,7 @@ export function attachSearch(app, line) {
 	};
 	input.addEventListener("input", () => {
 		clearTimeout(timer);
-		app.waiting++;
-		const wasWaiting = timer !== 0;
-		if (wasWaiting) app.waiting--;
+		if (timer === 0) app.waiting++;
 		timer = setTimeout(() => {
 			timer = 0;
 			ask().finally(() => app.waiting--);

@@ -273,7 +273,8 @@ export class Timeline {
 		if (!selection) return;
 		const spot = this.spotOf(selection);
 		if (!spot) return;
-		this.drawFlows(app.flows, app.theme.select, width);
+		this.drawFlows(app.flows, app.flow ? app.theme.muted : app.theme.select, width);
+		if (app.flow) this.drawFlows([app.flow], app.theme.select, width);
 		const shown = { ...spot, x0: Math.max(-4, spot.x0), x1: Math.min(width + 4, spot.x1) };
 		if (shown.x1 > shown.x0) drawOutline(over, shown, app.theme.select, 3);
 		if (app.measured) this.drawGap(selection, app.measured);

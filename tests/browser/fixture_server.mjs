@@ -216,7 +216,9 @@ function answersOf(trace) {
 				.filter(([, count]) => count > 0);
 			return { slices: { sql: "SELECT 1", columns: ["name", "count"], rows } };
 		},
-		flows: ({ id }) => ({ flows: [{ from: trace.slices[id], to: trace.slices[(id + 50) % trace.slices.length] }] }),
+		flows: ({ id }) => ({
+			flows: [50, 90].map((more) => ({ from: trace.slices[id], to: trace.slices[(id + more) % trace.slices.length] })),
+		}),
 		find: ({ name }) => ({ name, histogram: [0, 1], count: 1, sum: 1, p50: 1, p90: 1, p99: 1, top: [] }),
 		flame: () => ({ nodes: [[0, -1, "root", 1, 2, 1]], unit: "ns" }),
 		search: ({ text }) => {

@@ -138,7 +138,25 @@ test("a click selects, the panel says what it is, and markup in it is text", { s
 	assert.equal(await page.text("#panel h2"), trace.names[slice.name]);
 	assert.equal(await page.run("document.querySelectorAll('#panel img').length"), 0);
 	assert.match(await page.run("location.hash + ''"), /^#t=/);
-	assert.equal(await page.run("orma.test.counters().flows"), 1);
+	assert.equal(await page.run("orma.test.counters().flows"), 2);
+});
+
+test("Ctrl+] chooses another flow, which ] then follows", { skip }, async () => {
+	const [slice, { length }] = [wideSlice(), trace.slices];
+	for (const [times, more] of [
+		[0, 50],
+		[1, 90],
+		[2, 50],
+	]) {
+		const box = await boxOf(slice);
+		await page.click(box.x + 4, box.y + 8);
+		await page.idle();
+		for (let i = 0; i < times; i++) await page.press("BracketRight", "]", 2);
+		if (times === 1) assert.match(await page.text("#live"), /^Flow 2 of 2: /);
+		await page.press("BracketRight", "]");
+		await page.idle();
+		assert.equal((await page.state()).selection.id, (slice.id + more) % length);
+	}
 });
 
 test("F shows what is selected, and then zooms to it, also at the begin of the trace", { skip }, async () => {
