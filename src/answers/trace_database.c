@@ -142,7 +142,9 @@ static int load(struct orma_trace_database *database, const struct orma_formats_
 		size_t count, struct orma_error *reterr)
 {
 	const struct orma_trace_options *options = &database->options;
-	int r = orma_formats_open_all(sources, count, NULL, &database->files, &database->input,
+	/* Content is analyzed as that of packets with fields. */
+	const struct orma_formats_options formats = {.has_records = !options->analyzes_content};
+	int r = orma_formats_open_all(sources, count, &formats, &database->files, &database->input,
 				      reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r < 0 && !damage)

@@ -106,8 +106,9 @@ struct orma_archive {
 	struct file *files; /* waiting from `next` on */
 	uint32_t count, capacity, next;
 	struct orma_trace_files *list;
-	int32_t file;   /* the number of the archive that adds files */
-	unsigned depth; /* its depth */
+	int32_t file;     /* the number of the archive that adds files */
+	unsigned depth;   /* its depth */
+	bool has_records; /* only src/trace reads what is converted */
 };
 
 #define UNKNOWN_TYPE "Unknown trace type provided (ERR:fmt)"
@@ -137,6 +138,7 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	if (format->is_wrapper || is_archive(format))
 		return format->convert(&conversion, reterr);
 	orma_packet_output_init(&output, ret);
+	output.has_records = archive->has_records;
 	conversion.output = &output;
 	int r = format->convert(&conversion, reterr);
 	way->files->items[way->file].size_bytes += conversion.folder_bytes;
@@ -205,8 +207,7 @@ static int follow(int fd, struct orma_trace_bytes *bytes, struct orma_archive *a
 			return orma_base_error_set(reterr, -EPROTONOSUPPORT,
 						   "more than %d wrappers are one in the other",
 						   STEPS_MAX);
-		if (archive)
-			archive->file = way->file;
+		archive->file = way->file;
 		r = convert(format, fd, bytes, archive, way, &next, reterr);
 		orma_trace_bytes_done(bytes);
 		*bytes = next;
@@ -375,10 +376,11 @@ static int open_bytes(int fd, const char *folder, struct orma_trace_bytes *ret,
 	return r < 0 ? r : orma_trace_bytes_read_rest(ret);
 }
 
-static int open_one(const struct orma_formats_source *source, struct orma_trace_files *files,
+static int open_one(const struct orma_formats_source *source,
+		    const struct orma_formats_options *options, struct orma_trace_files *files,
 		    struct orma_trace_bytes *ret, struct orma_error *reterr)
 {
-	struct orma_archive archive = {.list = files};
+	struct orma_archive archive = {.list = files, .has_records = options->has_records};
 	struct way way = {.files = files,
 			  .file = orma_trace_files_add(files, orma_base_str(source->name),
 						       ORMA_TRACE_FILE_NONE)};
@@ -413,16 +415,18 @@ static int add_source(struct orma_archive *archive, const struct orma_formats_so
 }
 
 int orma_formats_open_all(const struct orma_formats_source *sources, size_t count,
-			  const char *folder, struct orma_trace_files *files,
-			  struct orma_trace_bytes *ret, struct orma_error *reterr)
+			  const struct orma_formats_options *options,
+			  struct orma_trace_files *files, struct orma_trace_bytes *ret,
+			  struct orma_error *reterr)
 {
-	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = folder};
+	*ret = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1, .folder = options->folder};
 	if (count == 1)
-		return open_one(sources, files, ret, reterr);
-	struct orma_archive archive = {.list = files, .file = ORMA_TRACE_FILE_NONE};
+		return open_one(sources, options, files, ret, reterr);
+	struct orma_archive archive = {
+		.list = files, .file = ORMA_TRACE_FILE_NONE, .has_records = options->has_records};
 	int r = 0, damage = 0;
 	for (size_t i = 0; i < count && r == 0; i++) {
-		r = add_source(&archive, &sources[i], folder);
+		r = add_source(&archive, &sources[i], options->folder);
 		if (r < 0)
 			orma_base_error_set(reterr, r, "%s: %s", sources[i].name,
 					    orma_base_error_words(r));
@@ -440,7 +444,8 @@ int orma_formats_open(int fd, const char *folder, struct orma_trace_bytes *ret,
 {
 	struct orma_trace_files files = {0};
 	struct orma_formats_source source = {.fd = fd};
-	int r = orma_formats_open_all(&source, 1, folder, &files, ret, reterr);
+	struct orma_formats_options options = {.folder = folder};
+	int r = orma_formats_open_all(&source, 1, &options, &files, ret, reterr);
 	orma_trace_files_done(&files);
 	return r;
 }

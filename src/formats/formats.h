@@ -26,13 +26,20 @@ struct orma_formats_source {
 	const char *name; /* for messages and the list of files; NULL = not known */
 };
 
+struct orma_formats_options {
+	const char *folder; /* for the spool, as above */
+	/* Only src/trace reads the packets, so those of a format with records (trace/event_record.h) may have them. */
+	bool has_records;
+};
+
 /*
  * The same for one trace or several, which become one: as the files of an archive they share the tables, and their sequences stay
  * apart. `files`, which is empty, gets a list of them and of what is in them. Errors of one of several begin with its name.
  */
 int orma_formats_open_all(const struct orma_formats_source *sources, size_t count,
-			  const char *folder, struct orma_trace_files *files,
-			  struct orma_trace_bytes *ret, struct orma_error *reterr);
+			  const struct orma_formats_options *options,
+			  struct orma_trace_files *files, struct orma_trace_bytes *ret,
+			  struct orma_error *reterr);
 /* Returns the name of the format of a file with this beginning, or of an open folder; "proto" for a trace of packets, NULL for
  * no known one. `fd` is -1 when it is not known. */
 const char *orma_formats_name(int fd, struct orma_str beginning);

@@ -5,6 +5,7 @@
  * escapes. All others, and those at the end of the window, are read as values of any kind and then looked at.
  */
 #include "formats/json_event.h"
+#include "formats/text_lines.h"
 #include "trace/json_key.h"
 
 static struct orma_str take_text(const struct orma_json_value *value, struct orma_arena *arena)
@@ -140,6 +141,36 @@ static void take_field(struct orma_str key, const struct orma_json_value *value,
 		take_field_of_three(key, value, arena, event);
 	else if (key.size > 0)
 		take_short_field(key, value, arena, event);
+}
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+uint64_t orma_json_id_number(const struct orma_json_id *id)
+{
+	uint64_t number = 0;
+	if (id->kind != ORMA_JSON_ID_TEXT)
+		return id->number;
+	struct orma_str digits = id->text;
+	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
+		digits.data += 2;
+		digits.size -= 2;
+	}
+	if (orma_text_read_u64(digits, 16, &number))
+		return number;
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, id->text.data, id->text.size);
+}
+
+bool orma_json_id_is_flow(const struct orma_json_id *id)
+{
+	uint64_t number;
+	struct orma_str digits = id->text;
+	if (id->kind != ORMA_JSON_ID_TEXT)
+		return id->kind == ORMA_JSON_ID_NUMBER;
+	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
+		digits.data += 2;
+		digits.size -= 2;
+	}
+	return orma_text_read_u64(digits, 16, &number);
 }
 
 /* --- values as nearly all are ----------------------------------------------------------------- */

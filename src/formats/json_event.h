@@ -31,6 +31,16 @@ struct orma_json_event {
 enum orma_json_next orma_json_event_read(struct orma_json_scan *scan, struct orma_arena *arena,
 					 struct orma_json_event *ret);
 
+/* Returns the number that LegacyEvent has a field for: a text's is its hexadecimal one, or a hash. */
+uint64_t orma_json_id_number(const struct orma_json_id *id);
+/* Ids of flows are numbers, or texts with a hexadecimal one. */
+bool orma_json_id_is_flow(const struct orma_json_id *id);
+/* Returns the scope of an instant as in LegacyEvent; 0 = none that is known. */
+static inline uint8_t orma_json_scope_number(char scope)
+{
+	return scope == 'g' ? 1 : scope == 'p' ? 2 : scope == 't' ? 3 : 0;
+}
+
 enum { ORMA_JSON_SEQUENCES = 64 };
 
 /* The time of the last packet of a sequence, and its order among those of one time. */
@@ -53,6 +63,10 @@ struct orma_json_writer {
 void orma_json_writer_done(struct orma_json_writer *writer);
 /* Writes the packets of an event. One that makes no sense is counted. 0 or the first error. */
 int orma_json_event_write(struct orma_json_writer *writer, struct orma_json_event *event);
+/* Writes an event as a record into a sequence. 1, 0 (it has to be written as fields, as everything is unless `output->has_records`),
+ * or the first error. */
+int orma_json_record_write(struct orma_packet_output *output, const struct orma_json_event *event,
+			   uint32_t sequence, uint32_t order);
 /* Writes the members of an object as arguments of the open TrackEvent. */
 void orma_json_args_write(struct orma_packet_output *output, struct orma_arena *arena,
 			  struct orma_str object);

@@ -76,36 +76,6 @@ static uint32_t choose_sequence(struct orma_json_writer *writer, int64_t ns, uin
 	return i + 1;
 }
 
-/* Returns the number that LegacyEvent has a field for. */
-static uint64_t number_of_id(const struct orma_json_id *id)
-{
-	uint64_t number = 0;
-	if (id->kind != ORMA_JSON_ID_TEXT)
-		return id->number;
-	struct orma_str digits = id->text;
-	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
-		digits.data += 2;
-		digits.size -= 2;
-	}
-	if (orma_text_read_u64(digits, 16, &number))
-		return number;
-	return orma_base_fnv1a(ORMA_FNV1A_INIT, id->text.data, id->text.size);
-}
-
-/* Ids of flows are numbers, or texts with a hexadecimal one. */
-static bool is_flow_id(const struct orma_json_id *id)
-{
-	uint64_t number;
-	struct orma_str digits = id->text;
-	if (id->kind != ORMA_JSON_ID_TEXT)
-		return id->kind == ORMA_JSON_ID_NUMBER;
-	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
-		digits.data += 2;
-		digits.size -= 2;
-	}
-	return orma_text_read_u64(digits, 16, &number);
-}
-
 static inline uint8_t *put_number(uint8_t *at, uint32_t field, uint64_t number)
 {
 	return orma_proto_put_varint(
@@ -116,18 +86,18 @@ static uint8_t *put_ids(uint8_t *at, const struct orma_json_event *event)
 {
 	if (event->id.kind)
 		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID,
-				number_of_id(&event->id));
+				orma_json_id_number(&event->id));
 	else if (event->global_id.kind)
 		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID,
-				number_of_id(&event->global_id));
+				orma_json_id_number(&event->global_id));
 	else if (event->local_id.kind)
 		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_LOCAL_ID,
-				number_of_id(&event->local_id));
-	if (event->bind_id.kind && is_flow_id(&event->bind_id)) {
+				orma_json_id_number(&event->local_id));
+	if (event->bind_id.kind && orma_json_id_is_flow(&event->bind_id)) {
 		uint32_t direction =
 			(event->flow_in ? FLOW_IN : 0) | (event->flow_out ? FLOW_OUT : 0);
 		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_BIND_ID,
-				number_of_id(&event->bind_id));
+				orma_json_id_number(&event->bind_id));
 		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION, direction);
 	}
 	if (event->binds_enclosing)
@@ -138,8 +108,7 @@ static uint8_t *put_ids(uint8_t *at, const struct orma_json_event *event)
 /* Puts the fields that are numbers: at most LEGACY_MAX_BYTES. */
 static uint8_t *put_legacy(uint8_t *at, const struct orma_json_event *event)
 {
-	static const char scopes[] = "gpt";
-	const char *scope = event->scope ? strchr(scopes, event->scope) : NULL;
+	uint8_t scope = orma_json_scope_number(event->scope);
 	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PHASE,
 			(uint64_t)(int64_t)event->phase);
 	if (event->has_dur) {
@@ -153,8 +122,7 @@ static uint8_t *put_legacy(uint8_t *at, const struct orma_json_event *event)
 		at = put_number(at, ORMA_LEGACY_EVENT_THREAD_DURATION_NS, (uint64_t)event->tdur_ns);
 	at = put_ids(at, event);
 	if (scope)
-		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE,
-				(uint64_t)(scope - scopes) + 1);
+		at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE, scope);
 	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE,
 			(uint64_t)(int32_t)event->pid.number);
 	at = put_number(at, ORMA_PB_TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE,
@@ -164,11 +132,10 @@ static uint8_t *put_legacy(uint8_t *at, const struct orma_json_event *event)
 
 /* Begins the packet of an event, up to its LegacyEvent. */
 static struct orma_proto_writer *begin_packet(struct orma_json_writer *writer,
-					      const struct orma_json_event *event)
+					      const struct orma_json_event *event,
+					      uint32_t sequence, uint32_t order)
 {
 	struct orma_packet_output *output = writer->output;
-	uint32_t order = order_of(event);
-	uint32_t sequence = choose_sequence(writer, event->ns, order);
 	struct orma_proto_writer *to = orma_packet_output_begin(output, sequence, event->ns);
 	orma_proto_write_varint(to, ORMA_PACKET_EVENT_ORDER, order);
 	orma_proto_nested_begin(to, &output->event, ORMA_PB_TRACE_PACKET_TRACK_EVENT);
@@ -184,7 +151,9 @@ static struct orma_proto_writer *begin_open_event(struct orma_json_writer *write
 						  const struct orma_json_event *event,
 						  struct orma_proto_nested *legacy)
 {
-	struct orma_proto_writer *to = begin_packet(writer, event);
+	uint32_t order = order_of(event);
+	struct orma_proto_writer *to =
+		begin_packet(writer, event, choose_sequence(writer, event->ns, order), order);
 	orma_proto_nested_begin(to, legacy, ORMA_PB_TRACK_EVENT_LEGACY_EVENT);
 	uint8_t *at = orma_proto_heap_writer_reserve(&writer->output->heap, LEGACY_MAX_BYTES);
 	if (at)
@@ -194,9 +163,10 @@ static struct orma_proto_writer *begin_open_event(struct orma_json_writer *write
 
 /* Begins the packet of an event, with a LegacyEvent of numbers only. */
 static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
-					     const struct orma_json_event *event)
+					     const struct orma_json_event *event, uint32_t sequence,
+					     uint32_t order)
 {
-	struct orma_proto_writer *to = begin_packet(writer, event);
+	struct orma_proto_writer *to = begin_packet(writer, event, sequence, order);
 	uint8_t *at = orma_proto_heap_writer_reserve(&writer->output->heap,
 						     ORMA_PROTO_TAG_MAX + 1 + LEGACY_MAX_BYTES);
 	if (!at)
@@ -211,7 +181,11 @@ static struct orma_proto_writer *begin_event(struct orma_json_writer *writer,
 
 static int write_event(struct orma_json_writer *writer, const struct orma_json_event *event)
 {
-	begin_event(writer, event);
+	uint32_t order = order_of(event), sequence = choose_sequence(writer, event->ns, order);
+	int r = orma_json_record_write(writer->output, event, sequence, order);
+	if (r != 0)
+		return ORMA_MIN(r, 0);
+	begin_event(writer, event, sequence, order);
 	if (event->args.size > 0)
 		orma_json_args_write(writer->output, &writer->arena, event->args);
 	return orma_packet_output_end(writer->output);
@@ -350,7 +324,9 @@ static int write_counter(struct orma_json_writer *writer, const struct orma_json
 	int r = describe_counter(writer, event, event->name, uuid);
 	if (r < 0)
 		return r;
-	struct orma_proto_writer *to = begin_event(writer, event);
+	uint32_t order = order_of(event);
+	struct orma_proto_writer *to =
+		begin_event(writer, event, choose_sequence(writer, event->ns, order), order);
 	orma_proto_write_int(to, ORMA_PB_TRACK_EVENT_TYPE, ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER);
 	orma_proto_write_varint(to, ORMA_PB_TRACK_EVENT_TRACK_UUID, uuid);
 	orma_proto_write_double(to, ORMA_PB_TRACK_EVENT_DOUBLE_COUNTER_VALUE, value);
@@ -468,7 +444,7 @@ static int write_by_phase(struct orma_json_writer *writer, struct orma_json_even
 	case 's':
 	case 't':
 	case 'f':
-		if (!is_flow_id(&event->id))
+		if (!orma_json_id_is_flow(&event->id))
 			return count(writer, ORMA_STAT_flow_invalid_id);
 		break;
 	case 'B':

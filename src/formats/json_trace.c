@@ -15,7 +15,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/clocks.h"
 
-enum { WINDOW_BYTES = 1 << 20, EVENT_MAX_BYTES = 64 << 20, BEGINNING_BYTES = 8 };
+enum { WINDOW_BYTES = 256 << 10, EVENT_MAX_BYTES = 64 << 20, BEGINNING_BYTES = 8 };
 
 struct json {
 	struct orma_conversion *conversion;

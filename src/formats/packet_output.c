@@ -172,6 +172,40 @@ int orma_packet_output_end(struct orma_packet_output *output)
 	return output->error;
 }
 
+int orma_packet_output_record(struct orma_packet_output *output, const void *record, size_t size,
+			      struct orma_str text)
+{
+	enum { HEADS_MAX = 2 * (ORMA_PROTO_TAG_MAX + ORMA_PROTO_VARINT_MAX) };
+	const uint32_t tag = orma_proto_tag(ORMA_PACKET_EVENT_RECORD, ORMA_PROTO_BYTES);
+	struct orma_proto_writer *writer = &output->heap.writer;
+	/* Few packets have interned data. */
+	if (ORMA_UNLIKELY(output->has_interned)) {
+		struct orma_proto_nested field;
+		begin(output);
+		orma_proto_nested_begin(writer, &field, ORMA_PACKET_EVENT_RECORD);
+		orma_proto_write_raw(writer, record, size);
+		orma_proto_write_raw(writer, text.data, text.size);
+		orma_proto_nested_end(writer, &field);
+		return orma_packet_output_end(output);
+	}
+	uint8_t *at = orma_proto_heap_writer_reserve(&output->heap, HEADS_MAX + size + text.size);
+	if (at) {
+		size_t content = size + text.size, all = orma_proto_varint_size(tag) +
+							 orma_proto_varint_size(content) + content;
+		at = orma_proto_put_varint(at,
+					   orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
+		at = orma_proto_put_varint(orma_proto_put_varint(at, all), tag);
+		at = orma_proto_put_varint(at, content);
+		memcpy(at, record, size);
+		if (text.size > 0)
+			memcpy(at + size, text.data, text.size);
+		writer->cursor = at + content;
+	}
+	if (orma_proto_writer_written(writer) >= BATCH_BYTES)
+		flush(output);
+	return output->error;
+}
+
 struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output *output)
 {
 	output->has_interned = true;

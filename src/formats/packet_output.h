@@ -34,6 +34,7 @@ struct orma_packet_output {
 	/* The clock of all timestamps, and of the trace; 0 = the default. It is set before the first packet. */
 	uint32_t clock;
 	bool lacks_idle_task; /* the trace is not of a kernel, so number 0 is a task like any other */
+	bool has_records; /* only src/trace reads the packets, so events may be records; see trace/event_record.h */
 	struct orma_stats stats; /* counted by the conversion; the importer adds them to its own */
 	int error;
 	/* Private. */
@@ -76,6 +77,15 @@ uint64_t orma_packet_output_intern(struct orma_packet_output *output, uint32_t f
 				   struct orma_str text);
 /* Returns the writer of the InternedData that the open packet will have, for other entries than strings. */
 struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output *output);
+/* Chooses the sequence of the next record, for which strings may be interned then. False when its next packet cannot be a record. */
+static inline bool orma_packet_output_choose(struct orma_packet_output *output, uint32_t sequence)
+{
+	output->sequence = sequence - 1;
+	return output->states[sequence - 1].has_begun;
+}
+/* Writes a packet with a record of the chosen sequence: its head and its numbers, and a text. 0 or the first error. */
+int orma_packet_output_record(struct orma_packet_output *output, const void *record, size_t size,
+			      struct orma_str text);
 static inline void orma_packet_output_count(struct orma_packet_output *output, enum orma_stat stat)
 {
 	orma_stats_add(&output->stats, 0, stat, 0, 1);

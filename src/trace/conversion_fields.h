@@ -12,6 +12,9 @@ enum { ORMA_PACKET_TRACE_FILE = 16770002 };
 /* A field of TracePacket: of track events of one time, those with a smaller number come first; up to ORMA_EVENT_ORDER_MAX. */
 enum { ORMA_PACKET_EVENT_ORDER = 262001, ORMA_EVENT_ORDER_MAX = 0x7ffffff0 };
 
+/* A field of TracePacket: an event as a struct orma_event_record, and its text; the first field of its packet. */
+enum { ORMA_PACKET_EVENT_RECORD = 262002 };
+
 /* Fields of Mapping: its only path is its name, to which no slash is added; it is in all address spaces. */
 enum { ORMA_MAPPING_HAS_WHOLE_NAME = 1001, ORMA_MAPPING_IS_SHARED = 31 };
 

@@ -371,6 +371,14 @@ int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names 
 	return r;
 }
 
+int orma_json_members_add(struct orma_arg_list *list, const struct orma_arg_names *names,
+			  struct orma_arg_path *path, struct orma_str members)
+{
+	struct orma_arg_walk walk;
+	begin_walk(&walk, list, names, path);
+	return finish(&walk, orma_record_args_add(&walk, members));
+}
+
 int orma_typed_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str message, uint64_t type)
 {

@@ -30,6 +30,9 @@ struct orma_arg_names {
  */
 int orma_debug_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str annotation);
+/* The same for the members of a JSON object, which stand between its brackets. */
+int orma_json_members_add(struct orma_arg_list *list, const struct orma_arg_names *names,
+			  struct orma_arg_path *path, struct orma_str members);
 /* The same for a message of a type of the pool; its fields that are not in the pool are skipped. */
 int orma_typed_args_add(struct orma_arg_list *list, const struct orma_arg_names *names,
 			struct orma_arg_path *path, struct orma_str message, uint64_t type);

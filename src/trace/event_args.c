@@ -19,6 +19,7 @@
 #include "schema/gen/task_execution.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "trace/conversion_fields.h"
+#include "trace/event_record.h"
 #include "trace/plain_args.h"
 
 enum { WINDOW_BYTES = 16 << 10, WINDOW_MARGIN_BYTES = 1 << 10 };
@@ -301,22 +302,27 @@ static uint32_t style_of(struct orma_str event)
 	return (uint32_t)style.value;
 }
 
+static const char *const prefixes[] = {[ORMA_EVENT_STYLE_PERFETTO] = "debug",
+				       [ORMA_EVENT_STYLE_PLAIN] = "",
+				       [ORMA_EVENT_STYLE_JSON] = "args"};
+
+static int set_prefix(struct orma_event_args *args, const char *prefix)
+{
+	args->path.flat_key.size = args->path.key.size = 0;
+	int r = orma_base_buf_append_str(&args->path.flat_key, prefix);
+	return r < 0 ? r : orma_base_buf_append_str(&args->path.key, prefix);
+}
+
 static int add_annotations(struct orma_event_args *args, const struct orma_sequence_state *state,
 			   struct orma_str event, bool has_legacy, struct orma_arg_list *list)
 {
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
-	static const char *const prefixes[] = {[ORMA_EVENT_STYLE_PERFETTO] = "debug",
-					       [ORMA_EVENT_STYLE_PLAIN] = "",
-					       [ORMA_EVENT_STYLE_JSON] = "args"};
 	uint32_t style = has_legacy ? style_of(event) : ORMA_EVENT_STYLE_PERFETTO;
 	const char *prefix = style < ORMA_ARRAY_SIZE(prefixes) ? prefixes[style] : "";
 	struct orma_arg_names names = {&state->interning, args->types};
-	args->path.flat_key.size = args->path.key.size = 0;
 	args->path.keeps_names = style != ORMA_EVENT_STYLE_PERFETTO;
-	int r = orma_base_buf_append_str(&args->path.flat_key, prefix);
-	if (r == 0)
-		r = orma_base_buf_append_str(&args->path.key, prefix);
+	int r = set_prefix(args, prefix);
 	orma_proto_reader_init(&reader, event.data, event.size);
 	while (r >= 0 && orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.id != ORMA_PB_TRACK_EVENT_DEBUG_ANNOTATIONS ||
@@ -350,6 +356,18 @@ int orma_event_args_read(struct orma_event_args *args, struct orma_sequence_stat
 	return r < 0 ? r : list->error;
 }
 
+/* Adds the arguments of a record, which has their text. */
+static int add_of_record(struct orma_event_args *args, struct orma_str record,
+			 struct orma_arg_list *list)
+{
+	struct orma_str members = orma_event_record_args(record);
+	struct orma_arg_names names = {.types = args->types};
+	int r = set_prefix(args, prefixes[ORMA_EVENT_STYLE_JSON]);
+	if (r == 0 && members.size > 0)
+		r = orma_json_members_add(list, &names, &args->path, members);
+	return r < 0 ? r : list->error;
+}
+
 /* Finds the state of a packet's sequence. 0 or a negative errno value. */
 static int find_state_of(struct orma_event_args *args, const struct orma_packet *packet,
 			 struct orma_sequence_state **ret)
@@ -375,6 +393,8 @@ int orma_event_args_add(struct orma_event_args *args, uint64_t entry, struct orm
 	int r = read_packet(args, entry, &packet);
 	if (r < 0)
 		return r;
+	if (packet.record.size > 0)
+		return add_of_record(args, packet.record, list);
 	struct orma_sequence_state *state;
 	r = find_state_of(args, &packet, &state);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_event.pb.h"
+#include "trace/event_record.h"
 
 /* A larger event has arguments of a size that makes the reading costly, or fields of the old kind, which are not plain. */
 enum { PLAIN_MAX_BYTES = 64 };
@@ -76,17 +77,26 @@ static bool make_plain(struct orma_event_batch *batch, const struct orma_packet 
 	return true;
 }
 
+/* The importer needs no text of a record. */
+static struct orma_str bytes_of(const struct orma_packet *packet, bool is_record)
+{
+	return is_record ? (struct orma_str){packet->record.data,
+					     ORMA_MIN(packet->record.size,
+						      (size_t)ORMA_RECORD_MAX_BYTES)}
+			 : packet->bytes;
+}
+
 static int copy_bytes(struct orma_event_batch *batch, const struct orma_packet *packet,
 		      struct orma_batched_event *event)
 {
-	struct orma_str bytes = packet->bytes;
+	struct orma_str bytes = bytes_of(packet, event->is_record);
 	struct orma_buf *buf = &batch->bytes;
 	if (ORMA_UNLIKELY(buf->capacity - buf->size < bytes.size) &&
 	    orma_base_buf_reserve(buf, ORMA_MAX(bytes.size, (size_t)ORMA_BATCH_BYTES / 4)) < 0)
 		return -ENOMEM;
 	event->packet.data = (uint32_t)buf->size;
 	event->packet.size = (uint32_t)bytes.size;
-	if (event->is_usual) {
+	if (event->is_usual && !event->is_record) {
 		event->packet.content =
 			event->packet.data + (uint32_t)(packet->content.data - bytes.data);
 		event->packet.content_size = (uint32_t)packet->content.size;
@@ -109,9 +119,11 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 	event->source = source;
 	event->header = packet->header;
 	event->is_untimed = is_untimed;
-	event->is_usual = is_event && is_usual(packet);
-	event->is_plain =
-		event->is_usual && !batch->needs_bytes && make_plain(batch, packet, &event->plain);
+	bool has_record = packet->record.size > 0;
+	event->is_usual = is_event && is_usual(packet) && !(has_record && batch->needs_bytes);
+	event->is_record = event->is_usual && has_record;
+	event->is_plain = event->is_usual && !has_record && !batch->needs_bytes &&
+			  make_plain(batch, packet, &event->plain);
 	if (!event->is_plain && copy_bytes(batch, packet, event) < 0)
 		return -ENOMEM;
 	batch->count++;
@@ -120,7 +132,7 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 
 int orma_batch_reader_init(struct orma_batch_reader *reader)
 {
-	reader->plain = reader->usual = (struct orma_packet){
+	reader->plain = reader->usual = reader->record = (struct orma_packet){
 		.kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT,
 		.flags = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE,
 	};
@@ -196,6 +208,22 @@ static int take_usual(struct orma_batch_reader *reader, const struct orma_event_
 	return take_at(reader, event);
 }
 
+static int take_record(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
+		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
+{
+	struct orma_packet *packet = &reader->record;
+	event->state = &reader->states[batched->source];
+	event->machine_idx = event->state->sequence->machine_idx;
+	event->plain = NULL;
+	event->packet = packet;
+	packet->sequence = event->state->sequence->id;
+	packet->address = batched->address;
+	packet->header = batched->header;
+	packet->record = (struct orma_str){(const char *)batch->bytes.data + batched->packet.data,
+					   batched->packet.size};
+	return take_at(reader, event);
+}
+
 static int take_packet(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
 		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
@@ -224,9 +252,10 @@ int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_e
 		event.ns = batched->ns;
 		event.address = batched->address;
 		if (batched->kind <= ORMA_ORDERED_TRACK_EVENT) {
-			r = batched->is_plain   ? take_plain(reader, batch, batched, &event)
-			    : batched->is_usual ? take_usual(reader, batch, batched, &event)
-						: take_packet(reader, batch, batched, &event);
+			r = batched->is_plain    ? take_plain(reader, batch, batched, &event)
+			    : batched->is_record ? take_record(reader, batch, batched, &event)
+			    : batched->is_usual  ? take_usual(reader, batch, batched, &event)
+						 : take_packet(reader, batch, batched, &event);
 			continue;
 		}
 		event.cpu = reader->index->lanes[batched->source]->cpu;

@@ -21,8 +21,9 @@ struct orma_batched_event {
 	uint32_t header;  /* the packet's */
 	uint8_t kind;     /* enum orma_ordered_kind */
 	bool is_untimed;
-	bool is_usual; /* a packet with a time, a sequence and a track event, and nothing else */
-	bool is_plain; /* the event of a usual packet */
+	bool is_usual;  /* a packet with a time, a sequence and a track event, and nothing else */
+	bool is_plain;  /* the event of a usual packet */
+	bool is_record; /* a usual packet with a record, of which only the numbers are copied */
 	union {
 		struct {
 			uint32_t data, size;
@@ -85,8 +86,8 @@ struct orma_batch_reader {
 	void *ctx;
 	struct orma_sequence_state *states; /* by sequence */
 	struct orma_sequence_state untimed; /* the state at the last untimed packet */
-	struct orma_packet plain,
-		usual; /* the packets of the last plain event and the last other of a usual packet */
+	struct orma_packet plain, usual,
+		record; /* the packets of the last plain event, the last other of a usual packet, and the last record */
 };
 
 /* `index`, `fn` and `ctx` are set, all else is 0. 0 or -ENOMEM. */

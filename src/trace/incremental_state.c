@@ -12,6 +12,7 @@
 
 #include <errno.h>
 
+#include "base/macros.h"
 #include "proto/reader.h"
 #include "schema/gen/thread_descriptor.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
@@ -24,12 +25,13 @@ void orma_sequence_state_done(struct orma_sequence_state *state)
 	orma_trace_window_done(&state->window);
 }
 
+/* `ahead` is how much is worth reading from the note on. */
 static int read_packet(struct orma_sequence_state *state, const struct orma_note *note,
-		       struct orma_packet *ret)
+		       size_t ahead, struct orma_packet *ret)
 {
 	const uint8_t *data;
 	int r = orma_trace_window_read(&state->window, state->input, note->address, note->size,
-				       note->size, &data);
+				       ahead, &data);
 	if (r <= 0)
 		return r < 0 ? r : -EIO;
 	return orma_trace_packet_read(data, note->size, ret) < 0 ? -EIO : 0;
@@ -102,7 +104,7 @@ static int apply_note(struct orma_sequence_state *state, const struct orma_note 
 	struct orma_packet packet;
 	if (!(note->flags & (ORMA_NOTE_DEFAULTS | ORMA_NOTE_THREAD)))
 		return 0;
-	int r = read_packet(state, note, &packet);
+	int r = read_packet(state, note, note->size, &packet);
 	if (r == 0 && note->flags & ORMA_NOTE_DEFAULTS) {
 		r = keep(&state->defaults, packet.defaults);
 		state->default_track = find_default_track(packet.defaults);
@@ -181,20 +183,39 @@ int orma_sequence_state_go(struct orma_sequence_state *state, uint64_t address)
 	return 0;
 }
 
+/* Returns how far notes go on from one that is read next, with small gaps. Where names are new, they are a packet or a few apart. */
+static size_t span_of(const struct orma_sequence_state *state, uint32_t idx)
+{
+	enum { SPAN_MAX_BYTES = 16 << 10, GAP_MAX_BYTES = 1 << 10 };
+	const struct orma_note *notes = state->sequence->notes;
+	uint64_t begin = notes[idx].address, end = begin + notes[idx].size;
+	for (uint32_t i = idx + 1; i < state->end && notes[i].address - end <= GAP_MAX_BYTES &&
+				   notes[i].address + notes[i].size - begin <= SPAN_MAX_BYTES;
+	     i++)
+		end = notes[i].address + notes[i].size;
+	return (size_t)(end - begin);
+}
+
 int orma_sequence_state_load(struct orma_sequence_state *state)
 {
+	uint64_t end = 0; /* where the bytes in the window end */
 	state->interning.seed = state->sequence->seed;
 	for (uint32_t i = state->begin; i < state->end && !state->is_loaded; i++) {
 		const struct orma_note *note = &state->sequence->notes[i];
 		struct orma_packet packet;
 		if (!(note->flags & ORMA_NOTE_INTERNED))
 			continue;
-		int r = read_packet(state, note, &packet);
+		size_t ahead = note->address + note->size <= end ? note->size : span_of(state, i);
+		end = ORMA_MAX(end, note->address + ahead);
+		int r = read_packet(state, note, ahead, &packet);
 		if (r == 0)
 			r = orma_interning_take(&state->interning, packet.interned);
 		if (r < 0)
 			return r;
 	}
+	/* The window may be larger than any that is needed from here on, and there is one for each sequence. */
+	if (!state->is_loaded)
+		orma_trace_window_done(&state->window);
 	state->is_loaded = true;
 	return 0;
 }

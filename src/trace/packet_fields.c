@@ -13,6 +13,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_descriptor.pb.h"
 #include "trace/conversion_fields.h"
+#include "trace/event_record.h"
 
 enum { SEQUENCE_IS_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
@@ -84,9 +85,9 @@ static void take_bytes(struct orma_packet *packet, uint32_t tag, struct orma_str
 	}
 }
 
-/* The bytes of the tag of ORMA_PACKET_EVENT_ORDER, the first of them lowest, because all supported machines are little-endian. */
+/* The bytes of tags, the first of them lowest, because all supported machines are little-endian. */
 enum {
-	ORDER_TAG_BYTES = 3,
+	TAG_BYTES = 3,
 	ORDER_TAG = (NUMBER(ORMA_PACKET_EVENT_ORDER) & 0x7f) | 0x80 |
 		    (NUMBER(ORMA_PACKET_EVENT_ORDER) >> 7 & 0x7f) << 8 | 0x8000 |
 		    NUMBER(ORMA_PACKET_EVENT_ORDER) >> 14 << 16,
@@ -104,10 +105,40 @@ static inline const uint8_t *take_order(struct orma_packet *packet, const uint8_
 	memcpy(&word, at, sizeof(word));
 	if ((word & 0xffffff) != ORDER_TAG)
 		return NULL;
-	at = orma_proto_get_word_varint(at + ORDER_TAG_BYTES, end, &value);
+	at = orma_proto_get_word_varint(at + TAG_BYTES, end, &value);
 	if (at)
 		packet->order = (uint32_t)value;
 	return at;
+}
+
+enum {
+	RECORD_TAG = (BYTES(ORMA_PACKET_EVENT_RECORD) & 0x7f) | 0x80 |
+		     (BYTES(ORMA_PACKET_EVENT_RECORD) >> 7 & 0x7f) << 8 | 0x8000 |
+		     BYTES(ORMA_PACKET_EVENT_RECORD) >> 14 << 16,
+};
+
+/* Reads the record that a packet begins with. Returns the address behind it, or NULL when it begins with something else. */
+static inline const uint8_t *take_record(struct orma_packet *packet, const uint8_t *at,
+					 const uint8_t *end)
+{
+	struct orma_event_record head;
+	uint32_t word;
+	uint64_t size;
+	if (end - at < (ptrdiff_t)sizeof(word))
+		return NULL;
+	memcpy(&word, at, sizeof(word));
+	if ((word & 0xffffff) != RECORD_TAG)
+		return NULL;
+	at = orma_proto_get_varint(at + TAG_BYTES, end, &size);
+	if (!at || size < sizeof(head) || size > (uint64_t)(end - at))
+		return NULL;
+	memcpy(&head, at, sizeof(head));
+	packet->kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+	packet->timestamp = (uint64_t)head.ns;
+	packet->sequence = head.sequence;
+	packet->order = head.order;
+	packet->record = (struct orma_str){(const char *)at, (size_t)size};
+	return at + size;
 }
 
 /* Reads a field that few packets have. Returns the address behind it, or NULL. */
@@ -147,8 +178,8 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	/* Member by member: a compiler clears a structure of this size slowly, and this runs for each packet twice. */
 	ret->bytes.data = data;
 	ret->bytes.size = size;
-	ret->content.data = ret->interned.data = ret->defaults.data = NULL;
-	ret->content.size = ret->interned.size = ret->defaults.size = 0;
+	ret->content.data = ret->interned.data = ret->defaults.data = ret->record.data = NULL;
+	ret->content.size = ret->interned.size = ret->defaults.size = ret->record.size = 0;
 	ret->timestamp = 0;
 	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped =
 		ret->order = 0;
@@ -160,6 +191,10 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 					: NULL;
 	if (ORMA_LIKELY(behind != NULL)) {
 		flags = ORMA_PACKET_HAS_TIMESTAMP;
+		at = behind;
+	} else if ((behind = take_record(ret, at, end)) != NULL) {
+		flags = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE |
+			ORMA_PACKET_NEEDS_STATE;
 		at = behind;
 	}
 	while (end - at >= 2) {

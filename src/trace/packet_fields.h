@@ -27,6 +27,7 @@ struct orma_packet {
 	struct orma_str bytes;
 	struct orma_str content; /* the field `kind`, if that is a message */
 	struct orma_str interned, defaults;
+	struct orma_str record; /* a track event in place of `content`; see event_record.h */
 	uint64_t timestamp;
 	uint32_t kind;  /* number of the field that says what the packet is; 0 = none */
 	uint32_t clock; /* 0 = the default of its sequence */

@@ -27,7 +27,7 @@
 #include "trace/remote_clocks.h"
 
 enum {
-	READ_AHEAD_BYTES = 1 << 20,
+	READ_AHEAD_BYTES = 256 << 10,
 	SNAPSHOT_CLOCKS_MAX = 64,
 	UNPACKED_MAX_BYTES = 256 << 20, /* from one compressed packet */
 	UNPACKED_MAX_TIMES = 200,       /* the size of the trace, from all of them and beyond one */

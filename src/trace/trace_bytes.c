@@ -23,8 +23,9 @@
 #include "store/memory_budget.h"
 
 enum {
-	BLOCK_BYTES = 16 << 10,
-	PIECE_MAX_BYTES = 4 << 10, /* larger ones are worth a system call */
+	BLOCK_BYTES = 32 << 10,
+	/* Larger ones are worth a system call. A block is read with as much behind it, because pieces begin in one and end in the next. */
+	PIECE_MAX_BYTES = 4 << 10,
 };
 
 static int open_spool(struct orma_trace_bytes *input)
@@ -184,7 +185,7 @@ static int copy_from_block(struct orma_trace_window *window, const struct orma_t
 	window->size = 0;
 	block->read_bytes = window->read_bytes;
 	if (block->address != begin || block->size < end) {
-		size_t wanted = ORMA_MAX(end, (size_t)BLOCK_BYTES);
+		size_t wanted = BLOCK_BYTES + PIECE_MAX_BYTES;
 		r = reserve(block, wanted);
 		if (r == 0)
 			r = fill(block, input, begin, wanted);

@@ -12,6 +12,7 @@
 #include "schema/gen/track_event.pb.h"
 #include "trace/conversion_fields.h"
 #include "trace/event_import.h"
+#include "trace/event_record.h"
 
 enum {
 	FLOW_IDS_OLD = 36,
@@ -455,6 +456,8 @@ int orma_importer_track_event(struct orma_importer *importer,
 	int r = 0;
 	if (event->plain)
 		orma_plain_event_expand(event->plain, &import.event);
+	else if (event->packet->record.data)
+		r = orma_event_record_read(event->packet->record, &import.event, &legacy);
 	else
 		r = orma_track_event_read(event->packet->content, &import.event);
 	if (r < 0) {
@@ -464,7 +467,7 @@ int orma_importer_track_event(struct orma_importer *importer,
 	import.importer = importer;
 	import.ordered = event;
 	import.thread_ts = import.thread_instructions = ORMA_CELL_NULL;
-	import.legacy = NULL;
+	import.legacy = event->packet->record.data ? &legacy : NULL;
 	import.passed_utid = -1;
 	if (import.event.legacy.data) {
 		orma_legacy_event_read(import.event.legacy, &legacy);

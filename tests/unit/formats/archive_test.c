@@ -139,7 +139,9 @@ ORMA_TEST(several_traces_share_the_tables_and_stay_apart)
 		{file_of("[{\"a\":1}," EVENT_OF("b") "]"), "x.json"},
 		{file_of(EVENT("a")), "y.json"},
 		{file_of("\x0a\x02\x50\x01"), "z.pftrace"}};
-	CHECK_INT(orma_formats_open_all(sources, 3, NULL, &files, &fixture.input, NULL), 1);
+	CHECK_INT(orma_formats_open_all(sources, 3, &(struct orma_formats_options){0}, &files,
+					&fixture.input, NULL),
+		  1);
 	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
 	fixture.importer.system.files = &files;
 	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
@@ -172,7 +174,8 @@ ORMA_TEST(an_error_of_one_of_several_traces_has_its_name)
 	struct orma_error error = {0};
 	struct orma_formats_source sources[] = {{file_of(EVENT("a")), "a.json"},
 						{file_of("nothing"), "b.txt"}};
-	CHECK_INT(orma_formats_open_all(sources, 2, NULL, &files, &fixture.input, &error),
+	CHECK_INT(orma_formats_open_all(sources, 2, &(struct orma_formats_options){0}, &files,
+					&fixture.input, &error),
 		  -EPROTONOSUPPORT);
 	CHECK_STR(error.message, "b.txt: Unknown trace type provided (ERR:fmt)");
 	orma_trace_bytes_done(&fixture.input);
@@ -180,7 +183,8 @@ ORMA_TEST(an_error_of_one_of_several_traces_has_its_name)
 	close(sources[1].fd);
 	/* Damage ends one trace, and not those behind it. */
 	sources[1] = (struct orma_formats_source){file_of("\x0a\x02\x50\x01\x07"), "c.pftrace"};
-	CHECK_INT(orma_formats_open_all(sources, 2, NULL, &files, &fixture.input, &error),
+	CHECK_INT(orma_formats_open_all(sources, 2, &(struct orma_formats_options){0}, &files,
+					&fixture.input, &error),
 		  -EBADMSG);
 	CHECK_STR(error.message, "c.pftrace: the trace is damaged at byte 4");
 	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "convert_fixture.h"
+#include "trace/event_record.h"
 #include "trace/json_scan.h"
 
 #define EVENTS(text) "{\"traceEvents\":[" text "]}"
@@ -458,4 +459,72 @@ ORMA_TEST(times_and_threads_are_the_same_in_each_of_their_forms)
 		CHECK_STR(row, forms[i].row);
 		import_done(&fixture);
 	}
+}
+
+ORMA_TEST(a_record_says_what_fields_say)
+{
+	static struct import_fixture fixture;
+	/* The first event of a sequence has fields. */
+	convert_text(
+		&fixture,
+		EVENTS("{\"ph\":\"X\",\"ts\":0,\"dur\":900,\"pid\":1,\"tid\":1,\"name\":\"all\"},"
+		       "{\"ph\":\"X\",\"ts\":1,\"dur\":50,\"tts\":3,\"tdur\":2.5,\"pid\":1,\"tid\":"
+		       "1,"
+		       "\"name\":\"a\",\"cat\":\"c\",\"bind_id\":\"0x9\",\"flow_out\":true,"
+		       "\"args\":"
+		       "{\"n\":null,\"x\":[{},[],null,[null],{\"n\":null},1,{\"y\":{}},2],\"e\":"
+		       "1e999,"
+		       "\"z\":[1e999,true]}},"
+		       "{\"ph\":\"B\",\"ts\":2,\"pid\":1,\"tid\":1,\"args\":{\"a\":[1,\"\\n\"]}},"
+		       "{\"ph\":\"E\",\"ts\":3,\"pid\":1,\"tid\":1,\"args\":{\"a\":[-2.5]}},"
+		       "{\"ph\":\"X\",\"ts\":4,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"b\","
+		       "\"bind_id\":9,\"flow_in\":true,\"args\":{\"n\":null}},"
+		       "{\"ph\":\"b\",\"ts\":5,\"pid\":1,\"name\":\"l\",\"id2\":{\"local\":\"7\"}},"
+		       "{\"ph\":\"e\",\"ts\":6,\"pid\":1,\"name\":\"l\",\"id2\":{\"local\":\"7\"}},"
+		       "{\"ph\":\"n\",\"ts\":7,\"pid\":1,\"name\":\"g\",\"id2\":{\"global\":\"7\"}}"
+		       ","
+		       "{\"ph\":\"i\",\"ts\":8,\"s\":\"p\",\"pid\":1,\"name\":\"i\",\"args\":{}}"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name thread_ts thread_dur"),
+		  "0 900000 all - -\n1000 50000 a 3000 2500\n2000 1000 [No name] - -\n"
+		  "4000 1000 b - -\n5000 1000 l - -\n7000 0 g - -\n8000 0 i - -\n");
+	CHECK_STR(import_slice_args(&fixture, 1), "args.x[0]=1 args.x[2]=2 args.z[0]=1");
+	CHECK_STR(import_slice_args(&fixture, 2), "args.a[0]=1 args.a[1]=\n args.a[2]=-2.5");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FLOW, "slice_out slice_in"), "1 3\n");
+	import_done(&fixture);
+}
+
+static size_t put_record(uint8_t *at, const struct orma_event_record *head, const void *rest,
+			 size_t size)
+{
+	static const uint8_t tag[] = {0x92, 0xf7, 0x7f}; /* ORMA_PACKET_EVENT_RECORD, as bytes */
+	size_t content = sizeof(*head) + size;
+	at[0] = 0x0a;
+	at[1] = (uint8_t)(sizeof(tag) + 1 + content);
+	memcpy(at + 2, tag, sizeof(tag));
+	at[5] = (uint8_t)content;
+	memcpy(at + 6, head, sizeof(*head));
+	memcpy(at + 6 + sizeof(*head), rest, size);
+	return 6 + content;
+}
+
+ORMA_TEST(a_record_without_its_numbers_is_counted)
+{
+	static struct import_fixture fixture;
+	/* A packet of the sequence 7 clears its state. */
+	uint8_t bytes[300] = {0x0a, 4, 0x50, 7, 0x68, 1};
+	size_t size = 6;
+	int64_t numbers[] = {20, 30};
+	struct orma_event_record head = {
+		.ns = 5, .sequence = 7, .pid = 1, .tid = 2, .flags = UINT32_MAX, .phase = 'X'};
+	size += put_record(bytes + size, &head, numbers, sizeof(numbers));
+	head.flags = ORMA_RECORD_DURATION | ORMA_RECORD_HAS_ARGS;
+	size += put_record(bytes + size, &head, numbers, sizeof(numbers[0]));
+	head.ns = 30;
+	size += put_record(bytes + size, &head, numbers, sizeof(numbers[0]) - 1);
+	import_bytes(&fixture, bytes, size);
+	CHECK_INT(fixture.result, 0);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"), "5 20 -\n");
+	CHECK_STR(import_slice_args(&fixture, 0), "");
+	CHECK_INT(import_stat(&fixture, "track_event_parser_errors"), 2);
+	import_done(&fixture);
 }
