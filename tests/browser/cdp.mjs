@@ -8,9 +8,9 @@ import { delimiter, join } from "node:path";
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 const ANSWER_MS = 20000;
 
-/** Resolves in a report when its script, which is unpacked first, has done its work. */
+/** Resolves in a report when its script, which is unpacked first, has done its work, and the flame graphs are drawn in the frame after. */
 export const REPORT_IS_READY =
-	"new Promise((done) => { const wait = () => (document.querySelector('#report[data-ready]') ? done() : setTimeout(wait, 5)); wait(); })";
+	"new Promise((done) => { const wait = () => (document.querySelector('#report[data-ready]') ? requestAnimationFrame(() => requestAnimationFrame(() => done())) : setTimeout(wait, 5)); wait(); })";
 
 /** The path of a Chromium, or null. */
 export function findChromium() {
