@@ -23,7 +23,7 @@
 #include "store/memory_budget.h"
 
 enum {
-	BLOCK_BYTES = 32 << 10,
+	BLOCK_BYTES = 16 << 10,
 	/* Larger ones are worth a system call. A block is read with as much behind it, because pieces begin in one and end in the next. */
 	PIECE_MAX_BYTES = 4 << 10,
 };

@@ -41,7 +41,7 @@ struct orma_trace_window {
  * Parts of the input that several readers of one thread need at about the same time, a small piece each: where sequences take turns
  * packet by packet, a window of its own would cost each of them a system call for each packet. {0} is empty.
  */
-enum { ORMA_TRACE_BLOCKS = 128 };
+enum { ORMA_TRACE_BLOCKS = 256 };
 struct orma_trace_blocks {
 	struct orma_trace_window windows[ORMA_TRACE_BLOCKS]; /* by the number of the block */
 };
