@@ -129,7 +129,7 @@ async function choose(app, line, found, lane, depth) {
 function flowsAt(app, out) {
 	const isOwn = (/** @type {FlowEnd} */ end) => end.id === app.selection?.id;
 	const flows = app.flows.filter(({ from, to }) => (out ? isOwn(from) && !isOwn(to) : isOwn(to) && !isOwn(from)));
-	if (app.selection && flows.length === 0) announce(`No flow goes ${out ? "out of" : "into"} this slice`);
+	if (app.selection && flows.length === 0) announce(`No flow ${out ? "leaves" : "reaches"} this slice`);
 	return flows;
 }
 
@@ -139,7 +139,7 @@ function chooseFlow(app, out) {
 	if (flows.length === 0) return;
 	const at = (flows.indexOf(app.flow ?? flows[0]) + 1) % flows.length;
 	app.flow = flows[at];
-	announce(`Flow ${at + 1} of ${flows.length}: ${app.flow[out ? "to" : "from"].name}`);
+	announce(`Flow ${at + 1} of ${flows.length}: ${app.flow[out ? "to" : "from"].name ?? ""}`);
 }
 
 /** @param {App} app @param {Timeline} line @param {boolean} out */
