@@ -102,4 +102,25 @@ case_shares_of_a_profile_are_those_of_perf() {
 	}' || fail "perf and orma differ, or are wrong"
 }
 
+# The program is stopped before the profile begins, and then in the middle of one.
+case_a_program_that_hangs_does_not_hold_up_the_end() {
+	local status=0 pid
+	need_perf
+	start_daemon spin bash -c 'while :; do :; done'
+	pid=${daemon_pid[spin]}
+	kill -STOP "$pid"
+	timeout 10 "$orma" profile -p "$pid" -t 500ms -o "$dir/none" >/dev/null 2>"$dir/profile.err" || status=$?
+	[[ $status -eq 1 ]] || fail "the profile of a stopped program ended with $status"
+	grep -q 'there are no samples' "$dir/profile.err" || fail "it says: $(cat "$dir/profile.err")"
+	kill -CONT "$pid"
+	{
+		sleep 1.5
+		kill -STOP "$pid"
+	} &
+	timeout 10 "$orma" profile -q -p "$pid" -t 2s -o "$dir/half" 2>"$dir/profile.err" || fail "orma profile: $(cat "$dir/profile.err")"
+	wait $!
+	[[ $(limited "$orma" sql --csv "$dir/half" "select count(*) > 10 from perf_sample" | sed 1d) == 1 ]] || fail "there are not ten samples"
+	kill -CONT "$pid"
+}
+
 run_cases "$@"
