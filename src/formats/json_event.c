@@ -145,17 +145,22 @@ static void take_field(struct orma_str key, const struct orma_json_value *value,
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
+/* Reads a hexadecimal number, with or without 0x. False when the text is another one. */
+static bool read_hexadecimal(struct orma_str digits, uint64_t *ret)
+{
+	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
+		digits.data += 2;
+		digits.size -= 2;
+	}
+	return orma_text_read_u64(digits, 16, ret);
+}
+
 uint64_t orma_json_id_number(const struct orma_json_id *id)
 {
 	uint64_t number = 0;
 	if (id->kind != ORMA_JSON_ID_TEXT)
 		return id->number;
-	struct orma_str digits = id->text;
-	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
-		digits.data += 2;
-		digits.size -= 2;
-	}
-	if (orma_text_read_u64(digits, 16, &number))
+	if (read_hexadecimal(id->text, &number))
 		return number;
 	return orma_base_fnv1a(ORMA_FNV1A_INIT, id->text.data, id->text.size);
 }
@@ -163,14 +168,9 @@ uint64_t orma_json_id_number(const struct orma_json_id *id)
 bool orma_json_id_is_flow(const struct orma_json_id *id)
 {
 	uint64_t number;
-	struct orma_str digits = id->text;
 	if (id->kind != ORMA_JSON_ID_TEXT)
 		return id->kind == ORMA_JSON_ID_NUMBER;
-	if (digits.size > 2 && digits.data[0] == '0' && (digits.data[1] | 0x20) == 'x') {
-		digits.data += 2;
-		digits.size -= 2;
-	}
-	return orma_text_read_u64(digits, 16, &number);
+	return read_hexadecimal(id->text, &number);
 }
 
 /* --- values as nearly all are ----------------------------------------------------------------- */

@@ -190,11 +190,11 @@ static int take_plain(struct orma_batch_reader *reader, const struct orma_event_
 	return take_at(reader, event);
 }
 
-static int take_usual(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
-		      const struct orma_batched_event *batched, struct orma_ordered_event *event)
+/* Fills what an event has from its sequence, and its packet from the batch. */
+static inline void fill_event(struct orma_batch_reader *reader,
+			      const struct orma_batched_event *batched, struct orma_packet *packet,
+			      struct orma_ordered_event *event)
 {
-	const char *data = (const char *)batch->bytes.data;
-	struct orma_packet *packet = &reader->usual;
 	event->state = &reader->states[batched->source];
 	event->machine_idx = event->state->sequence->machine_idx;
 	event->plain = NULL;
@@ -202,6 +202,14 @@ static int take_usual(struct orma_batch_reader *reader, const struct orma_event_
 	packet->sequence = event->state->sequence->id;
 	packet->address = batched->address;
 	packet->header = batched->header;
+}
+
+static int take_usual(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
+		      const struct orma_batched_event *batched, struct orma_ordered_event *event)
+{
+	const char *data = (const char *)batch->bytes.data;
+	struct orma_packet *packet = &reader->usual;
+	fill_event(reader, batched, packet, event);
 	packet->bytes = (struct orma_str){data + batched->packet.data, batched->packet.size};
 	packet->content =
 		(struct orma_str){data + batched->packet.content, batched->packet.content_size};
@@ -212,13 +220,7 @@ static int take_record(struct orma_batch_reader *reader, const struct orma_event
 		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
 	struct orma_packet *packet = &reader->record;
-	event->state = &reader->states[batched->source];
-	event->machine_idx = event->state->sequence->machine_idx;
-	event->plain = NULL;
-	event->packet = packet;
-	packet->sequence = event->state->sequence->id;
-	packet->address = batched->address;
-	packet->header = batched->header;
+	fill_event(reader, batched, packet, event);
 	packet->record = (struct orma_str){(const char *)batch->bytes.data + batched->packet.data,
 					   batched->packet.size};
 	return take_at(reader, event);

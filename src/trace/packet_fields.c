@@ -93,17 +93,23 @@ enum {
 		    NUMBER(ORMA_PACKET_EVENT_ORDER) >> 14 << 16,
 };
 
+/* Says whether the bytes begin with a tag of TAG_BYTES bytes; a field of such a tag has at least one byte more. */
+static inline bool begins_with_tag(const uint8_t *at, const uint8_t *end, uint32_t tag)
+{
+	uint32_t word;
+	if (end - at < (ptrdiff_t)sizeof(word))
+		return false;
+	memcpy(&word, at, sizeof(word));
+	return (word & 0xffffff) == tag;
+}
+
 /* Reads the order of an event, which each event that was converted has. Returns the address behind it, or NULL when it is something
  * else. */
 static inline const uint8_t *take_order(struct orma_packet *packet, const uint8_t *at,
 					const uint8_t *end)
 {
-	uint32_t word;
 	uint64_t value;
-	if (end - at < (ptrdiff_t)sizeof(word))
-		return NULL;
-	memcpy(&word, at, sizeof(word));
-	if ((word & 0xffffff) != ORDER_TAG)
+	if (!begins_with_tag(at, end, ORDER_TAG))
 		return NULL;
 	at = orma_proto_get_word_varint(at + TAG_BYTES, end, &value);
 	if (at)
@@ -122,12 +128,8 @@ static inline const uint8_t *take_record(struct orma_packet *packet, const uint8
 					 const uint8_t *end)
 {
 	struct orma_event_record head;
-	uint32_t word;
 	uint64_t size;
-	if (end - at < (ptrdiff_t)sizeof(word))
-		return NULL;
-	memcpy(&word, at, sizeof(word));
-	if ((word & 0xffffff) != RECORD_TAG)
+	if (!begins_with_tag(at, end, RECORD_TAG))
 		return NULL;
 	at = orma_proto_get_varint(at + TAG_BYTES, end, &size);
 	if (!at || size < sizeof(head) || size > (uint64_t)(end - at))
