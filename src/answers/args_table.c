@@ -50,7 +50,7 @@ struct args_cursor {
 	bool seen_shapes[ORMA_ARG_SHAPES_MAX]; /* the keys of these are seen */
 	int64_t *
 		shapes; /* the shapes of a block of slices, when keys are distinct; NULL = none yet */
-	size_t shapes_block; /* which one, + 1 */
+	size_t shapes_block; /* the number of that block plus 1; 0 = no block was read */
 	enum { IN_STORED, IN_SLICES, IN_EVENTS } place;
 	sqlite3_int64 rowid;
 };

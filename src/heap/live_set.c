@@ -17,8 +17,9 @@
  * The filter is large enough for a hundred thousand blocks, and a program whose heap is small touches little of it: one byte
  * in 64 of its heap. A child of a fork clears only what was written.
  *
- * Rejected: a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place (tombstones, and rebuilding that must stop all threads); one table that moves
- * when it grows (readers would need hazard pointers or epochs); tags in the blocks (the allocator is not ours).
+ * Rejected: a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place
+ * (tombstones, and rebuilding that must stop all threads); one table that moves when it grows (readers would need hazard
+ * pointers or epochs); tags in the blocks (the allocator is not ours).
  */
 #include "heap/live_set.h"
 
@@ -223,7 +224,7 @@ bool orma_heap_live_take(uint64_t id, uint8_t heap, struct orma_heap_block *ret)
 	return false;
 }
 
-/* Marks stay. */
+/* Marks, which say "maybe" for ever, stay. */
 static void clear_part(_Atomic uint8_t *counts)
 {
 	for (size_t i = 0; i < FILTER_PART; i++) {

@@ -33,8 +33,8 @@ struct orma_group_sums {
 
 /*
  * Makes the sums of a sealed table for up to ORMA_GROUP_SUMS_COLUMNS columns `keys`, which are numbers or strings, and a column
- * of numbers. A run has `run_blocks` blocks; if that is 0, this function chooses the number. A table of which blocks lie in
- * the spill file gets no sums, and when the memory budget is used up, no further run gets any. Returns 0 or -ENOMEM.
+ * of numbers. Each run has `run_blocks` blocks; 0 lets this function choose the number. A table gets no sums when some of its
+ * blocks lie in the spill file. When the memory budget is used up, the remaining runs get no sums. Returns 0 or -ENOMEM.
  */
 int orma_store_table_sum(struct orma_table *table, const size_t *keys, size_t key_count,
 			 size_t value, size_t run_blocks);

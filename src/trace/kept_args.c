@@ -3,18 +3,20 @@
  *
  * A shape is a list of keys and types. A trace has few, because each place in a program that emits an event makes one. So whatever asks
  * for keys asks for shapes. A value is read from its column, a nanosecond for each row of a block, where reading the two packets of
- * a slice again takes 150. All of it are hidden columns of the slices, which pack, spill and go into an index like others.
+ * a slice again takes 150. Shapes and values are hidden columns of the slices. They are packed, spilled and written into an index as
+ * other columns are.
  *
  * Invariant: nothing differs from what event_args.c reads. A shape stands for the arguments of the packet that the slice began with. So
- * it says nothing of a slice that has more: from the packet of its end, of a thread that is not its track's, or made when it was
- * loaded. A value that is not there is read from the packet: texts, a fifth number, and the one number that means NULL in a column. Sets
- * of other kinds, those with one key twice, and those beyond the limits have no shape.
+ * the shape is not used if the slice has more arguments: from the packet that ended it, from a thread that is not its track's, or from
+ * the import itself. A value that has no column is read from the packet. These are texts, a fifth number, and the one number that
+ * means NULL in a column. A set has no shape if an argument is not plain, if two arguments have the same key, or if a limit is exceeded.
  *
  * Values that differ much take as many bytes as in the trace. When they have an eighth of the trace's bytes, no more are kept.
  *
- * Rejected: columns that are made from the packets at the first question, because the question would take what it takes now. Rejected,
- * too: a column for each key, because keys are many and each slice has few; texts, which would go into the pool, whether anybody
- * asks for them or not; and values in one column, one behind the other, which need a sum over shapes to be found.
+ * Rejected: columns that are made from the packets at the first question, because that question would take as long as it does
+ * without columns. Rejected, too: a column for each key, because keys are many and each slice has few; texts, which would go
+ * into the pool, whether anybody asks for them or not; and values in one column, one behind the other, which need a sum over
+ * shapes to be found.
  */
 #include "trace/kept_args.h"
 

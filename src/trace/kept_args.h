@@ -25,7 +25,8 @@ struct orma_arg_shape {
 	uint32_t keys
 		[ORMA_KEPT_ARGS_MAX]; /* strings of the pool, no two alike; flat keys are the same */
 	uint8_t types[ORMA_KEPT_ARGS_MAX]; /* enum orma_arg_type */
-	int8_t values[ORMA_KEPT_ARGS_MAX]; /* which column of values has it; -1 = none */
+	int8_t values
+		[ORMA_KEPT_ARGS_MAX]; /* the number of the column that has the value; -1 = no column has it */
 	uint8_t count;
 };
 
@@ -61,7 +62,7 @@ const struct orma_arg_shape *orma_kept_args_shape(const struct orma_kept_args *k
 /* Returns a value that one of a slice's arguments has; ORMA_CELL_NULL = it has to be read from the packet. */
 int64_t orma_kept_args_value(const struct orma_kept_args *kept, const struct orma_arg_shape *shape,
 			     uint32_t idx, uint64_t row);
-/* The knowledge about a block of slices. */
+/* Says what is known of the arguments in a block of slices. */
 enum orma_kept_block {
 	ORMA_KEPT_NO_ARGS,   /* no slice has arguments that would be read from packets */
 	ORMA_KEPT_ONE_SHAPE, /* all have the shape cells[0] */

@@ -6,10 +6,9 @@
  * written; and hostile processes meet the checks that every producer meets. The packets stay in the profiler.
  *
  * Nothing here knows when packets arrive, so a timer reads: each 5 ms while there are many, and otherwise less and less often,
- * up to 100 ms, because each wake-up takes 45 us of a processor that the program may want. Between two reads the loop
- * takes at most 2 ms of commits in a turn. A process may write packets
- * faster than the profiler reads them. Then its own shared memory is full before the service's buffer is. The process drops
- * samples and counts them.
+ * up to 100 ms, because each wake-up takes 45 us of a processor that the program may want. Between two reads the loop takes at
+ * most 2 ms of commits in a turn. A process may write packets faster than the profiler reads them. Then its own shared memory
+ * is full before the service's buffer is. The process drops samples and counts them.
  *
  * Rejected: passing the packets through the tracing service and its trace (every sample would be in the trace).
  */
@@ -35,7 +34,7 @@
 #define READ_BYTES    (1u << 20)
 #define READ_MS_MIN   5u
 #define READ_MS_MAX   100u
-/* A read that finds less is early, and one that finds more is late. */
+/* When a read finds less than the first, the next one waits longer; when it finds more than the second, READ_MS_MIN. */
 #define READ_EARLY_BYTES (64u << 10)
 #define READ_LATE_BYTES  (512u << 10)
 
@@ -141,7 +140,7 @@ static void take_slice(struct orma_heap_session *session, const struct orma_trac
 	packet->size = 0;
 }
 
-/* Returns the number of bytes. */
+/* Returns how many bytes there were. */
 static size_t read_all(struct orma_heap_session *session)
 {
 	struct orma_trace_batch batch;
