@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_parse_test.c - records of perf events and their ring, from made-up bytes.
  */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <unistd.h>
 
@@ -150,6 +151,66 @@ ORMA_TEST(a_stack_that_fills_its_copy_is_cut)
 	end_record(&buf, 0);
 	CHECK(orma_perf_ring_record_parse(&layout, buf.data, buf.size, &record) == 0);
 	CHECK(record.sample.is_stack_cut && record.sample.stack_size == sizeof(stack));
+}
+
+/* A sample of a stack alone: the size of the copy, its bytes, and how many the kernel has used. */
+static int parse_stack(uint64_t room, size_t present, const uint64_t *used,
+		       struct orma_perf_record *ret)
+{
+	static uint8_t stack[65536];
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	struct orma_perf_layout layout = {.sample_type = PERF_SAMPLE_STACK_USER};
+
+	begin_record(&buf, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	put_u64(&buf, room);
+	put(&buf, stack, present);
+	if (used)
+		put_u64(&buf, *used);
+	return orma_perf_ring_record_parse(&layout, buf.data, buf.size, ret);
+}
+
+ORMA_TEST(a_copy_of_a_stack_has_any_size_that_fits_into_its_record)
+{
+	struct orma_perf_record record;
+	uint64_t none = 0, some = 8, all = 65528, more = 65536, most = UINT64_MAX;
+
+	CHECK(parse_stack(0, 0, NULL, &record) == 0 && record.sample.stack_size == 0);
+	CHECK(!record.sample.stack && !record.sample.is_stack_cut);
+	CHECK(parse_stack(65528, 65528, &none, &record) == 0 && record.sample.stack_size == 0);
+	CHECK(!record.sample.is_stack_cut);
+	CHECK(parse_stack(65528, 65528, &some, &record) == 0 && record.sample.stack_size == 8);
+	CHECK(parse_stack(65528, 65528, &all, &record) == 0 && record.sample.stack_size == 65528);
+	CHECK(record.sample.is_stack_cut);
+	/* More than there is room for is as much as there is room for. */
+	CHECK(parse_stack(65528, 65528, &more, &record) == 0 && record.sample.stack_size == 65528);
+	CHECK(parse_stack(16, 16, &most, &record) == 0 && record.sample.stack_size == 16);
+	CHECK(record.sample.is_stack_cut);
+	/* The record ends within the copy, or before the number behind it. */
+	CHECK(parse_stack(65528, 16, &some, &record) == -EBADMSG);
+	CHECK(parse_stack(16, 16, NULL, &record) == -EBADMSG);
+	CHECK(parse_stack(UINT64_MAX, 16, &some, &record) == -EBADMSG);
+	CHECK(parse_stack(UINT64_MAX - 7, 16, &some, &record) == -EBADMSG);
+}
+
+ORMA_TEST(counts_of_words_that_overflow_are_refused)
+{
+	static const uint64_t counts[] = {3, UINT64_C(1) << 61, (UINT64_C(1) << 61) + 1,
+					  UINT64_MAX};
+	static const uint64_t kinds[] = {PERF_SAMPLE_READ, PERF_SAMPLE_CALLCHAIN};
+	struct orma_perf_record record;
+
+	for (size_t kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < 4; i++) {
+			ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+			struct orma_perf_layout layout = {.sample_type = kinds[kind],
+							  .is_group = true};
+			begin_record(&buf, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+			put_u64(&buf, counts[i]);
+			put_u64(&buf, 1);
+			put_u64(&buf, 2);
+			CHECK(orma_perf_ring_record_parse(&layout, buf.data, buf.size, &record) ==
+			      -EBADMSG);
+		}
 }
 
 ORMA_TEST(mappings_have_an_inode_or_a_build_id)
@@ -325,5 +386,70 @@ ORMA_TEST(a_size_that_makes_no_sense_drops_the_rest)
 	orma_perf_ring_refresh(&made.ring);
 	CHECK(!orma_perf_ring_peek(&made.ring, &size));
 	CHECK(made.ring.damaged_count == 2);
+	free_ring(&made);
+}
+
+ORMA_TEST(sizes_that_no_record_has_drop_the_rest)
+{
+	static const uint16_t sizes[] = {0, 4, 7, 12, 65535};
+	struct perf_event_header header = {.type = 1};
+	struct made_ring made;
+	size_t size;
+
+	make_ring(&made);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t offset = made.page->data_head & (made.size - 1);
+		write_record(&made, 1, 16);
+		header.size = sizes[i];
+		memcpy(made.memory + made.page_size + offset, &header, sizeof(header));
+		orma_perf_ring_refresh(&made.ring);
+		CHECK(!orma_perf_ring_peek(&made.ring, &size));
+		CHECK(made.ring.damaged_count == i + 1);
+		CHECK(!orma_perf_ring_peek(&made.ring, &size));
+		CHECK(made.ring.damaged_count == i + 1);
+	}
+	/* Headers are aligned. With this head, the next one is cut at the end of the ring. */
+	made.page->data_head += 4;
+	orma_perf_ring_refresh(&made.ring);
+	CHECK(!orma_perf_ring_peek(&made.ring, &size));
+	write_record(&made, 1, 248);
+	orma_perf_ring_refresh(&made.ring);
+	CHECK(!orma_perf_ring_peek(&made.ring, &size));
+	CHECK(made.ring.damaged_count == 7);
+	/* A head that goes back. */
+	made.page->data_head -= 16;
+	orma_perf_ring_refresh(&made.ring);
+	CHECK(!orma_perf_ring_peek(&made.ring, &size));
+	orma_perf_ring_release(&made.ring);
+	CHECK(made.page->data_tail == made.page->data_head);
+	free_ring(&made);
+}
+
+ORMA_TEST(a_record_that_fills_the_ring_is_read)
+{
+	struct made_ring made;
+	size_t size;
+
+	make_ring(&made);
+	write_record(&made, 1, 40);
+	orma_perf_ring_refresh(&made.ring);
+	CHECK(orma_perf_ring_peek(&made.ring, &size) && size == 40);
+	orma_perf_ring_advance(&made.ring, size);
+	orma_perf_ring_release(&made.ring);
+	write_record(&made, 2, 256);
+	orma_perf_ring_refresh(&made.ring);
+	const uint8_t *record = orma_perf_ring_peek(&made.ring, &size);
+	CHECK(record && size == 256 && record[8] == 2 && record[255] == 2);
+	/* Without memory for the copy that makes it straight, it is dropped, and the ring goes on. */
+	orma_perf_ring_advance(&made.ring, size);
+	write_record(&made, 3, 256);
+	orma_perf_ring_refresh(&made.ring);
+	orma_base_buf_done(&made.ring.straight);
+	orma_base_alloc_fail_nth(1);
+	CHECK(!orma_perf_ring_peek(&made.ring, &size) && made.ring.damaged_count == 1);
+	orma_base_alloc_fail_nth(0);
+	write_record(&made, 4, 16);
+	orma_perf_ring_refresh(&made.ring);
+	CHECK(orma_perf_ring_peek(&made.ring, &size) && size == 16);
 	free_ring(&made);
 }
