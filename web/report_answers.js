@@ -1,5 +1,5 @@
 // report_answers.js - answers what the page asks about rows and ranges, from the boxes of a report. What only the engine knows
-// is not in the answers, and the page leaves it out: who woke a thread, flows, the statements of SQL.
+// is not in the answers, and the page leaves it out, such as the statements of SQL.
 import { eachJoined } from "./report_tiles.js";
 import { FLAG_UNFINISHED } from "./answers.js";
 import { findStart, lineOf } from "./report_data.js";
@@ -12,6 +12,7 @@ import { matcherOf } from "./model.js";
 const DENSITY_BUCKETS = 512;
 const MOST_CHILDREN = 20;
 const MOST_TOP = 100;
+const MOST_FLOWS = 100;
 
 /** The p-th of sorted lengths. @param {Float64Array} sorted @param {number} p */
 function quantile(sorted, p) {
@@ -57,14 +58,15 @@ export function detailOf(source, { table: tableName, id }) {
 	const line = lineOf(table, id);
 	const { columns } = table;
 	const row = rowOf(source, table, id, line);
-	const { thread, process, cpu } = source.ownerOf(line.lane);
+	const { thread, process, utid, cpu } = source.ownerOf(line.lane);
 	/** @type {Record<string, string>} */
 	const abs = { trace: String(BigInt(source.metaData.start_ns) + BigInt(Math.round(row.start))) };
 	if (source.metaData.realtime_start_ns !== null)
 		abs.realtime = String(BigInt(source.metaData.realtime_start_ns) + BigInt(Math.round(row.start)));
 	const isUnfinished = (columns.flags[id] & FLAG_UNFINISHED) !== 0;
 	const detail = { ...row, abs, thread, process, dur: isUnfinished ? null : row.dur };
-	if (tableName === "slice") return { ...detail, ...sliceParts(source, table, line, id) };
+	if (tableName === "slice")
+		return { ...detail, ...sliceParts(source, table, line, id), time: threadTime(source, utid, row) };
 	if (tableName === "sched") {
 		const owner = source.threadOf(columns.name[id]);
 		return { ...detail, ...owner, cpu };
@@ -73,7 +75,67 @@ export function detailOf(source, { table: tableName, id }) {
 		const value = columns.last[id];
 		return { ...detail, dur: null, value, delta: id > line.first ? value - columns.last[id - 1] : null };
 	}
+	if (tableName === "thread_state")
+		return { ...detail, waker: wakerOf(source, table, id), blocked_function: source.texts[columns.blocked[id]] || null };
 	return detail;
+}
+
+/** @param {ReportSource} source @param {ReportTable} states @param {number} box */
+function wakerOf(source, states, box) {
+	const waker = states.columns.waker[box];
+	return waker ? source.threadOf(waker - 1).thread : null;
+}
+
+/** What a thread did in a stretch of time. @param {ReportSource} source @param {number | null} utid @param {{ start: number, end: number }} range */
+function threadTime(source, utid, { start, end }) {
+	const node = source.tree.nodes.find((one) => one.kind === "states" && one.utid === utid);
+	const table = source.tables.thread_state;
+	const line = node?.lane == null ? undefined : table.byLane.get(node.lane)?.[0];
+	if (utid === null || !line) return null;
+	const time = { running: 0, runnable: 0 };
+	/** @type {Map<string, { state: string, ns: number, longest: number, waker: string | null }>} */
+	const blocked = new Map();
+	for (let box = Math.max(line.first, findStart(table, line, start) - 1); box < line.end && table.start[box] < end; box++) {
+		const state = source.nameOf(table, box, line);
+		const ns = Math.min(table.end[box], end) - Math.max(table.start[box], start);
+		if (ns <= 0) continue;
+		if (state === "Running") time.running += ns;
+		else if (state === "R" || state === "R+") time.runnable += ns;
+		else {
+			const sum = blocked.get(state) ?? { state, ns: 0, longest: 0, waker: null };
+			sum.ns += ns;
+			if (ns > sum.longest) {
+				sum.longest = ns;
+				// The thread that woke it is told where it became runnable.
+				sum.waker = box + 1 < line.end ? wakerOf(source, table, box + 1) : null;
+			}
+			blocked.set(state, sum);
+		}
+	}
+	return { ...time, blocked: [...blocked.values()] };
+}
+
+/** The flows that leave a slice, or those that reach it, as the other ends. @param {ReportSource} source @param {number} box @param {boolean} isOut */
+function flowEnds(source, box, isOut) {
+	const slices = source.tables.slice;
+	const [near, far] = isOut ? [source.flows.from, source.flows.to] : [source.flows.to, source.flows.from];
+	/** @type {DetailFlow[]} */
+	const ends = [];
+	for (let i = 0; i < near.length && ends.length < MOST_FLOWS; i++) {
+		if (near[i] !== box) continue;
+		const row = rowOf(source, slices, far[i]);
+		const latency = (slices.start[far[i]] - slices.start[box]) * (isOut ? 1 : -1);
+		ends.push({ ...row, latency, thread: source.ownerOf(row.lane).thread });
+	}
+	return ends;
+}
+
+/** @param {ReportSource} source @param {{ table: string, id: number }} question */
+export function flowPairs(source, { table, id }) {
+	if (table !== "slice") return { flows: [] };
+	const own = rowOf(source, source.tables.slice, id);
+	const out = flowEnds(source, id, true).map((to) => ({ from: own, to }));
+	return { flows: [...flowEnds(source, id, false).map((from) => ({ from, to: own })), ...out] };
 }
 
 /** What only slices have. @param {ReportSource} source @param {ReportTable} table @param {Line} line @param {number} id */
@@ -103,6 +165,8 @@ function sliceParts(source, table, line, id) {
 	return {
 		category: source.texts[columns.category[id]] ?? null,
 		args: columns.args[id] ? source.args[columns.args[id] - 1] : undefined,
+		stack: source.stacks[columns.stack[id] - 1],
+		flows: { in: flowEnds(source, id, false), out: flowEnds(source, id, true) },
 		self: length - inside,
 		parents,
 		children: [...children.values()].sort((a, b) => b.total - a.total).slice(0, MOST_CHILDREN),
@@ -192,7 +256,7 @@ function eachIn(source, tableName, area, take) {
 
 /**
  * Adds up by a key, and makes rows in the order of the largest total.
- * @template T @param {Map<string, T & { total: number }>} groups @param {(group: T & { total: number }) => (string | number | null)[]} cells
+ * @template T @param {Map<string | number, T & { total: number }>} groups @param {(group: T & { total: number }) => (string | number | null)[]} cells
  */
 function rowsOf(groups, cells) {
 	return [...groups.values()].sort((a, b) => b.total - a.total).map(cells);
@@ -233,53 +297,51 @@ function slicesIn(source, area) {
 		const sum = sorted.reduce((all, length) => all + length, 0);
 		const parts = [0.5, 0.9, 0.99].map((p) => quantile(sorted, p));
 		const share = (100 * total) / (area.end - area.start);
-		return [
-			name,
-			count,
-			total,
-			self,
-			sorted[0] ?? 0,
-			sum / Math.max(1, count),
-			...parts,
-			sorted[sorted.length - 1] ?? 0,
-			share,
-		];
+		return [name, count, total, self, sorted[0] ?? 0, sum / Math.max(1, count), ...parts, sorted.at(-1) ?? 0, share];
 	}).filter((row) => Number(row[1]) > 0);
 	return { columns, rows };
 }
 
+/**
+ * Adds up the boxes of a table by a key, and makes a row of each sum.
+ * @param {ReportSource} source @param {string} tableName @param {Area} area @param {(name: number, lane: number) => string | number} keyOf
+ * @param {(sum: { name: number, lane: number, total: number, count: number }) => (string | number | null)[]} cells
+ */
+function sumsIn(source, tableName, area, keyOf, cells) {
+	/** @type {Map<string | number, { name: number, lane: number, total: number, count: number }>} */
+	const sums = new Map();
+	eachIn(source, tableName, area, ({ columns }, { lane }, box, time) => {
+		const name = columns.name[box];
+		const key = keyOf(name, lane);
+		const sum = sums.get(key) ?? { name, lane, total: 0, count: 0 };
+		sum.total += time;
+		sum.count += columns.more[box] + 1;
+		sums.set(key, sum);
+	});
+	return rowsOf(sums, cells);
+}
+
 /** @param {ReportSource} source @param {Area} area @returns {AnswerTable} */
 function cpuIn(source, area) {
-	/** @type {Map<string, { utid: number, total: number, runs: number }>} */
-	const groups = new Map();
-	eachIn(source, "sched", area, (table, _, box, time) => {
-		const utid = table.columns.name[box];
-		const known = groups.get(String(utid)) ?? { utid, total: 0, runs: 0 };
-		known.total += time;
-		known.runs += table.columns.more[box] + 1;
-		groups.set(String(utid), known);
-	});
-	const rows = rowsOf(groups, ({ utid, total, runs }) => {
-		const { thread, process } = source.threadOf(utid);
-		return [thread, process, total, (100 * total) / (area.end - area.start), runs];
-	});
+	const rows = sumsIn(
+		source,
+		"sched",
+		area,
+		(utid) => utid,
+		({ name, total, count }) => {
+			const { thread, process } = source.threadOf(name);
+			return [thread, process, total, (100 * total) / (area.end - area.start), count];
+		},
+	);
 	return { columns: ["thread", "process", "total", "share", "runs"], rows };
 }
 
 /** @param {ReportSource} source @param {Area} area @returns {AnswerTable} */
 function statesIn(source, area) {
-	/** @type {Map<string, { lane: number, state: string, total: number, count: number }>} */
-	const groups = new Map();
-	eachIn(source, "thread_state", area, (table, { lane }, box, time) => {
-		const state = source.tree.states[table.columns.name[box]] ?? "";
-		const known = groups.get(`${lane} ${state}`) ?? { lane, state, total: 0, count: 0 };
-		known.total += time;
-		known.count += table.columns.more[box] + 1;
-		groups.set(`${lane} ${state}`, known);
-	});
-	const rows = rowsOf(groups, ({ lane, state, total, count }) => {
+	const key = (/** @type {number} */ state, /** @type {number} */ lane) => `${lane} ${state}`;
+	const rows = sumsIn(source, "thread_state", area, key, ({ name, lane, total, count }) => {
 		const { thread, process } = source.ownerOf(lane);
-		return [thread, process, state, total, count];
+		return [thread, process, source.tree.states[name] ?? "", total, count];
 	});
 	return { columns: ["thread", "process", "state", "total", "count"], rows };
 }

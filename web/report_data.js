@@ -87,7 +87,12 @@ export function doublesOf(bytes, width, count, base) {
 	return values;
 }
 
-/** @param {Layout} layout @param {Uint8Array} all @returns {{ tables: Record<string, ReportTable>, names: string[], args: ArgNode[][], tracks: TrackTree }} */
+/** Each flow leads from a slice to a slice; both are boxes. @typedef {{ from: Float64Array, to: Columns[string] }} Flows */
+
+/**
+ * @param {Layout} layout @param {Uint8Array} all
+ * @returns {{ tables: Record<string, ReportTable>, names: string[], args: ArgNode[][], stacks: string[][], flows: Flows, tracks: TrackTree }}
+ */
 export function decode(layout, all) {
 	/** @type {Map<string, { bytes: Uint8Array, width: number, count: number }>} */
 	const places = new Map();
@@ -107,7 +112,11 @@ export function decode(layout, all) {
 	/** @type {Record<string, ReportTable>} */
 	const tables = {};
 	for (const name of TABLE_NAMES) tables[name] = tableIn(name, column, place);
-	return { tables, names: text("names"), args: text("args"), tracks: text("tracks") };
+	const flows = { from: Float64Array.from(column("flow.from")), to: column("flow.to") };
+	// The first ends are differences.
+	for (let i = 1; i < flows.from.length; i++) flows.from[i] += flows.from[i - 1];
+	const [names, args, stacks, tracks] = ["names", "args", "stacks", "tracks"].map(text);
+	return { tables, names, args, stacks, flows, tracks };
 }
 
 /**
@@ -140,7 +149,8 @@ function tableIn(name, column, place) {
 	}
 	/** @type {Columns} */
 	const columns = {};
-	for (const part of ["name", "flags", "more", "category", "args"]) columns[part] = column(`${name}.${part}`);
+	for (const part of ["name", "flags", "more", "category", "args", "stack", "waker", "blocked"])
+		columns[part] = column(`${name}.${part}`);
 	if (name === "counter") {
 		const doubles = (/** @type {string} */ part, /** @type {Float64Array} */ base) => {
 			const { bytes, width, count } = place(`counter.${part}`);

@@ -1,6 +1,6 @@
 // source_report.js - gets data from the report that contains the page. It has the interface of source_http.js, so that the
 // parts that draw do not know which of both they have; its answers come at once.
-import { areaOf, detailOf, findOf, flameOf, neighbourOf, searchOf } from "./report_answers.js";
+import { areaOf, detailOf, findOf, flameOf, flowPairs, neighbourOf, searchOf } from "./report_answers.js";
 import { TABLE_NAMES, decode, jsonIn, readBlocks } from "./report_data.js";
 import { boxTile, pointTile } from "./report_tiles.js";
 
@@ -24,6 +24,10 @@ export class ReportSource {
 		this.texts = [""];
 		/** @type {ArgNode[][]} */
 		this.args = [];
+		/** @type {string[][]} */
+		this.stacks = [];
+		/** @type {import("./report_data.js").Flows} */
+		this.flows = { from: new Float64Array(0), to: new Uint32Array(0) };
 		/** @type {Map<number, ReportTable>} */
 		this.byLane = new Map();
 		/** @type {Map<number, TrackNode>} */
@@ -31,10 +35,10 @@ export class ReportSource {
 	}
 
 	async open() {
-		const { tables, names, args, tracks } = decode(this.layout, await readBlocks(this.layout));
+		const { tables, names, args, stacks, flows, tracks } = decode(this.layout, await readBlocks(this.layout));
 		this.tables = tables;
 		this.texts.push(...names);
-		this.args = args;
+		Object.assign(this, { args, stacks, flows });
 		this.tree = tracks;
 		for (const node of tracks.nodes) if (node.lane !== null) this.nodes.set(node.lane, node);
 		for (const name of TABLE_NAMES) for (const lane of tables[name].byLane.keys()) this.byLane.set(lane, tables[name]);
@@ -73,10 +77,11 @@ export class ReportSource {
 
 	/** What a lane belongs to, as far as the nodes above it say. @param {number} lane */
 	ownerOf(lane) {
-		/** @type {{ thread: string | null, process: string | null, upid: number | null, cpu: number | null }} */
-		const owner = { thread: null, process: null, upid: null, cpu: null };
+		/** @type {{ thread: string | null, process: string | null, utid: number | null, upid: number | null, cpu: number | null }} */
+		const owner = { thread: null, process: null, utid: null, upid: null, cpu: null };
 		for (let node = this.nodes.get(lane); node; node = this.tree.nodes[node.parent]) {
 			if (node.utid != null && owner.thread === null) Object.assign(owner, this.threadOf(node.utid));
+			owner.utid ??= node.utid ?? null;
 			owner.upid ??= node.upid ?? null;
 			owner.cpu ??= node.cpu ?? null;
 		}
@@ -177,7 +182,7 @@ export class ReportSource {
 			case "flame":
 				return flameOf(this, question);
 			case "flows":
-				return { flows: [] };
+				return flowPairs(this, question);
 			default:
 				throw new Error("a report cannot answer this; orma view can");
 		}

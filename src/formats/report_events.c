@@ -27,9 +27,7 @@ static struct orma_str name_of(const struct orma_report_file *file,
 			       const struct orma_report_line *line, uint32_t box,
 			       enum orma_report_column_id column)
 {
-	uint64_t number = orma_report_file_get(file, line->table, column, box);
-	return number > 0 && number <= file->name_count ? file->names[number - 1]
-							: (struct orma_str){NULL, 0};
+	return orma_report_file_text(file, &file->names, line->table, column, box);
 }
 
 static struct orma_proto_writer *begin_event(struct orma_report_events *events,
@@ -150,11 +148,12 @@ static int write_args(struct orma_report_events *events, const struct orma_repor
 {
 	const struct orma_report_file *file = events->file;
 	struct arg root = {.events = events};
-	uint64_t number = orma_report_file_get(file, line->table, ORMA_REPORT_ARGS, box);
+	struct orma_str args =
+		orma_report_file_text(file, &file->args, line->table, ORMA_REPORT_ARGS, box);
 	uint64_t more = orma_report_file_get(file, line->table, ORMA_REPORT_MORE, box);
 	int r = 0;
-	if (number > 0 && number <= file->args_count)
-		r = orma_report_json_items(file->args[number - 1], take_arg, &root);
+	if (args.data)
+		r = orma_report_json_items(args, take_arg, &root);
 	orma_base_arena_clear(&events->arena);
 	if (more > 0) {
 		struct orma_proto_nested count;
@@ -193,6 +192,7 @@ static int write_slice(struct orma_report_events *events, const struct orma_repo
 	if (moment == ORMA_REPORT_END) {
 		begin_event(events, line, orma_report_end_of(file, line->table, box),
 			    ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END);
+		orma_report_write_flows(events, box, ORMA_REPORT_END);
 		return orma_packet_output_end(events->output);
 	}
 	uint64_t flags = orma_report_file_get(file, line->table, ORMA_REPORT_FLAGS, box);
@@ -207,7 +207,10 @@ static int write_slice(struct orma_report_events *events, const struct orma_repo
 		orma_output_text(events->output, ORMA_OUTPUT_CATEGORY, category);
 	if (name.size > 0)
 		orma_output_text(events->output, ORMA_OUTPUT_NAME, name);
+	orma_report_write_flows(events, box, ORMA_REPORT_BEGIN);
 	int r = write_args(events, line, box);
+	if (r == 0)
+		r = orma_report_write_stack(events, box);
 	int end = orma_packet_output_end(events->output);
 	return r < 0 ? r : end;
 }

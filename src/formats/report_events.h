@@ -14,7 +14,8 @@ struct orma_report_events {
 	struct orma_ftrace_output ftrace;
 	struct orma_map strip_lines; /* the line of a thread's states + 1, by utid + 1 */
 	int64_t *state_numbers;      /* prev_state of each state */
-	struct orma_arena arena;     /* for the arguments of one event */
+	uint8_t *flow_states;        /* by flow: which of its ends are written */
+	struct orma_arena arena;     /* for the arguments or the stack of one event */
 	int64_t start_ns;            /* the trace's start */
 };
 
@@ -29,6 +30,11 @@ int orma_report_write_switch(struct orma_report_events *events, const struct orm
 			     uint32_t box, enum orma_report_moment moment);
 int orma_report_write_waking(struct orma_report_events *events, const struct orma_report_line *line,
 			     uint32_t box);
+
+/* Parts of the open event of a slice. */
+void orma_report_write_flows(struct orma_report_events *events, uint32_t box,
+			     enum orma_report_moment moment);
+int orma_report_write_stack(struct orma_report_events *events, uint32_t box);
 
 /* The end of a box, since the trace's start. */
 static inline uint64_t orma_report_end_of(const struct orma_report_file *file,

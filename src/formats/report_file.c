@@ -31,8 +31,11 @@ void orma_report_file_done(struct orma_report_file *file)
 	for (size_t i = 0; i < ORMA_REPORT_TABLES; i++)
 		orma_base_free(file->starts[i]);
 	orma_base_free(file->lines);
-	orma_base_free(file->names);
-	orma_base_free(file->args);
+	orma_base_free(file->names.items);
+	orma_base_free(file->args.items);
+	orma_base_free(file->stacks.items);
+	orma_base_free(file->flows);
+	orma_base_free(file->flows_by_to);
 	orma_base_arena_done(&file->arena);
 }
 
@@ -218,8 +221,8 @@ static int read_elements(struct layout *layout, const struct orma_trace_bytes *i
 static const char *const table_names[ORMA_REPORT_TABLES] = {"slice", "state", "sched",
 							    "thread_state", "counter"};
 static const char *const column_names[ORMA_REPORT_COLUMNS] = {
-	"line_lane", "line_depth", "line_count", "gap", "length", "name", "flags",
-	"more",      "category",   "args",       "min", "max",    "last"};
+	"line_lane", "line_depth", "line_count", "gap",   "length",  "name", "flags", "more",
+	"category",  "args",       "stack",      "waker", "blocked", "min",  "max",   "last"};
 
 struct column {
 	struct orma_str name;
@@ -249,51 +252,56 @@ static struct orma_report_planes *find_planes(struct orma_report_file *file, str
 			if (orma_base_str_is(table, table_names[i]) && rest.data &&
 			    orma_base_str_is(rest, column_names[k]))
 				return &file->columns[i][k];
-	return NULL;
+	if (orma_base_str_is(name, "flow.from"))
+		return &file->flow_planes[0];
+	return orma_base_str_is(name, "flow.to") ? &file->flow_planes[1] : NULL;
 }
 
-static int take_name(void *ctx, const struct orma_json_value *key,
+struct texts {
+	struct orma_report_file *file;
+	struct orma_report_texts *texts;
+};
+
+static int take_item(void *ctx, const struct orma_json_value *key,
 		     const struct orma_json_value *value)
 {
-	struct orma_report_file *file = ctx;
-	(void)key;
-	int r = orma_store_grow(&file->names, (uint64_t)file->name_count + 1, &file->name_capacity,
-				sizeof(*file->names));
+	const struct texts *texts = ctx;
+	struct orma_report_file *file = texts->file;
 	struct orma_str text = {"", 0};
-	if (r == 0 && value->kind == ORMA_JSON_STRING)
+	bool is_name = texts->texts == &file->names;
+	(void)key;
+	int r = orma_store_grow(&texts->texts->items, (uint64_t)texts->texts->count + 1,
+				&texts->texts->capacity, sizeof(*texts->texts->items));
+	if (r == 0 && is_name && value->kind == ORMA_JSON_STRING)
 		text = orma_json_unescape(value, &file->arena);
+	else if (!is_name && value->kind == ORMA_JSON_ARRAY)
+		text = value->text;
 	if (r < 0 || !text.data)
 		return -ENOMEM;
-	file->names[file->name_count++] = text;
+	texts->texts->items[texts->texts->count++] = text;
 	return 0;
-}
-
-static int take_args(void *ctx, const struct orma_json_value *key,
-		     const struct orma_json_value *value)
-{
-	struct orma_report_file *file = ctx;
-	(void)key;
-	int r = orma_store_grow(&file->args, (uint64_t)file->args_count + 1, &file->args_capacity,
-				sizeof(*file->args));
-	if (r == 0)
-		file->args[file->args_count++] =
-			value->kind == ORMA_JSON_ARRAY ? value->text : (struct orma_str){"", 0};
-	return r;
 }
 
 static int take_text(struct orma_report_file *file, struct orma_str name, struct orma_str json)
 {
+	const struct {
+		const char *name;
+		struct orma_report_texts *texts;
+	} lists[] = {{"names", &file->names}, {"args", &file->args}, {"stacks", &file->stacks}};
 	struct orma_json_scan scan = {json.data, json.data + json.size, false};
 	struct orma_json_value value;
-	bool is_name = orma_base_str_is(name, "names");
 	if (orma_base_str_is(name, "tracks"))
 		file->tracks = json;
-	if (!is_name && !orma_base_str_is(name, "args"))
-		return 0;
-	if (json.size == 0 || orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER ||
-	    value.kind != ORMA_JSON_ARRAY)
-		return -EBADMSG;
-	return orma_report_json_items(value.text, is_name ? take_name : take_args, file);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(lists); i++) {
+		struct texts texts = {file, lists[i].texts};
+		if (!orma_base_str_is(name, lists[i].name))
+			continue;
+		if (json.size == 0 || orma_json_read_value(&scan, &value) != ORMA_JSON_MEMBER ||
+		    value.kind != ORMA_JSON_ARRAY)
+			return -EBADMSG;
+		return orma_report_json_items(value.text, take_item, &texts);
+	}
+	return 0;
 }
 
 static int take_column(void *ctx, const struct orma_json_value *key,
@@ -391,7 +399,7 @@ static int read_columns(struct layout *layout)
 	int r = orma_report_json_items(layout->columns, take_column, layout);
 	for (unsigned i = 0; i < ORMA_REPORT_TABLES && r == 0; i++)
 		r = add_table(file, (enum orma_report_table)i);
-	return r;
+	return r ? r : orma_report_flows_read(file);
 }
 
 int orma_report_file_read(struct orma_report_file *file, const struct orma_trace_bytes *input,

@@ -33,6 +33,9 @@ enum orma_report_column_id {
 	ORMA_REPORT_MORE,
 	ORMA_REPORT_CATEGORY,
 	ORMA_REPORT_ARGS,
+	ORMA_REPORT_STACK,
+	ORMA_REPORT_WAKER,
+	ORMA_REPORT_BLOCKED,
 	ORMA_REPORT_MIN,
 	ORMA_REPORT_MAX,
 	ORMA_REPORT_LAST,
@@ -53,6 +56,11 @@ struct orma_report_planes {
 	unsigned width;
 };
 
+/* Two slices, by their boxes. */
+struct orma_report_flow {
+	uint32_t from, to;
+};
+
 /* The boxes [first, end) of a table are those of a lane at one depth. */
 struct orma_report_line {
 	enum orma_report_table table;
@@ -69,8 +77,15 @@ struct orma_report_file {
 	uint64_t *starts[ORMA_REPORT_TABLES]; /* by box, since the trace's start */
 	struct orma_report_line *lines;       /* lines of a table are neighbours */
 	uint32_t line_count, line_capacity;
-	struct orma_str *names, *args; /* by number - 1; arguments are JSON, between the brackets */
-	uint32_t name_count, name_capacity, args_count, args_capacity;
+	/* Texts are found by their number - 1. Arguments and stacks are JSON, between the brackets. */
+	struct orma_report_texts {
+		struct orma_str *items;
+		uint32_t count, capacity;
+	} names, args, stacks;
+	struct orma_report_planes flow_planes[2];
+	struct orma_report_flow *flows; /* in the order of `from` */
+	uint32_t *flows_by_to;          /* their places, in the order of `to` */
+	uint32_t flow_count;
 	struct orma_arena arena;
 };
 
@@ -80,17 +95,40 @@ int orma_report_file_read(struct orma_report_file *file, const struct orma_trace
 			  struct orma_error *reterr);
 void orma_report_file_done(struct orma_report_file *file);
 
-/* Returns a number of a column; 0 where the column is missing. */
-static inline uint64_t orma_report_file_get(const struct orma_report_file *file,
-					    enum orma_report_table table,
-					    enum orma_report_column_id column, uint32_t row)
+static inline uint64_t orma_report_number(const struct orma_report_planes *planes, uint64_t row)
 {
-	const struct orma_report_planes *planes = &file->columns[table][column];
 	uint64_t value = 0;
 	for (unsigned plane = planes->width; plane-- > 0;)
 		value = value << 8 | planes->bytes[plane * planes->count + row];
 	return value;
 }
+
+/* Returns a number of a column; 0 where the column is missing. */
+static inline uint64_t orma_report_file_get(const struct orma_report_file *file,
+					    enum orma_report_table table,
+					    enum orma_report_column_id column, uint32_t row)
+{
+	return orma_report_number(&file->columns[table][column], row);
+}
+
+/* Returns a text by the number in a column; without data: it is none. */
+static inline struct orma_str orma_report_file_text(const struct orma_report_file *file,
+						    const struct orma_report_texts *texts,
+						    enum orma_report_table table,
+						    enum orma_report_column_id column, uint32_t row)
+{
+	uint64_t number = orma_report_file_get(file, table, column, row);
+	return number > 0 && number <= texts->count ? texts->items[number - 1]
+						    : (struct orma_str){NULL, 0};
+}
+
+/* Makes flows of their columns. 0, -EBADMSG (one has no such box) or -ENOMEM. */
+int orma_report_flows_read(struct orma_report_file *file);
+/* Finds the flows [ret_first, end) that leave a box, or the places [ret_first, end) in flows_by_to of those that reach it. Returns the end. */
+uint32_t orma_report_flows_from(const struct orma_report_file *file, uint32_t box,
+				uint32_t *ret_first);
+uint32_t orma_report_flows_to(const struct orma_report_file *file, uint32_t box,
+			      uint32_t *ret_first);
 
 /* Reads the items of an array, or the fields of an object, whose text is between the brackets. `fn` may be called with a key
  * that is NULL. 0, -EBADMSG, or what `fn` returns if that is not 0. */

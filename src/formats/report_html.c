@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_html.c - a page that `orma report` has written becomes a trace again: slices, states, counters, scheduling, losses.
+ * report_html.c - a page that `orma report` has written becomes a trace again: slices with their flows and stacks, states, counters, scheduling, losses.
  *
- * Scheduling becomes the kernel's events sched_switch and sched_waking, so that all tables that are derived from them come back. The
- * report does not have the waker of a thread, so the idle thread stands for it; flows, stacks and metadata but the machine's name
- * are not in a report either.
+ * Scheduling becomes the kernel's events sched_switch, sched_waking and sched_blocked_reason, so that all tables that are derived
+ * from them come back. The idle thread stands for a waker that is not known. Metadata but the machine's name are not in a report.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error_message.h"
@@ -22,6 +22,8 @@
 
 enum { COMM_BYTES = 64, LINE_BYTES = 512, CPU_MAX = 4095 };
 enum { PRIORITY_USUAL = 120, PRIORITY_REAL_TIME = 50, STATE_SLEEPING = 1 };
+/* A report says so behind the letters of a state. */
+#define IO_MARK   " (IO)"
 #define START_MAX (INT64_C(1) << 62)
 
 /* Pages of systrace begin differently. */
@@ -31,6 +33,12 @@ static bool detect(int fd, struct orma_str beginning)
 	return orma_text_starts_with(
 		beginning, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 			   "<meta http-equiv=\"Content-Security-Policy\"");
+}
+
+static bool is_io_wait(struct orma_str state)
+{
+	return state.size > strlen(IO_MARK) &&
+	       memcmp(state.data + state.size - strlen(IO_MARK), IO_MARK, strlen(IO_MARK)) == 0;
 }
 
 /* --- scheduling ------------------------------------------------------------------------------ */
@@ -163,22 +171,49 @@ static bool is_state(const struct orma_report_events *events, uint32_t box, cons
 	       orma_base_str_is(events->tree->states[state], text);
 }
 
+/* Why a thread was blocked is told when that is over. */
+static int write_blocked(struct orma_report_events *events, uint32_t tid, uint64_t time,
+			 uint32_t box)
+{
+	const struct orma_report_file *file = events->file;
+	char args[LINE_BYTES];
+	uint64_t state =
+		orma_report_file_get(file, ORMA_REPORT_THREAD_STATE, ORMA_REPORT_NAME, box);
+	bool is_io = state < events->tree->state_count && is_io_wait(events->tree->states[state]);
+	struct orma_str function = orma_report_file_text(
+		file, &file->names, ORMA_REPORT_THREAD_STATE, ORMA_REPORT_BLOCKED, box);
+	struct comm idle = comm_of(events, -1);
+	if (!is_io && function.size == 0)
+		return 0;
+	snprintf(args, sizeof(args), "pid=%u iowait=%d%s%.*s", tid, is_io,
+		 function.size > 0 ? " caller=" : "",
+		 (int)ORMA_MIN(function.size, (size_t)(LINE_BYTES - COMM_BYTES)), function.data);
+	return add_line(events, "sched_blocked_reason", 0, time, &idle, args);
+}
+
 /* A thread that becomes runnable without having run was woken. */
 int orma_report_write_waking(struct orma_report_events *events, const struct orma_report_line *line,
 			     uint32_t box)
 {
 	const struct orma_report_track *track = orma_report_tree_track(events->tree, line->lane);
+	uint64_t time = events->file->starts[ORMA_REPORT_THREAD_STATE][box];
 	char args[LINE_BYTES];
-	if (!is_state(events, box, "R") ||
-	    (box > line->first && is_state(events, box - 1, "Running")))
-		return 0;
-	struct comm comm = comm_of(events, track->utid), idle = comm_of(events, -1);
+	struct comm comm = comm_of(events, track->utid);
 	if (comm.tid == 0)
 		return 0;
+	int r = box > line->first ? write_blocked(events, comm.tid, time, box - 1) : 0;
+	if (r < 0 || !is_state(events, box, "R") ||
+	    (box > line->first && is_state(events, box - 1, "Running")))
+		return r;
+	/* 0 is none. */
+	struct comm waker = comm_of(
+		events, (int64_t)(orma_report_file_get(events->file, ORMA_REPORT_THREAD_STATE,
+						       ORMA_REPORT_WAKER, box) &
+				  INT64_MAX) -
+				1);
 	snprintf(args, sizeof(args), "comm=%s pid=%u prio=%d target_cpu=000", comm.text, comm.tid,
 		 PRIORITY_USUAL);
-	return add_line(events, "sched_waking", 0,
-			events->file->starts[ORMA_REPORT_THREAD_STATE][box], &idle, args);
+	return add_line(events, "sched_waking", 0, time, &waker, args);
 }
 
 /* --- facts ----------------------------------------------------------------------------------- */
@@ -305,8 +340,11 @@ static int number_states(struct orma_report_events *events, const struct facts *
 						      sizeof(*events->state_numbers));
 	if (!events->state_numbers)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->state_count; i++)
-		events->state_numbers[i] = orma_task_state_number(tree->states[i], version);
+	for (uint32_t i = 0; i < tree->state_count; i++) {
+		struct orma_str letters = tree->states[i];
+		letters.size -= is_io_wait(letters) ? strlen(IO_MARK) : 0;
+		events->state_numbers[i] = orma_task_state_number(letters, version);
+	}
 	return 0;
 }
 
@@ -349,6 +387,9 @@ static int write_all(struct orma_report_events *events, struct facts *facts,
 		r = mark_tracks(events);
 	if (r == 0)
 		r = number_states(events, facts);
+	events->flow_states = orma_base_alloc_array((size_t)file->flow_count + 1, 1);
+	if (!events->flow_states)
+		r = -ENOMEM;
 	if (r == 0)
 		r = write_clocks(facts);
 	if (r == 0)
@@ -375,6 +416,7 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 	orma_ftrace_output_done(&events.ftrace);
 	orma_base_map_done(&events.strip_lines);
 	orma_base_free(events.state_numbers);
+	orma_base_free(events.flow_states);
 	orma_base_arena_done(&events.arena);
 	orma_base_arena_done(&facts.arena);
 	orma_report_tree_done(&tree);

@@ -10,7 +10,7 @@
  * the same bytes. The least and the largest value of a point are stored as their difference in bits to the last one, so that a point
  * that stands for one value costs no more than that value.
  *
- * Memory: a box takes 8 bytes in each of at most 9 columns while its table is written, which max_boxes bounds. Rejected: tiles of
+ * Memory: a box takes 8 bytes in each of at most 10 columns while its table is written, which max_boxes bounds. Rejected: tiles of
  * several levels (twice the bytes; the page joins boxes itself), the numbers of rows (as many bytes as the begins).
  */
 #include "view/report_data.h"
@@ -24,6 +24,7 @@
 #include "store/string_pool.h"
 #include "view/counters.h"
 #include "view/report_columns.h"
+#include "view/report_links.h"
 #include "view/tiles.h"
 #include "view/view_detail.h"
 #include "view/view_json.h"
@@ -44,6 +45,9 @@ enum column {
 	MORE, /* how many rows a box stands for besides one */
 	CATEGORY,
 	ARGS,
+	STACK,
+	WAKER,
+	BLOCKED,
 	VALUE_MIN,
 	VALUE_MAX,
 	VALUE_LAST,
@@ -64,6 +68,7 @@ struct writer {
 	struct orma_buf name_list; /* a JSON array without its end */
 	struct orma_string_pool args;
 	struct orma_buf args_list, text;
+	struct orma_report_links links; /* flows and stacks */
 	struct orma_report_data *ret;
 };
 
@@ -151,7 +156,7 @@ static int find_args(struct writer *writer, uint32_t row, uint64_t *ret)
 static int add_slice(struct writer *writer, const struct orma_box *box)
 {
 	const struct orma_column *columns = writer->view->lanes[ORMA_VIEW_SLICES].table->columns;
-	uint64_t category, args = 0;
+	uint64_t category, args = 0, stack = 0;
 	int r = find_name(writer, orma_store_column_get(&columns[ORMA_SLICE_CATEGORY], box->row),
 			  &category);
 	/* The arguments of one among several slices would say nothing. */
@@ -159,7 +164,32 @@ static int add_slice(struct writer *writer, const struct orma_box *box)
 		r = find_args(writer, box->row, &args);
 	if (r == 0)
 		r = add(writer, CATEGORY, category);
-	return r ? r : add(writer, ARGS, args);
+	if (r == 0)
+		r = add(writer, ARGS, args);
+	if (r == 0 && box->count == 1)
+		r = orma_report_links_add_slice(&writer->links, box->row,
+						(uint32_t)writer->columns[GAP].count - 1, &stack);
+	return r ? r : add(writer, STACK, stack);
+}
+
+static int add_thread_state(struct writer *writer, const struct orma_box *box)
+{
+	const struct orma_column *columns =
+		writer->view->lanes[ORMA_VIEW_THREAD_STATES].table->columns;
+	int64_t waker = -1;
+	uint64_t blocked = 0;
+	int r = 0;
+	/* The waker of one among several states would say nothing. */
+	if (box->count == 1) {
+		waker = orma_store_column_get(&columns[ORMA_THREAD_STATE_WAKER_UTID], box->row);
+		r = find_name(writer,
+			      orma_store_column_get(&columns[ORMA_THREAD_STATE_BLOCKED_FUNCTION],
+						    box->row),
+			      &blocked);
+	}
+	if (r == 0)
+		r = add(writer, WAKER, waker >= 0 ? (uint64_t)waker + 1 : 0);
+	return r ? r : add(writer, BLOCKED, blocked);
 }
 
 static int add_box(void *ctx, const struct orma_box *box)
@@ -177,7 +207,10 @@ static int add_box(void *ctx, const struct orma_box *box)
 		r = add(writer, FLAGS, box->flags);
 	if (r == 0)
 		r = add(writer, MORE, box->count - 1);
-	return r == 0 && writer->table == ORMA_VIEW_SLICES ? add_slice(writer, box) : r;
+	if (r == 0 && writer->table == ORMA_VIEW_SLICES)
+		return add_slice(writer, box);
+	return r == 0 && writer->table == ORMA_VIEW_THREAD_STATES ? add_thread_state(writer, box)
+								  : r;
 }
 
 static uint64_t bits_of(double value)
@@ -229,11 +262,12 @@ static int add_table(struct writer *writer, enum orma_view_table table)
 #define BOXES(table)                                                                               \
 	LINES(table), [LENGTH] = (table ".length"), [NAME] = (table ".name"),                      \
 		      [FLAGS] = (table ".flags")
-		[ORMA_VIEW_SLICES] =
-			{BOXES("slice"), [CATEGORY] = "slice.category", [ARGS] = "slice.args"},
+		[ORMA_VIEW_SLICES] = {BOXES("slice"), [CATEGORY] = "slice.category",
+				      [ARGS] = "slice.args", [STACK] = "slice.stack"},
 		[ORMA_VIEW_STATES] = {BOXES("state")},
 		[ORMA_VIEW_SCHED] = {BOXES("sched")},
-		[ORMA_VIEW_THREAD_STATES] = {BOXES("thread_state")},
+		[ORMA_VIEW_THREAD_STATES] = {BOXES("thread_state"), [WAKER] = "thread_state.waker",
+					     [BLOCKED] = "thread_state.blocked"},
 		[ORMA_VIEW_COUNTERS] = {LINES("counter"), [VALUE_MIN] = "counter.min",
 					[VALUE_MAX] = "counter.max", [VALUE_LAST] = "counter.last"},
 #undef BOXES
@@ -286,12 +320,19 @@ static int write_all(struct writer *writer)
 		r = orma_view_json_raw(&writer->name_list, "[");
 	if (r == 0)
 		r = orma_view_json_raw(&writer->args_list, "[");
+	if (r == 0)
+		r = orma_report_links_begin(&writer->links, writer->view);
 	for (unsigned table = 0; table < ORMA_VIEW_TABLES && r == 0; table++)
 		r = add_table(writer, (enum orma_view_table)table);
 	if (r == 0)
 		r = write_list(writer, "names", &writer->name_list);
 	if (r == 0)
 		r = write_list(writer, "args", &writer->args_list);
+	if (r == 0)
+		r = write_list(writer, "stacks", &writer->links.stacks);
+	if (r == 0)
+		r = orma_report_links_write_flows(&writer->links, writer->max_boxes,
+						  &writer->ret->bytes, &writer->ret->layout);
 	if (r == 0)
 		r = write_tracks(writer);
 	return r ? r : orma_view_json_raw(&writer->ret->layout, "]");
@@ -312,6 +353,7 @@ int orma_report_data_make(struct orma_view *view, unsigned level, uint64_t max_b
 	orma_store_pool_done(&writer.args);
 	orma_base_buf_done(&writer.name_list);
 	orma_base_buf_done(&writer.args_list);
+	orma_report_links_done(&writer.links);
 	orma_base_buf_done(&writer.text);
 	return r;
 }

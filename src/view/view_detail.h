@@ -21,5 +21,7 @@ int orma_view_detail_append_time(const struct orma_view *view, const struct orma
 /* Tells the call stack that a slice began at, the innermost function first. */
 int orma_view_detail_append_stack(const struct orma_view *view, const struct orma_view_row *row,
 				  struct orma_buf *json);
+/* Appends the call stack of a callsite as an array. The site may be ORMA_CELL_NULL. */
+int orma_view_append_stack(const struct orma_view *view, int64_t site, struct orma_buf *json);
 
 #endif

@@ -91,13 +91,9 @@ static int append_frame(const struct orma_view *view, int64_t frame, struct orma
 	return r;
 }
 
-int orma_view_detail_append_stack(const struct orma_view *view, const struct orma_view_row *row,
-				  struct orma_buf *json)
+int orma_view_append_stack(const struct orma_view *view, int64_t site, struct orma_buf *json)
 {
-	int64_t site;
-	int r = find_site(view, row, &site);
-	if (r == 0)
-		r = orma_view_json_raw(json, ",\"stack\":[");
+	int r = orma_view_json_raw(json, "[");
 	for (size_t i = 0; r == 0 && i < FRAMES_MAX && site != ORMA_CELL_NULL; i++) {
 		int64_t above =
 			cell(view, ORMA_TABLE_STACK_CALLSITE, ORMA_STACK_CALLSITE_PARENT_ID, site);
@@ -109,4 +105,14 @@ int orma_view_detail_append_stack(const struct orma_view *view, const struct orm
 		site = above < site ? above : ORMA_CELL_NULL;
 	}
 	return r < 0 ? r : orma_view_json_raw(json, "]");
+}
+
+int orma_view_detail_append_stack(const struct orma_view *view, const struct orma_view_row *row,
+				  struct orma_buf *json)
+{
+	int64_t site;
+	int r = find_site(view, row, &site);
+	if (r == 0)
+		r = orma_view_json_raw(json, ",\"stack\":");
+	return r < 0 ? r : orma_view_append_stack(view, site, json);
 }

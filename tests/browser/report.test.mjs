@@ -109,6 +109,28 @@ test("a slice's details have its arguments and what is around it", { skip }, asy
 	assert.deepEqual(page.errors, []);
 });
 
+test("a slice's flows are drawn and followed", { skip }, async () => {
+	const [trace, html] = ["flow.json", "flow.html"].map((name) => join(folder, name));
+	const slice = (name, tid, ts) => ({ ph: "X", name, pid: 1, tid, ts, dur: 50 });
+	const end = { ph: "f", bp: "e", id: 7, name: "message", pid: 1, tid: 2, ts: 310 };
+	writeFileSync(
+		trace,
+		JSON.stringify([slice("send", 1, 100), { ...end, ph: "s", tid: 1, ts: 120 }, slice("receive", 2, 300), end]),
+	);
+	execFileSync(orma, ["report", "-o", html, trace], { stdio: "pipe" });
+	await open(html, "#t=0-250000");
+	const send = (await page.boxes()).find(({ name }) => name === "send");
+	await page.click(send.x + 3, send.y + send.h / 2);
+	await page.idle();
+	assert.equal(await page.run("orma.test.counters().flows"), 1);
+	assert.match(await page.text("#panel"), /→ receive/);
+	await page.press("BracketRight", "]");
+	await page.idle();
+	assert.match(await page.text("#panel h2"), /receive/);
+	assert.match(await page.text("#panel"), /← send/);
+	assert.deepEqual(page.errors, []);
+});
+
 test("what does not fit is joined, and the file says so", { skip }, async () => {
 	const small = join(folder, "small.html");
 	const data = /id="orma-data-0">([^<]*)/.exec(readFileSync(report, "utf8"))[1].length;

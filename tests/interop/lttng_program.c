@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lttng_program.c - emits LTTng's events from two threads: lttng_program COUNT.
  */
+#define _GNU_SOURCE /* pthread_setname_np() */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "lttng_provider.h"

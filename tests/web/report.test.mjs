@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AT_COUNT, AT_NAME, AT_ROW, FLAG_MERGED } from "../../web/answers.js";
-import { areaOf, detailOf, neighbourOf, searchOf } from "../../web/report_answers.js";
+import { areaOf, detailOf, flowPairs, neighbourOf, searchOf } from "../../web/report_answers.js";
 import { bytesOfText, columnOf, decode, doublesOf } from "../../web/report_data.js";
 import { compareKeys } from "../../web/report_tables.js";
 import { boxTile, classOf, pointTile } from "../../web/report_tiles.js";
@@ -31,7 +31,7 @@ const textOf = (value) => [...new TextEncoder().encode(JSON.stringify(value))];
 /** "outer" [0, 1000) holds "a" [10, 11), "a" [12, 14), "b" [600, 700); a counter has 1, 5 and 3. */
 const source = () => {
 	const bits = (value) => new BigUint64Array(Float64Array.of(value).buffer)[0];
-	const { tables, names, args } = dataOf([
+	const { tables, names, args, stacks, flows } = dataOf([
 		["slice.line_lane", 1, [4, 4]],
 		["slice.line_depth", 1, [0, 1]],
 		["slice.line_count", 1, [1, 3]],
@@ -42,6 +42,17 @@ const source = () => {
 		["slice.more", 0, [0, 0, 0, 0]],
 		["slice.category", 1, [0, 0, 0, 1]],
 		["slice.args", 1, [0, 0, 0, 1]],
+		["slice.stack", 1, [0, 1, 0, 0]],
+		["thread_state.line_lane", 1, [5]],
+		["thread_state.line_depth", 0, [0]],
+		["thread_state.line_count", 1, [4]],
+		["thread_state.gap", 0, [0, 0, 0, 0]],
+		["thread_state.length", 2, [500, 150, 50, 300]],
+		["thread_state.name", 1, [0, 1, 2, 0]],
+		["thread_state.flags", 0, [0, 0, 0, 0]],
+		["thread_state.more", 0, [0, 0, 0, 0]],
+		["thread_state.waker", 1, [0, 0, 8, 0]],
+		["thread_state.blocked", 1, [0, 3, 0, 0]],
 		["counter.line_lane", 1, [9]],
 		["counter.line_depth", 0, [0]],
 		["counter.line_count", 1, [3]],
@@ -52,15 +63,22 @@ const source = () => {
 		["counter.last", 8, [bits(1), bits(5), bits(3)]],
 		["names", 1, textOf(["outer", "a", "b"])],
 		["args", 1, textOf([[{ key: "n", value: 3 }]])],
+		["stacks", 1, textOf([["f  f.c:7", "main"]])],
+		["flow.from", 1, [1, 0, 1]],
+		["flow.to", 1, [2, 3, 3]],
 	]);
 	return {
 		tables,
 		args,
+		stacks,
+		flows,
 		texts: ["", ...names],
 		metaData: { start_ns: "100", end: 1000, realtime_start_ns: null },
-		tree: { states: [] },
-		nameOf: (table, box) => ["", ...names][table.columns.name[box]],
-		ownerOf: () => ({ thread: "t", process: "p", cpu: null }),
+		tree: { states: ["Running", "D", "R"], nodes: [{ kind: "states", lane: 5, utid: 1 }] },
+		nameOf: (table, box) =>
+			(table.name === "thread_state" ? ["Running", "D", "R"] : ["", ...names])[table.columns.name[box]],
+		ownerOf: () => ({ thread: "t", process: "p", utid: 1, cpu: null }),
+		threadOf: (utid) => ({ thread: `thread ${utid}` }),
 		tableOf: (lane) => (lane === 4 ? tables.slice : tables.counter),
 		titleOf: () => "load",
 		lanesOf: () => null,
@@ -155,4 +173,47 @@ test("cells are sorted as numbers or texts, and empty ones are last in either or
 	const sorted = (sign) => ["b", null, 10, 9, "a"].sort((a, b) => compareKeys(a, b, sign));
 	assert.deepEqual(sorted(1), [9, 10, "a", "b", null]);
 	assert.deepEqual(sorted(-1), ["b", "a", 10, 9, null]);
+});
+
+test("flows lead from a slice and to one, with the time between the begins", () => {
+	const { flows } = flowPairs(source(), { table: "slice", id: 2 });
+	assert.deepEqual(
+		flows.map(({ from, to }) => [from.id, to.id]),
+		[
+			[1, 2],
+			[2, 3],
+		],
+	);
+	const detail = detailOf(source(), { table: "slice", id: 3 });
+	assert.deepEqual(
+		detail.flows.in.map(({ id, name, latency, thread }) => [id, name, latency, thread]),
+		[
+			[1, "a", 590, "t"],
+			[2, "a", 588, "t"],
+		],
+	);
+	assert.deepEqual(detail.flows.out, []);
+	assert.deepEqual(flowPairs(source(), { table: "thread_state", id: 2 }), { flows: [] });
+});
+
+test("a slice tells its stack and what its thread did meanwhile", () => {
+	assert.deepEqual(detailOf(source(), { table: "slice", id: 1 }).stack, ["f  f.c:7", "main"]);
+	assert.equal(detailOf(source(), { table: "slice", id: 2 }).stack, undefined);
+	const { time } = detailOf(source(), { table: "slice", id: 3 });
+	assert.deepEqual(time, {
+		running: 0,
+		runnable: 50,
+		blocked: [{ state: "D", ns: 50, longest: 50, waker: "thread 7" }],
+	});
+});
+
+test("a state tells who ended it and where it was blocked", () => {
+	const states = [1, 2].map((id) => detailOf(source(), { table: "thread_state", id }));
+	assert.deepEqual(
+		states.map(({ waker, blocked_function }) => [waker, blocked_function]),
+		[
+			[null, "b"],
+			["thread 7", null],
+		],
+	);
 });

@@ -175,6 +175,48 @@ ORMA_TEST(a_slice_that_ends_closes_those_below_it)
 	import_done(&fixture);
 }
 
+/* "b" [0, 20) of one thread; "a" [0, 10) and "c" [20, 30) of another. Flows: a to c, and a to b, which comes first. */
+ORMA_TEST(flows_come_back_also_between_slices_of_the_same_begin)
+{
+	static struct import_fixture fixture;
+	static const char columns[] =
+		"[\"slice.line_lane\",1,2],[\"slice.line_depth\",0,2],[\"slice.line_count\",1,2],"
+		"[\"slice.gap\",1,3],[\"slice.length\",1,3],[\"slice.name\",1,3],[\"slice."
+		"stack\",1,3],[\"names\",1,13],[\"args\",1,2],[\"stacks\",1,21],[\"flow.from\","
+		"1,2],[\"flow.to\",1,2]";
+	static const char data[] = "\4\5"
+				   "\1\2"
+				   "\0\0\12"
+				   "\24\12\12"
+				   "\2\1\3"
+				   "\0\1\0"
+				   "[\"a\",\"b\",\"c\"][][[\"f  f.c:7\",\"main\"]]"
+				   "\1\0"
+				   "\0\2";
+	convert_page(
+		&fixture, META(""),
+		TRACKS(NODE(4, "slices", 1, "app", null) "," NODE(5, "slices", 2, "worker", null)),
+		columns, data, sizeof(data) - 1);
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"),
+		  "1000 20 b\n1000 10 a\n1020 10 c\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FLOW, "slice_out slice_in"), "1 0\n1 2\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_STACK_SYMBOL, "name source_file line_number"),
+		  "main - -\nf f.c 7\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(flows_of_boxes_that_are_not_there_are_refused)
+{
+	static const char one[] =
+		"[\"slice.line_lane\",1,1],[\"slice.line_count\",1,1],[\"slice.gap\",1,1],"
+		"[\"flow.from\",1,1],[\"flow.to\",1,1]";
+	refuse_page(TRACKS(""), one, "\4\1\0\1\0", 5, "its layout");
+	refuse_page(TRACKS(""), one, "\4\1\0\0\1", 5, "its layout");
+	refuse_page(TRACKS(""), "[\"flow.from\",1,1],[\"flow.to\",1,1]", "\0\0", 2, "its layout");
+	refuse_page(TRACKS(""), "[\"flow.from\",1,1]", "\0", 1, "its layout");
+	refuse_page(TRACKS(""), "[\"stacks\",1,2]", "[[", 2, "its layout");
+}
+
 ORMA_TEST(damage_is_told)
 {
 	static const char line[] =

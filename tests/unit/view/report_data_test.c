@@ -69,8 +69,9 @@ static void check_text(struct orma_report_data *data, const char *name, const ch
 {
 	struct column column = find(data, name);
 	CHECK_INT(column.width, 1);
-	CHECK_INT(column.count, strlen(expected));
-	CHECK(memcmp(column.bytes, expected, column.count) == 0);
+	if (column.count != strlen(expected) || memcmp(column.bytes, expected, column.count) != 0)
+		orma_test_fail(__FILE__, __LINE__, "%s is %.*s", name, (int)column.count,
+			       (const char *)column.bytes);
 }
 
 #define PACKET(content) "packet { " content " trusted_packet_sequence_id: 1 } "
@@ -200,6 +201,60 @@ ORMA_TEST(more_boxes_than_allowed_are_refused)
 	view_fixture_close_trace(view);
 }
 
+/* Flows lead from "a" to "b" and "c", and from "b" to "c". "a" and "b" began at the same stack. */
+#define STACK                                                                                      \
+	"callstack { frames { function_name: 'main' } frames { function_name: 'f' source_file: "   \
+	"'f.c' line_number: 7 } }"
+static const char linked[] = PACKET(
+	"incremental_state_cleared: true track_descriptor { uuid: 1 thread { pid: 10 tid: 11 } }")
+	PACKET("track_descriptor { uuid: 2 thread { pid: 10 tid: 12 } }")
+		EVENT("100", "SLICE_BEGIN", "name: 'c' track_uuid: 1 flow_ids: 5 flow_ids: 6")
+			EVENT("110", "SLICE_END", "track_uuid: 1")
+				EVENT("90", "INSTANT",
+				      "name: 'a' track_uuid: 2 flow_ids: 5 flow_ids: 7 " STACK)
+					EVENT("95", "INSTANT",
+					      "name: 'b' track_uuid: 2 flow_ids: 6 "
+					      "terminating_flow_ids: 7 " STACK);
+
+ORMA_TEST(flows_are_pairs_of_boxes_and_stacks_are_there_once)
+{
+	struct orma_view *view = view_fixture_open_trace(linked);
+	struct orma_report_data data;
+	CHECK_INT(orma_report_data_make(view, 0, 100, &data), 0);
+	check_text(&data, "names", "[\"a\",\"b\",\"c\"]");
+	CHECK_COLUMN(&data, "slice.stack", 1, 1, 0);
+	check_text(&data, "stacks", "[[\"f  f.c:7\",\"main\"]]");
+	CHECK_COLUMN(&data, "flow.from", 0, 0, 1);
+	CHECK_COLUMN(&data, "flow.to", 1, 2, 2);
+	orma_report_data_done(&data);
+	CHECK_INT(orma_report_data_make(view, 0, 3, &data), 0);
+	orma_report_data_done(&data);
+	/* Where "a" and "b" are one box, it has none. */
+	CHECK_INT(orma_report_data_make(view, 6, 100, &data), 0);
+	CHECK_INT(data.boxes, 2);
+	CHECK_INT(find(&data, "flow.from").count, 0);
+	CHECK_COLUMN(&data, "slice.stack", 0, 0);
+	orma_report_data_done(&data);
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(more_flows_than_allowed_boxes_are_refused)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		PACKET("incremental_state_cleared: true track_descriptor { uuid: 1 thread { pid: "
+		       "10 tid: 11 } }") EVENT("100", "INSTANT",
+					       "track_uuid: 1 flow_ids: 5 "
+					       "flow_ids: 6 flow_ids: 7")
+			EVENT("101", "INSTANT",
+			      "track_uuid: 1 flow_ids: 5 flow_ids: 6 flow_ids: 7"));
+	struct orma_report_data data;
+	CHECK_INT(orma_report_data_make(view, 0, 2, &data), -EFBIG);
+	orma_report_data_done(&data);
+	CHECK_INT(orma_report_data_make(view, 0, 3, &data), 0);
+	orma_report_data_done(&data);
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(threads_and_states_have_the_numbers_of_the_tree)
 {
 	struct orma_trace_database *database = view_fixture_new();
@@ -214,7 +269,8 @@ ORMA_TEST(threads_and_states_have_the_numbers_of_the_tree)
 			 ORMA_SCHED_UTID, 1, ORMA_SCHED_UCPU, 0, ORMA_SCHED_PRIORITY, 50);
 	VIEW_FIXTURE_ADD(database, ORMA_TABLE_THREAD_STATE, ORMA_THREAD_STATE_TS, 10,
 			 ORMA_THREAD_STATE_DUR, 5, ORMA_THREAD_STATE_UTID, 2,
-			 ORMA_THREAD_STATE_STATE, 1);
+			 ORMA_THREAD_STATE_STATE, 1, ORMA_THREAD_STATE_WAKER_UTID, 0,
+			 ORMA_THREAD_STATE_BLOCKED_FUNCTION, 1);
 	view_fixture_open(database, 10, 20, &view);
 	CHECK_INT(orma_report_data_make(&view, 0, 100, &data), 0);
 	CHECK_COLUMN(&data, "sched.gap", 0, 0);
@@ -224,14 +280,14 @@ ORMA_TEST(threads_and_states_have_the_numbers_of_the_tree)
 	CHECK_COLUMN(&data, "thread_state.line_lane",
 		     view.first_lanes[ORMA_VIEW_THREAD_STATES] + 2);
 	CHECK_COLUMN(&data, "thread_state.name", orma_view_thread_state_of(&view, 0));
-	check_text(&data, "names", "[]");
+	CHECK_COLUMN(&data, "thread_state.waker", 1);
 	orma_report_data_done(&data);
 	view_fixture_close(&view);
 }
 
-ORMA_TEST(memory_that_is_not_there_is_reported)
+static void check_failures(const char *text)
 {
-	struct orma_view *view = view_fixture_open_trace(trace);
+	struct orma_view *view = view_fixture_open_trace(text);
 	bool has_failed = true;
 	for (uint64_t n = 1; has_failed; n++) {
 		struct orma_report_data data;
@@ -244,4 +300,10 @@ ORMA_TEST(memory_that_is_not_there_is_reported)
 		orma_report_data_done(&data);
 	}
 	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(memory_that_is_not_there_is_reported)
+{
+	check_failures(trace);
+	check_failures(linked);
 }
