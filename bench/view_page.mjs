@@ -4,6 +4,7 @@
 // beside it after the first run, and is then opened once more.
 import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { Browser } from "../tests/browser/cdp.mjs";
+import { hook } from "../tests/browser/hooks.mjs";
 import { view } from "../tests/browser/orma_server.mjs";
 
 const [orma, trace] = process.argv.slice(2);
@@ -84,12 +85,12 @@ async function measureFrames(page) {
 
 /** Bytes and requests for a screen that has not been there before. */
 async function measureScreen(page) {
-	const before = await page.run("orma.test.counters()");
+	const before = await page.run(hook("counters"));
 	await page.run(
 		`(({ end }) => { history.pushState(null, "", "#t=" + Math.round(end * 0.31) + "-" + Math.round(end * 0.36)); dispatchEvent(new PopStateEvent("popstate")); })(orma.test.state())`,
 	);
 	await page.idle();
-	const after = await page.run("orma.test.counters()");
+	const after = await page.run(hook("counters"));
 	print("a screen that is new: bytes, with the tiles beside it", after.bytes - before.bytes);
 	print("a screen that is new: requests", after.requests - before.requests);
 }
@@ -154,6 +155,6 @@ await page.send("HeapProfiler.collectGarbage");
 await page.send("Performance.enable");
 const { metrics } = await page.send("Performance.getMetrics");
 print("memory of the page's scripts", `${(metrics.find(({ name }) => name === "JSHeapUsedSize").value / 2 ** 20).toFixed(1)} MiB`);
-print("bytes of tiles", (await page.run("orma.test.counters()")).tileBytes);
+print("bytes of tiles", (await page.run(hook("counters"))).tileBytes);
 await page.stop();
 await again[again.length - 1].server.stop();

@@ -43,18 +43,12 @@ function pointOf(line, event) {
 	return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-/** @param {Timeline} line @param {{ x: number, y: number }} point */
-export function hoverPoint(line, { x, y }) {
-	const { pane, box, row } = line.hit(x, y);
-	line.hover = { x, y, pane, box };
-	return { pane, box, row };
-}
-
 /** @param {App} app @param {Timeline} line @param {PointerEvent} event */
 function hoverAt(app, line, event) {
-	const point = pointOf(line, event);
-	const { pane, box, row } = hoverPoint(line, point);
-	pane.canvas.style.cursor = isOnEdge(app, line, point.x) ? "ew-resize" : box >= 0 ? "pointer" : "";
+	const { x, y } = pointOf(line, event);
+	const { pane, box, row } = line.hit(x, y);
+	line.hover = { x, y, pane, box };
+	pane.canvas.style.cursor = isOnEdge(app, line, x) ? "ew-resize" : box >= 0 ? "pointer" : "";
 	const { kind, count } = pane.boxes;
 	app.point(box >= 0 && kind[box] === BOX_SLICE && count[box] === 1 && event.buttons === 0 ? pane.selectionOf(box) : null);
 	line.redrawOver();

@@ -309,19 +309,3 @@ interface Theme {
 	font: string;
 	smallFont: string;
 }
-
-interface DrawnBox {
-	x: number;
-	y: number;
-	w: number;
-	h: number;
-	name: string;
-	count: number;
-	start: number;
-	end: number;
-	depth: number;
-	flags: number;
-	lane: number;
-	id: number;
-	table: string;
-}

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { hook } from "./hooks.mjs";
 
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 const ANSWER_MS = 20000;
@@ -155,15 +156,15 @@ export class Browser {
 	}
 
 	idle() {
-		return this.run("orma.test.idle()");
+		return this.run(hook("idle"));
 	}
 
 	state() {
-		return this.run("orma.test.state()");
+		return this.run(hook("state"));
 	}
 
 	boxes() {
-		return this.run("orma.test.boxes()");
+		return this.run(hook("boxes"));
 	}
 
 	/** The text of an element. */

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { REPORT_IS_READY } from "./cdp.mjs";
+import { hook } from "./hooks.mjs";
 import { WebSocketClient } from "./web_socket.mjs";
 
 const PROGRAMS = ["firefox-esr", "firefox"];
@@ -160,15 +161,15 @@ export class Firefox {
 	}
 
 	idle() {
-		return this.run("orma.test.idle()");
+		return this.run(hook("idle"));
 	}
 
 	state() {
-		return this.run("orma.test.state()");
+		return this.run(hook("state"));
 	}
 
 	boxes() {
-		return this.run("orma.test.boxes()");
+		return this.run(hook("boxes"));
 	}
 
 	text(selector) {
