@@ -44,7 +44,7 @@ function itemsOf(app, line, lane) {
 			const count = pane.boxes.count[i];
 			const what = count > 1 ? `${count} events, the longest is ${selection.name}` : selection.name;
 			const text = `${what}, ${durationText(selection.end - selection.start)}, at ${app.clock.text(selection.start, 1000)}`;
-			items.push(h("li", {}, h("button", { onclick: () => app.select(selection) }, text)));
+			items.push(h("li", h("button", { onclick: () => app.select(selection) }, text)));
 		}
 	}
 	return items;

@@ -14,10 +14,7 @@ const CLOCKS = { trace: "Trace clock", realtime: "Real time", utc: "UTC" };
 export async function showDetails(app, body, find) {
 	const { selection } = app;
 	if (!selection)
-		return refill(
-			body,
-			h("p", { class: "hint" }, "Click a slice, or drag over the tracks to select an area. ? lists the keys."),
-		);
+		return refill(body, h("p.hint", "Click a slice, or drag over the tracks to select an area. ? lists the keys."));
 	try {
 		/** @type {Detail} */
 		const detail = await app.ask("detail", { table: selection.table, id: selection.id });
@@ -25,7 +22,7 @@ export async function showDetails(app, body, find) {
 		if (!selection.name) selection.name = detail.name ?? "";
 		refill(body, viewOf(app, selection, detail, find));
 	} catch (error) {
-		if (app.selection === selection) refill(body, h("p", { class: "error" }, String(/** @type {Error} */ (error).message)));
+		if (app.selection === selection) refill(body, h("p.error", String(/** @type {Error} */ (error).message)));
 	}
 }
 
@@ -33,21 +30,18 @@ export async function showDetails(app, body, find) {
 function viewOf(app, selection, detail, find) {
 	const name = detail.name || selection.name || "(no name)";
 	const title = h(
-		"div",
-		{ class: "detail-title" },
-		h("h2", {}, name),
+		"div.detail-title",
+		h("h2", name),
 		h("button", { onclick: () => copyText(name), title: "Copy the name" }, "Copy"),
 		h("button", { onclick: () => find(name), title: "All slices of this name" }, "Find all"),
 		h("button", { onclick: () => app.camera.fit(selection.start, selection.end), "data-action": "fit" }, "Zoom to it"),
 	);
 	const facts = section("Slice", factsOf(app, detail, selection));
 	return h(
-		"div",
-		{ class: "details" },
+		"div.details",
 		title,
 		h(
-			"div",
-			{ class: "cards" },
+			"div.cards",
 			facts,
 			detail.rank ? section("Rank", rankOf(detail, name, find)) : null,
 			detail.time ? section("Where the time went", timeOf(detail)) : null,
@@ -55,27 +49,21 @@ function viewOf(app, selection, detail, find) {
 			argsOf(detail),
 			treeOf(app, detail, find),
 			flowsOf(app, detail),
-			detail.stack?.length
-				? section("Stack", h("ol", { class: "stack" }, ...detail.stack.map((frame) => h("li", {}, frame))))
-				: null,
-			detail.sql ? section("SQL", h("pre", { class: "query" }, detail.sql)) : null,
+			detail.stack?.length ? section("Stack", h("ol.stack", ...detail.stack.map((frame) => h("li", frame)))) : null,
+			detail.sql ? section("SQL", h("pre.query", detail.sql)) : null,
 		),
 	);
 }
 
 /** @param {string} title @param {...(Node | null | false)} children */
 export function section(title, ...children) {
-	return h("section", { class: "card" }, h("h3", {}, title), ...children);
+	return h("section.card", h("h3", title), ...children);
 }
 
 /** A list of names and values; those without a value are left out. @param {[string, string | number | Node | null | undefined, string?][]} pairs @param {string} [className] */
 export function factList(pairs, className = "") {
 	const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
-	return h(
-		"dl",
-		{ class: className },
-		...shown.flatMap(([key, value, title]) => [h("dt", {}, key), h("dd", { title }, value)]),
-	);
+	return h(`dl.${className}`, ...shown.flatMap(([key, value, title]) => [h("dt", key), h("dd", { title }, value)]));
 }
 
 /** @param {App} app @param {Detail} detail @param {Chosen} selection */
@@ -113,8 +101,7 @@ function factsOf(app, detail, selection) {
 function rankOf(detail, name, find) {
 	const { rank } = detail;
 	if (!rank) return null;
-	const canvas = h("canvas", {
-		class: "histogram",
+	const canvas = h("canvas.histogram", {
 		width: 480,
 		height: 112,
 		onclick: () => find(name),
@@ -124,13 +111,11 @@ function rankOf(detail, name, find) {
 	const percent = rank.of > 1 ? (100 * (rank.of - rank.place)) / (rank.of - 1) : 100;
 	return h(
 		"div",
-		{},
 		h(
 			"p",
-			{},
 			rank.place === 1 ? "The longest" : `No. ${grouped(rank.place)} by length`,
 			` of ${grouped(rank.of)} `,
-			h("span", { class: "muted" }, `(p${percent.toFixed(1)})`),
+			h("span.muted", `(p${percent.toFixed(1)})`),
 		),
 		canvas,
 		factList([
@@ -151,20 +136,20 @@ function timeOf(detail) {
 	].filter(({ ns }) => ns > 0);
 	const total = parts.reduce((sum, { ns }) => sum + ns, 0) || 1;
 	const bar = h(
-		"div",
-		{ class: "bar", "aria-hidden": "true" },
+		"div.bar",
+		{ "aria-hidden": "true" },
 		...parts.map(({ ns, state, text }) => {
-			const part = h("i", { class: `state-${colourOfState(state)}`, title: text });
+			const part = h(`i.state-${colourOfState(state)}`, { title: text });
 			part.style.flexGrow = String(ns / total);
 			return part;
 		}),
 	);
 	const rows = parts.map(({ text, ns, state, waker }) => {
-		const swatch = h("i", { class: `swatch state-${colourOfState(state)}` });
-		const woken = waker ? h("small", {}, ` woken by ${waker}`) : null;
+		const swatch = h(`i.swatch.state-${colourOfState(state)}`);
+		const woken = waker ? h("small", ` woken by ${waker}`) : null;
 		return timeRow([swatch, text, woken], ns, `${((100 * ns) / total).toFixed(1)} %`);
 	});
-	return h("div", {}, bar, h("table", {}, ...rows));
+	return h("div", bar, h("table", ...rows));
 }
 
 /** @param {App} app */
@@ -191,10 +176,10 @@ function argsOf({ args }) {
 /** @param {ArgNode[]} nodes @returns {HTMLElement} */
 function argList(nodes) {
 	const items = nodes.map(({ key, value, children }) => {
-		const shown = value === undefined ? null : h("span", { class: "value" }, String(value));
-		return h("li", {}, h("span", { class: "key" }, key), shown, children?.length ? argList(children) : null);
+		const shown = value === undefined ? null : h("span.value", String(value));
+		return h("li", h("span.key", key), shown, children?.length ? argList(children) : null);
 	});
-	return h("ul", { class: "args" }, ...items);
+	return h("ul.args", ...items);
 }
 
 /** @param {App} app @param {Detail} detail @param {(name: string) => void} find */
@@ -205,13 +190,13 @@ function treeOf(app, detail, find) {
 		timeRow([link(name ?? "", () => app.revealId("slice", id))], end - start),
 	);
 	const below = children.map(({ name, count, total }) => {
-		const times = h("small", {}, count > 1 ? ` × ${grouped(count)}` : "");
+		const times = h("small", count > 1 ? ` × ${grouped(count)}` : "");
 		return timeRow([link(name, () => find(name)), times], total);
 	});
 	return section(
 		"Around and inside",
-		above.length ? h("table", {}, h("caption", {}, "Parents"), ...above) : null,
-		below.length ? h("table", {}, h("caption", {}, "Children by total"), ...below) : null,
+		above.length ? h("table", h("caption", "Parents"), ...above) : null,
+		below.length ? h("table", h("caption", "Children by total"), ...below) : null,
 	);
 }
 
@@ -223,19 +208,19 @@ function flowsOf(app, detail) {
 	];
 	if (all.length === 0) return null;
 	const rows = all.map(({ flow, arrow }) => {
-		const thread = flow.thread ? h("small", {}, ` ${flow.thread}`) : null;
+		const thread = flow.thread ? h("small", ` ${flow.thread}`) : null;
 		return timeRow([arrow, link(flow.name ?? "", () => app.revealId("slice", flow.id)), thread], flow.latency);
 	});
-	return section("Flows", h("table", {}, ...rows));
+	return section("Flows", h("table", ...rows));
 }
 
 /** A row of a table: what, how long, and which share. @param {(Node | string | null)[]} what @param {number} ns @param {string} [share] */
 function timeRow(what, ns, share) {
-	const cells = [h("td", {}, ...what), h("td", { class: "number" }, durationText(ns))];
-	return h("tr", {}, ...cells, share ? h("td", { class: "number muted" }, share) : null);
+	const cells = [h("td", ...what), h("td.number", durationText(ns))];
+	return h("tr", ...cells, share ? h("td.number.muted", share) : null);
 }
 
 /** @param {string} text @param {() => void} onclick */
 function link(text, onclick) {
-	return h("button", { class: "link", onclick }, text || "(no name)");
+	return h("button.link", { onclick }, text || "(no name)");
 }

@@ -1,35 +1,38 @@
 // dom.js - makes elements. Text only ever becomes a text node, so that nothing in a trace can become markup.
 
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
 /**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, any>} [props] properties; "class", "data-", "aria-" and "role" are attributes, "on..." are listeners
- * @param {...(Node | string | number | null | undefined | false)} children
- * @returns {HTMLElementTagNameMap[T]}
+ * Makes an element: h("button.close", { title: "Close" }, "×"). Properties may be left out; of them "role", "data-" and "aria-" are
+ * attributes, and "on..." are listeners.
+ * @template {string} S
+ * @param {S} selector a tag and classes @param {...(Child | Record<string, any>)} parts properties, then children
+ * @returns {ElementOf<S>}
  */
-export function h(tag, props = {}, ...children) {
+export function h(selector, ...parts) {
+	const [tag, ...classes] = selector.split(".");
 	const element = document.createElement(tag);
+	if (classes.length > 0) element.className = classes.join(" ");
+	const props = parts[0]?.constructor === Object ? /** @type {Record<string, any>} */ (parts.shift()) : {};
 	for (const [key, value] of Object.entries(props)) {
 		if (value === undefined || value === null) continue;
 		if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-		else if (key === "style")
-			for (const [name, text] of Object.entries(value)) element.style.setProperty(name, String(text));
-		else if (/^(class$|role$|for$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
+		else if (/^(role$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
 		else /** @type {any} */ (element)[key] = value;
 	}
-	fill(element, ...children);
-	return element;
+	fill(element, .../** @type {Child[]} */ (parts));
+	return /** @type {ElementOf<S>} */ (element);
 }
 
-/** @param {Element} element @param {...(Node | string | number | null | undefined | false)} children */
+/** @param {Element} element @param {...Child} children */
 export function fill(element, ...children) {
 	for (const child of children) {
-		if (child === null || child === undefined || child === false) continue;
-		element.append(typeof child === "object" ? child : document.createTextNode(String(child)));
+		if (child !== null && child !== undefined && child !== false)
+			element.append(child instanceof Node ? child : String(child));
 	}
 }
 
-/** Replaces what is in an element. @param {Element} element @param {...(Node | string | null | false)} children */
+/** Replaces what is in an element. @param {Element} element @param {...Child} children */
 export function refill(element, ...children) {
 	element.replaceChildren();
 	fill(element, ...children);
@@ -58,7 +61,7 @@ export async function copyText(text) {
 		await navigator.clipboard.writeText(text);
 	} catch {
 		// Without the permission, the selection of a text field is copied.
-		const field = h("textarea", { value: text, class: "offscreen" });
+		const field = h("textarea.offscreen", { value: text });
 		document.body.append(field);
 		field.select();
 		document.execCommand("copy");

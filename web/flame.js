@@ -89,13 +89,12 @@ export class Flame {
 		this.levels = 0;
 		/** @type {FlameBox[]} */
 		this.boxes = [];
-		this.canvas = h("canvas", {
-			class: "flame",
+		this.canvas = h("canvas.flame", {
 			role: "img",
 			"aria-label": "Flame graph; the table beside it has the same numbers",
 		});
-		this.label = h("div", { class: "flame-label" });
-		this.scroller = h("div", { class: "flame-scroll" }, this.canvas);
+		this.label = h("div.flame-label");
+		this.scroller = h("div.flame-scroll", this.canvas);
 		refill(element, this.label, this.scroller);
 		this.canvas.addEventListener("pointermove", (event) => this.describe(this.at(event)));
 		this.canvas.addEventListener("pointerleave", () => this.describe(null));
@@ -161,7 +160,7 @@ export class Flame {
 			shown.sides && this.sides
 				? this.sidesText(shown.sides, this.sides)
 				: `${this.text(shown.total)} (${share.toFixed(1)} %), self ${this.text(shown.self)}${count}`;
-		refill(this.label, h("b", {}, shown.name), ` ${text}`);
+		refill(this.label, h("b", shown.name), ` ${text}`);
 	}
 
 	draw() {
@@ -199,14 +198,14 @@ let kept = null;
  * @param {App} app @param {HTMLElement} body @param {Area} area @param {{ source: string, title: string }[]} sources
  */
 export function showFlame(app, body, area, sources) {
-	const options = sources.map(({ title }) => h("option", {}, title));
+	const options = sources.map(({ title }) => h("option", title));
 	const select = h(
 		"select",
 		{ "aria-label": "What the graph shows", hidden: !options[1], onchange: () => ask(false) },
 		...options,
 	);
-	const tools = h("div", { class: "flame-tools" });
-	const place = h("div", { class: "flame-place" });
+	const tools = h("div.flame-tools");
+	const place = h("div.flame-place");
 	const ask = async (/** @type {boolean} */ isCompared) => {
 		const { source } = sources[Math.max(0, select.selectedIndex)];
 		const other = kept?.source === source && kept.area !== area ? kept : null;
@@ -232,9 +231,9 @@ export function showFlame(app, body, area, sources) {
 				other && h("button", compare, `Compare with ${other.title}`),
 			);
 		} catch (error) {
-			refill(place, h("p", { class: "error" }, String(/** @type {Error} */ (error).message)));
+			refill(place, h("p.error", String(/** @type {Error} */ (error).message)));
 		}
 	};
-	body.append(h("div", { class: "flamebox" }, tools, place));
+	body.append(h("div.flamebox", tools, place));
 	ask(false);
 }

@@ -16,14 +16,14 @@ export function makeHeader(app, row, rowsOf) {
 		app.model.pin(node.id);
 		app.emit("rows", "view");
 	};
-	const name = h("span", { class: "name", title: titleText(row) }, row.title);
+	const name = h("span.name", { title: titleText(row) }, row.title);
 	const element = h(
-		"div",
-		{ class: `head ${row.kind}`, "data-node": node.id, role: "listitem" },
-		row.foldable ? h("button", { class: "fold", onclick: toggle }) : h("span", { class: "fold" }),
+		`div.head.${row.kind}`,
+		{ "data-node": node.id, role: "listitem" },
+		row.foldable ? h("button.fold", { onclick: toggle }) : h("span.fold"),
 		name,
-		node.unit ? h("span", { class: "unit" }, node.unit) : null,
-		h("button", { class: "pin", title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: pin }),
+		node.unit ? h("span.unit", node.unit) : null,
+		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: pin }),
 	);
 	if (row.kind === "group" || row.kind === "process") name.addEventListener("click", toggle);
 	else name.addEventListener("dblclick", toggle);

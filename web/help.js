@@ -16,11 +16,10 @@ export function attachHelp() {
 		dialog,
 		h(
 			"header",
-			{},
-			h("h2", {}, "Keys and mouse"),
-			h("button", { "aria-label": "Close", class: "close", onclick: () => dialog.close() }, "×"),
+			h("h2", "Keys and mouse"),
+			h("button.close", { "aria-label": "Close", onclick: () => dialog.close() }, "×"),
 		),
-		h("div", { class: "help-lists" }, ...lists, helpList("Mouse", MOUSE_HELP)),
+		h("div.help-lists", ...lists, helpList("Mouse", MOUSE_HELP)),
 	);
 	dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 	openers.help = () => (dialog.open ? dialog.close() : dialog.showModal());
@@ -29,10 +28,5 @@ export function attachHelp() {
 
 /** @param {string} title @param {[string, string][]} pairs */
 function helpList(title, pairs) {
-	return h(
-		"section",
-		{},
-		h("h3", {}, title),
-		h("dl", {}, ...pairs.flatMap(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])),
-	);
+	return h("section", h("h3", title), h("dl", ...pairs.flatMap(([key, text]) => [h("dt", h("kbd", key)), h("dd", text)])));
 }

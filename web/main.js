@@ -24,11 +24,7 @@ async function waitForTrace(source) {
 		}
 		const share = progress.all_bytes > 0 ? progress.read_bytes / progress.all_bytes : 0;
 		const bar = h("progress", { max: 1, value: share });
-		refill(
-			notice,
-			h("p", {}, `Reading the trace: ${bytesText(progress.read_bytes)} of ${bytesText(progress.all_bytes)}`),
-			bar,
-		);
+		refill(notice, h("p", `Reading the trace: ${bytesText(progress.read_bytes)} of ${bytesText(progress.all_bytes)}`), bar);
 		notice.hidden = false;
 		const wait = Math.min(PROGRESS_MS, PROGRESS_PART * (performance.now() - begun));
 		await sleep(wait);
@@ -41,10 +37,9 @@ function showFailure(error) {
 	const notice = byId("notice");
 	refill(
 		notice,
-		h("h2", {}, isRefused ? "This address cannot be used again" : "The trace cannot be shown"),
+		h("h2", isRefused ? "This address cannot be used again" : "The trace cannot be shown"),
 		h(
 			"p",
-			{},
 			isRefused
 				? "An address with a ticket works once. Press Enter in the terminal where orma view runs; it prints a new one."
 				: String(error instanceof Error ? error.message : error),

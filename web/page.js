@@ -28,13 +28,13 @@ function showStatus(app, line) {
 		const slices = counts?.slices ?? counts?.slice;
 		refill(
 			byId("status"),
-			h("span", {}, title),
-			slices === undefined ? null : h("span", { class: "muted" }, `${grouped(slices)} slices`),
+			h("span", title),
+			slices === undefined ? null : h("span.muted", `${grouped(slices)} slices`),
 			lost > 0
-				? h("span", { class: "lost" }, `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
+				? h("span.lost", `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
 				: gaps.length
-					? h("span", { class: "lost" }, "data were lost: see the row Losses")
-					: h("span", { class: "muted" }, "nothing lost"),
+					? h("span.lost", "data were lost: see the row Losses")
+					: h("span.muted", "nothing lost"),
 		);
 	};
 	app.on("rows", fill);

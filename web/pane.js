@@ -22,9 +22,9 @@ export class Pane {
 		this.app = app;
 		this.element = element;
 		this.rowsOf = rowsOf;
-		this.canvas = h("canvas", { class: "boxes", "aria-hidden": "true" });
-		this.headers = h("div", { class: "headers" });
-		this.content = h("div", { class: "content" }, this.headers, this.canvas);
+		this.canvas = h("canvas.boxes", { "aria-hidden": "true" });
+		this.headers = h("div.headers");
+		this.content = h("div.content", this.headers, this.canvas);
 		element.append(this.content);
 		this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
 		this.boxes = new BoxList();

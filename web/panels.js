@@ -62,7 +62,7 @@ async function showArea(app, drawer, area, signal, find) {
 	} catch (error) {
 		if (signal.aborted) return;
 		const text = String(/** @type {Error} */ (error).message);
-		drawer.setTabs([{ id: "area", title: "Area", show: (body) => body.append(h("p", { class: "error" }, text)) }], "area");
+		drawer.setTabs([{ id: "area", title: "Area", show: (body) => body.append(h("p.error", text)) }], "area");
 		return;
 	}
 	if (app.area !== area) return;
@@ -94,7 +94,7 @@ async function showArea(app, drawer, area, signal, find) {
 		tabs.push({
 			id: "area",
 			title: "Area",
-			show: (body) => body.append(h("p", { class: "hint" }, "Nothing happened here on these tracks.")),
+			show: (body) => body.append(h("p.hint", "Nothing happened here on these tracks.")),
 		});
 	const open = tabs.some(({ id }) => id === drawer.current) ? drawer.current : tabs[0].id;
 	drawer.setTabs(tabs, open);
@@ -116,7 +116,7 @@ async function showName(app, drawer, name) {
 	const answer = await app.tryAsk("find", { name });
 	if (!answer) return;
 	const show = (/** @type {HTMLElement} */ body) => {
-		const canvas = h("canvas", { class: "histogram wide", width: 720, height: 160 });
+		const canvas = h("canvas.histogram.wide", { width: 720, height: 160 });
 		drawHistogram(canvas, answer.histogram);
 		const facts = factList(
 			[
@@ -129,11 +129,10 @@ async function showName(app, drawer, name) {
 			],
 			"inline",
 		);
-		const head = h("div", { class: "find-head" }, h("h2", {}, name), facts, canvas);
+		const head = h("div.find-head", h("h2", name), facts, canvas);
 		body.append(
 			h(
-				"div",
-				{ class: "find" },
+				"div.find",
 				head,
 				tableOf(topOf(answer), {
 					name: `The longest of ${name}`,
@@ -159,13 +158,12 @@ function topOf({ top, sql }) {
 function showTrace(app, body) {
 	const { meta } = app;
 	const losses = meta.losses.map(({ what, count, severity, stat }) =>
-		h("li", { class: severity, title: stat }, h("b", {}, grouped(count)), ` ${what}`),
+		h(`li.${severity}`, { title: stat }, h("b", grouped(count)), ` ${what}`),
 	);
 	const none = meta.gaps.length ? "Bands in the tracks show when data were lost." : "Nothing was lost.";
 	body.append(
 		h(
-			"div",
-			{ class: "cards" },
+			"div.cards",
 			section(
 				"Trace",
 				factList([["File", meta.title], ["Duration", durationText(meta.end)], ...Object.entries(meta.host ?? {})]),
@@ -174,7 +172,7 @@ function showTrace(app, body) {
 				"Events",
 				factList(Object.entries(meta.counts ?? {}).map(([key, value]) => [key.replace(/_/g, " "), grouped(value)])),
 			),
-			section("Losses", losses.length ? h("ul", { class: "losses" }, ...losses) : h("p", { class: "muted" }, none)),
+			section("Losses", losses.length ? h("ul.losses", ...losses) : h("p.muted", none)),
 		),
 	);
 }

@@ -44,7 +44,7 @@ function drawFlames() {
 		box.hidden = false;
 		new Flame(painter, box, answer);
 		const colours = answer.sides ? " Orange takes more in B, blue more in A; a box is as wide as both are." : "";
-		box.append(h("p", { class: "flame-hint" }, `Click a box to make it as wide as the graph.${colours}`));
+		box.append(h("p.flame-hint", `Click a box to make it as wide as the graph.${colours}`));
 	}
 }
 

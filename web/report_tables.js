@@ -50,7 +50,7 @@ function addFilter(table) {
 		});
 		count.textContent = wanted === "" ? "" : `${shown} of ${rows.length}`;
 	});
-	table.before(h("p", { class: "filter" }, field, " ", count));
+	table.before(h("p.filter", field, " ", count));
 }
 
 /** @param {HTMLElement} report */

@@ -19,21 +19,15 @@ export class SqlBox {
 		/** @type {string[]} */
 		this.history = [];
 		this.input = h("textarea", { id: "sql-input", rows: 3, spellcheck: false, value: EXAMPLE, "aria-label": "SQL" });
-		this.result = h("div", { class: "sql-result" });
-		this.status = h("span", { class: "muted", role: "status" }, "Ctrl+Enter runs it");
-		this.kinds = h("span", { class: "tabletools" });
+		this.result = h("div.sql-result");
+		this.status = h("span.muted", { role: "status" }, "Ctrl+Enter runs it");
+		this.kinds = h("span.tabletools");
 		this.older = h("select", { title: "Earlier queries", "aria-label": "Earlier queries", onchange: () => this.recall() });
 		this.older.hidden = true;
-		const run = h("button", { class: "primary", onclick: () => this.run() }, "Run");
+		const run = h("button.primary", { onclick: () => this.run() }, "Run");
 		this.element = h(
-			"div",
-			{ class: "sql" },
-			h(
-				"div",
-				{ class: "sql-box" },
-				this.input,
-				h("div", { class: "sql-tools" }, run, this.older, this.status, this.kinds),
-			),
+			"div.sql",
+			h("div.sql-box", this.input, h("div.sql-tools", run, this.older, this.status, this.kinds)),
 			this.result,
 		);
 		this.input.addEventListener("keydown", (event) => {
@@ -111,7 +105,7 @@ export class SqlBox {
 		this.status.textContent = "";
 		refill(
 			this.result,
-			h("pre", { class: "error", role: "alert" }, error.message),
+			h("pre.error", { role: "alert" }, error.message),
 			h("button", { onclick: () => copyText(error.message) }, "Copy"),
 		);
 		if (!error.line) return;

@@ -56,10 +56,9 @@ export function tableOf(answer, options = {}) {
 	const widths = columns.map((column, c) => widthOf(column, c, rows, format));
 	const wide = widest(widths, isNumeric);
 	const template = widths.map((width, c) => (c === wide ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");
-	const head = h("div", { class: "thead", role: "row" });
-	const body = h("div", { class: "tbody", role: "rowgroup" });
-	const scroller = h("div", {
-		class: "table",
+	const head = h("div.thead", { role: "row" });
+	const body = h("div.tbody", { role: "rowgroup" });
+	const scroller = h("div.table", {
 		role: "table",
 		tabIndex: 0,
 		"aria-label": options.name ?? "Table",
@@ -69,8 +68,8 @@ export function tableOf(answer, options = {}) {
 	const cells = (/** @type {Cell[]} */ row) =>
 		row.map((value, c) =>
 			h(
-				"span",
-				{ role: "cell", class: isNumeric[c] ? "number" : value === null ? "null" : "", title: plainText(value) },
+				`span.${isNumeric[c] ? "number" : value === null ? "null" : ""}`,
+				{ role: "cell", title: plainText(value) },
 				format(value, columns[c]),
 			),
 		);
@@ -85,8 +84,8 @@ export function tableOf(answer, options = {}) {
 			const row = rows[i];
 			const onclick = options.onrow ? () => options.onrow?.(row, columns) : undefined;
 			const element = h(
-				"div",
-				{ class: "tr", role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint },
+				"div.tr",
+				{ role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint },
 				...cells(row),
 			);
 			element.style.top = `${i * ROW_HEIGHT}px`;
@@ -125,7 +124,7 @@ export function tableOf(answer, options = {}) {
 	};
 	columns.forEach((column, c) => {
 		const button = h("button", { onclick: () => order(c) }, column);
-		head.append(h("span", { role: "columnheader", "aria-sort": "none", class: isNumeric[c] ? "number" : "" }, button));
+		head.append(h(`span.${isNumeric[c] ? "number" : ""}`, { role: "columnheader", "aria-sort": "none" }, button));
 	});
 	body.style.height = `${rows.length * ROW_HEIGHT}px`;
 	scroller.append(head, body);
@@ -133,8 +132,7 @@ export function tableOf(answer, options = {}) {
 	new ResizeObserver(show).observe(scroller);
 	show();
 	return h(
-		"div",
-		{ class: "tablebox" },
+		"div.tablebox",
 		toolsOf(answer, () => rows),
 		scroller,
 	);
@@ -157,14 +155,13 @@ function widthOf(column, c, rows, format) {
 /** @param {AnswerTable} answer @param {() => Cell[][]} rowsOf in the order that is shown */
 function toolsOf(answer, rowsOf) {
 	const { sql } = answer;
-	const query = sql ? h("pre", { class: "query", hidden: true }, sql) : null;
+	const query = sql ? h("pre.query", { hidden: true }, sql) : null;
 	const toggle = () => {
 		if (query) query.hidden = !query.hidden;
 	};
 	return h(
-		"div",
-		{ class: "tabletools" },
-		h("span", { class: "muted" }, `${grouped(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`),
+		"div.tabletools",
+		h("span.muted", `${grouped(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`),
 		h("button", { onclick: () => copyText(tsvOf(answer.columns, rowsOf())) }, "Copy"),
 		sql ? h("button", { onclick: toggle, title: "The query that made this table" }, "SQL") : null,
 		query,

@@ -32,7 +32,7 @@ export function hideTooltip() {
 
 /** @param {Gap} gap */
 function gapContent({ start, end, what }) {
-	return [h("b", {}, "Data were lost"), h("span", { class: "number" }, durationText(end - start)), h("small", {}, what)];
+	return [h("b", "Data were lost"), h("span.number", durationText(end - start)), h("small", what)];
 }
 
 /** @param {App} app @param {Pane} pane @param {number} i */
@@ -45,10 +45,10 @@ function boxContent(app, pane, i) {
 	const node = app.model.byLane.get(boxes.lane[i]);
 	const what = count > 1 ? `${grouped(count)} events, the longest is this` : "";
 	return [
-		h("b", {}, name || "(no name)"),
-		h("span", { class: "number" }, count > 1 ? `within ${duration}` : duration),
-		what ? h("small", {}, what) : null,
-		kind === BOX_SLICE || kind === BOX_STATE ? h("small", {}, node ? app.model.titleOf(node) : "") : null,
+		h("b", name || "(no name)"),
+		h("span.number", count > 1 ? `within ${duration}` : duration),
+		what ? h("small", what) : null,
+		kind === BOX_SLICE || kind === BOX_STATE ? h("small", node ? app.model.titleOf(node) : "") : null,
 	];
 }
 
@@ -63,8 +63,8 @@ function counterContent(app, line, row) {
 	const unit = row.body?.unit;
 	const isBand = point.max > point.min;
 	return [
-		h("b", {}, row.title),
-		h("span", { class: "number" }, valueText(point.last, unit)),
-		isBand ? h("small", {}, `${valueText(point.min, unit)} to ${valueText(point.max, unit)} in this pixel`) : null,
+		h("b", row.title),
+		h("span.number", valueText(point.last, unit)),
+		isBand ? h("small", `${valueText(point.min, unit)} to ${valueText(point.max, unit)} in this pixel`) : null,
 	];
 }

@@ -15,6 +15,13 @@ type Tab = import("./drawer.js").Tab;
 type TableOptions = import("./table.js").TableOptions;
 type Timeline = import("./timeline.js").Timeline;
 
+/** The element that a selector like "button.close" names. */
+type ElementOf<S extends string> = S extends `${infer Tag}.${string}`
+	? ElementOf<Tag>
+	: S extends keyof HTMLElementTagNameMap
+		? HTMLElementTagNameMap[S]
+		: HTMLElement;
+
 type NodeKind = "group" | "process" | "thread" | "slices" | "states" | "sched" | "counter" | "losses";
 type TileKind = "tiles" | "counters";
 
