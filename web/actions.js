@@ -1,63 +1,45 @@
 // actions.js - what the keys and buttons of the page do.
 import { COLOUR_STATES, STATE } from "./colour.js";
-import { announce, byId } from "./dom.js";
+import { announce } from "./dom.js";
 import { durationText } from "./time.js";
-import { goToEnd } from "./live.js";
 
 const MOST_TRACKS_TRIED = 100;
+/** A key moves by this share of the screen at once, and makes what is on screen shorter by this factor. */
+const ONCE = { share: 0.08, factor: 0.8 };
 
-/** The time in the middle of the screen. @param {App} app */
-export function centreOf(app) {
-	return (app.camera.target.start + app.camera.target.end) / 2;
+/** @typedef {(line: Timeline, step?: { share: number, factor: number }) => void | Promise<void>} Action a key that is held gives it the step for a frame */
+
+/** @type {Action} */
+export const zoomIn = (line, { factor } = ONCE) => line.app.camera.zoom(factor, line.time);
+/** @type {Action} */
+export const zoomOut = (line, { factor } = ONCE) => line.app.camera.zoom(1 / factor, line.time);
+/** @type {Action} */
+export const panLeft = ({ app }, { share } = ONCE) => app.camera.pan(-share);
+/** @type {Action} */
+export const panRight = ({ app }, { share } = ONCE) => app.camera.pan(share);
+/** @type {Action} */
+export const showAll = ({ app }) => app.camera.go(0, app.meta.end);
+
+/** Shows the end of the trace; a recording is followed from then on. @type {Action} */
+export function goToEnd({ app }) {
+	const { start, end } = app.camera.target;
+	app.camera.go(app.meta.end - (end - start), app.meta.end);
 }
 
-/** Parts of the page that actions open; main.js fills them in. */
-export const openers = {
-	/** @type {() => void} */ help: () => {},
-	/** @type {() => void} */ sql: () => {},
-	/** @type {() => void} */ drawer: () => {},
-};
+/** @type {Action} */
+export const nextSlice = (line) => step(line, 1);
+/** @type {Action} */
+export const previousSlice = (line) => step(line, -1);
 
-/** @type {Record<string, (app: App, line: Timeline) => unknown>} */
-const ACTIONS = {
-	fit: fitSelection,
-	all: (app) => app.camera.go(0, app.meta.end),
-	live: goToEnd,
-	back: () => history.back(),
-	next: (app, line) => step(app, line, 1),
-	previous: (app, line) => step(app, line, -1),
-	parent: (app, line) => climb(app, line, -1),
-	child: (app, line) => climb(app, line, 1),
-	"flow-out": (app, line) => follow(app, line, true),
-	"flow-in": (app, line) => follow(app, line, false),
-	"choose-out": (app) => chooseFlow(app, true),
-	"choose-in": (app) => chooseFlow(app, false),
-	area: areaOfSelection,
-	"select-all": selectAll,
-	clear,
-	mark: (app, line) => mark(app, line, false),
-	keep: (app, line) => mark(app, line, true),
-	forget,
-	pin,
-	search: () => byId("search").focus(),
-	filter: () => byId("filter").focus(),
-	sql: () => openers.sql(),
-	drawer: () => openers.drawer(),
-	help: () => openers.help(),
-	clock: (app) => {
-		app.clock.next();
-		app.emit("clock");
-	},
-};
-
-/** @param {App} app @param {Timeline} line @param {string} action */
-export function act(app, line, action) {
-	ACTIONS[action]?.(app, line);
-	line.redraw();
+/** @type {Action} */
+export function changeClock({ app }) {
+	app.clock.next();
+	app.emit("clock");
 }
 
-/** Shows what is selected; if it is on screen already, zooms to it. @param {App} app @param {Timeline} line */
-function fitSelection(app, line) {
+/** Shows what is selected; if it is on screen already, zooms to it. @param {Timeline} line */
+export function fitSelection(line) {
+	const { app } = line;
 	const chosen = app.area ?? app.selection;
 	if (!chosen) return;
 	if (!app.area && app.selection) line.scrollTo(app.selection.lane);
@@ -69,57 +51,61 @@ function fitSelection(app, line) {
 	if (isThere || app.area) app.camera.fit(chosen.start, chosen.end);
 }
 
-/** Selects the first slice on screen. @param {App} app @param {Timeline} line */
-function selectFirst(app, line) {
+/** Selects the first slice on screen. @param {Timeline} line */
+function selectFirst(line) {
 	for (const pane of line.panes) {
 		const { boxes, element } = pane;
 		const top = element.scrollTop;
 		// They are in the order of the rows.
 		for (let i = 0; i < boxes.length; i++) {
 			const isShown = boxes.y[i] >= top && boxes.y[i] < top + element.clientHeight && boxes.x[i] + boxes.w[i] > 0;
-			if (isShown && boxes.colour[i] !== COLOUR_STATES + STATE.idle) return app.select(pane.selectionOf(i));
+			if (isShown && boxes.colour[i] !== COLOUR_STATES + STATE.idle) return line.app.select(pane.selectionOf(i));
 		}
 	}
 }
 
-/** Selects what is nearest in time on the next track, or on the one before. @param {App} app @param {Timeline} line @param {Chosen} from @param {1 | -1} dir */
-async function changeTrack(app, line, from, dir) {
+/** Selects what is nearest in time on the next track, or on the one before. @param {Timeline} line @param {Chosen} from @param {1 | -1} dir */
+async function changeTrack(line, from, dir) {
+	const { app } = line;
 	const lanes = app.model.rows
 		.flatMap(({ strip, body }) => [strip?.lane ?? null, body?.lane ?? null])
 		.filter((lane) => lane !== null);
 	let at = lanes.indexOf(from.lane) + dir;
 	for (let tries = 0; at >= 0 && at < lanes.length && tries < MOST_TRACKS_TRIED; at += dir, tries++) {
 		const found = await app.tryAsk("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 });
-		if (found) return choose(app, line, found, lanes[at], 0);
+		if (found) return choose(line, found, lanes[at], 0);
 	}
 	announce("This is the last track");
 }
 
-/** Selects a neighbour of the selected slice. @param {App} app @param {Timeline} line @param {1 | -1} dir */
-async function step(app, line, dir) {
+/** Selects a neighbour of the selected slice. @param {Timeline} line @param {1 | -1} dir */
+async function step(line, dir) {
+	const { app } = line;
 	const from = app.selection;
-	if (!from) return selectFirst(app, line);
+	if (!from) return selectFirst(line);
 	const { lane, depth, start: time } = from;
 	const found = await app.tryAsk("neighbour", { lane, depth, time, dir });
 	if (!found) return announce(dir > 0 ? "This is the last one" : "This is the first one");
-	await choose(app, line, found, lane, depth);
+	await choose(line, found, lane, depth);
 }
 
-/** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {App} app @param {Timeline} line @param {1 | -1} down */
-async function climb(app, line, down) {
+/** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {Timeline} line @param {1 | -1} down */
+export async function climb(line, down) {
+	const { app } = line;
 	const from = app.selection;
-	if (!from) return selectFirst(app, line);
+	if (!from) return selectFirst(line);
 	const depth = from.depth + down;
-	if (depth < 0 || from.table !== "slice") return changeTrack(app, line, from, down);
+	if (depth < 0 || from.table !== "slice") return changeTrack(line, from, down);
 	// Below, the first one that begins in the slice; above, the last one that began before it.
 	const question = { lane: from.lane, depth, time: down > 0 ? from.start - 1 : from.start + 1, dir: down };
 	const found = await app.tryAsk("neighbour", question);
-	if (!found || (down > 0 && found.start >= from.end)) return changeTrack(app, line, from, down);
-	await choose(app, line, found, from.lane, depth);
+	if (!found || (down > 0 && found.start >= from.end)) return changeTrack(line, from, down);
+	await choose(line, found, from.lane, depth);
 }
 
-/** @param {App} app @param {Timeline} line @param {EventRef & { start: number, end: number, name?: string }} found @param {number} lane @param {number} depth */
-async function choose(app, line, found, lane, depth) {
+/** @param {Timeline} line @param {EventRef & { start: number, end: number, name?: string }} found @param {number} lane @param {number} depth */
+async function choose(line, found, lane, depth) {
+	const { app } = line;
 	app.camera.show(found.start, found.end);
 	app.select({ ...found, lane, depth, name: found.name ?? "" });
 	line.scrollTo(lane);
@@ -133,8 +119,8 @@ function flowsAt(app, out) {
 	return flows;
 }
 
-/** Chooses the next flow, which is drawn before the others and is the one that is followed. @param {App} app @param {boolean} out */
-function chooseFlow(app, out) {
+/** Chooses the next flow, which is drawn before the others and is the one that is followed. @param {Timeline} line @param {boolean} out */
+export function chooseFlow({ app }, out) {
 	const flows = flowsAt(app, out);
 	if (flows.length === 0) return;
 	const at = (flows.indexOf(app.flow ?? flows[0]) + 1) % flows.length;
@@ -142,8 +128,9 @@ function chooseFlow(app, out) {
 	announce(`Flow ${at + 1} of ${flows.length}: ${app.flow[out ? "to" : "from"].name ?? ""}`);
 }
 
-/** @param {App} app @param {Timeline} line @param {boolean} out */
-function follow(app, line, out) {
+/** @param {Timeline} line @param {boolean} out */
+export function follow(line, out) {
+	const { app } = line;
 	const flows = flowsAt(app, out);
 	const flow = flows.find((one) => one === app.flow) ?? flows[0];
 	if (!flow) return;
@@ -152,16 +139,16 @@ function follow(app, line, out) {
 	line.scrollTo(end.lane);
 }
 
-/** @param {App} app */
-function areaOfSelection(app) {
+/** @type {Action} */
+export function areaOfSelection({ app }) {
 	const { selection } = app;
 	if (!selection) return;
 	const node = app.model.byLane.get(selection.lane);
 	app.setArea({ start: selection.start, end: selection.end, nodes: node ? [node.id] : [] });
 }
 
-/** @param {App} app */
-function selectAll(app) {
+/** @type {Action} */
+export function selectAll({ app }) {
 	const { start, end } = app.camera.target;
 	const from = Math.max(0, start);
 	const to = Math.min(app.meta.end, end);
@@ -169,18 +156,19 @@ function selectAll(app) {
 	app.setArea(isScreen ? { start: 0, end: app.meta.end, nodes: [] } : { start: from, end: to, nodes: [] });
 }
 
-/** @param {App} app */
-function clear(app) {
+/** @type {Action} */
+export function clear({ app }) {
 	if (app.area) app.setArea(null);
 	else app.select(null);
 	app.notes = app.notes.filter(({ kept }) => kept);
 	app.emit("notes");
 }
 
-/** @param {App} app @param {Timeline} line @param {boolean} kept */
-function mark(app, line, kept) {
+/** @param {Timeline} line @param {boolean} kept */
+export function mark(line, kept) {
+	const { app } = line;
 	const chosen = app.area ?? app.selection;
-	const time = chosen?.start ?? (line.hover.x >= 0 ? line.scale.time(line.hover.x) : centreOf(app));
+	const time = chosen?.start ?? line.time;
 	const text = kept
 		? (app.selection?.name ?? `note ${app.notes.length + 1}`)
 		: chosen
@@ -190,19 +178,17 @@ function mark(app, line, kept) {
 	announce(kept ? `Note at ${app.clock.text(time)}` : `Mark at ${app.clock.text(time)}`);
 }
 
-/** @param {App} app */
-function forget(app) {
-	const time = app.selection?.start ?? app.area?.start ?? centreOf(app);
+/** @type {Action} */
+export function forget({ app }) {
+	const time = app.selection?.start ?? app.area?.start ?? app.camera.middle;
 	const nearest = [...app.notes].sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
 	if (nearest) app.removeNote(nearest);
 }
 
-/** @param {App} app @param {Timeline} line */
-function pin(app, line) {
+/** @param {Timeline} line */
+export function pin(line) {
+	const { app } = line;
 	const lane = app.selection?.lane;
-	const row =
-		line.hover.y >= 0 ? line.hit(line.hover.x, line.hover.y).row : lane === undefined ? null : app.model.rowOfLane(lane);
-	if (!row) return;
-	app.model.pin(row.node.id);
-	app.emit("rows", "view");
+	const row = line.hover.y >= 0 ? line.hit(line.hover).row : lane === undefined ? null : app.model.rowOfLane(lane);
+	if (row) app.pin(row.node.id);
 }

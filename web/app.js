@@ -19,7 +19,8 @@ const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
 /**
  * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
  * "over" only the overlay is, with the cursor and the selection; after "rows" the tracks or their order have changed.
- * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme"} Change
+ * "sql", "drawer" and "help" ask for a part of the page to be opened.
+ * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme" | "sql" | "drawer" | "help"} Change
  */
 
 export class App {
@@ -200,6 +201,18 @@ export class App {
 		if (this[as] !== slice || !answer) return;
 		this[member] = answer.flows;
 		this.emit("over");
+	}
+
+	/** Opens or folds a track. @param {number} id */
+	fold(id) {
+		this.model.fold(id);
+		this.emit("rows", "view");
+	}
+
+	/** Pins a track, or takes it down again. @param {number} id */
+	pin(id) {
+		this.model.pin(id);
+		this.emit("rows", "view");
 	}
 
 	/** Selects an event, opens its track and moves there. @param {Chosen} selection @param {boolean} [fit] zooms to it as well */

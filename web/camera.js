@@ -27,6 +27,11 @@ export class Camera {
 		return this.end - this.start;
 	}
 
+	/** The time in the middle of the screen. */
+	get middle() {
+		return (this.target.start + this.target.end) / 2;
+	}
+
 	/** @param {number} start @param {number} end @param {boolean} [soft] */
 	go(start, end, soft = true) {
 		const longest = this.traceEnd * 1.2;

@@ -45,6 +45,14 @@ export function byId(id) {
 	return element;
 }
 
+/**
+ * Listens to several events of a target.
+ * @param {EventTarget} target @param {{ [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => void }} listeners
+ */
+export function listen(target, listeners) {
+	for (const [name, listener] of Object.entries(listeners)) target.addEventListener(name, /** @type {any} */ (listener));
+}
+
 /** @param {string} id @param {() => void} listener */
 export function onClick(id, listener) {
 	byId(id).addEventListener("click", listener);

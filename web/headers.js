@@ -8,14 +8,7 @@ const DRAG_PIXELS = 6;
 /** @param {App} app @param {Row} row @param {() => Row[]} rowsOf the pane's rows */
 export function makeHeader(app, row, rowsOf) {
 	const { node } = row;
-	const toggle = () => {
-		app.model.fold(node.id);
-		app.emit("rows", "view");
-	};
-	const pin = () => {
-		app.model.pin(node.id);
-		app.emit("rows", "view");
-	};
+	const toggle = () => app.fold(node.id);
 	const name = h("span.name", { title: titleText(row) }, row.title);
 	const element = h(
 		`div.head.${row.kind}`,
@@ -23,9 +16,9 @@ export function makeHeader(app, row, rowsOf) {
 		row.foldable ? h("button.fold", { onclick: toggle }) : h("span.fold"),
 		name,
 		node.unit ? h("span.unit", node.unit) : null,
-		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: pin }),
+		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: () => app.pin(node.id) }),
 	);
-	if (row.kind === "group" || row.kind === "process") name.addEventListener("click", toggle);
+	if (row.isContainer) name.addEventListener("click", toggle);
 	else name.addEventListener("dblclick", toggle);
 	if (!row.pinned) name.addEventListener("pointerdown", (event) => startMove(app, event, element, node, rowsOf));
 	return element;

@@ -1,15 +1,16 @@
 // help.js - the list of keys and of what the mouse does.
-import { openers } from "./actions.js";
 import { byId, h, onClick, refill } from "./dom.js";
-import { KEYMAP, MOUSE_HELP } from "./keymap.js";
+import { KEYMAP, MOUSE_HELP, openSql } from "./keymap.js";
 
-export function attachHelp() {
+/** @param {App} app */
+export function attachHelp(app) {
 	const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
-	const lists = KEYMAP.map(({ title, keys }) =>
+	// What has no button here cannot be done.
+	const hasSql = !byId("sql-button").hidden;
+	const lists = Object.entries(KEYMAP).map(([title, keys]) =>
 		helpList(
 			title,
-			// What has no button here cannot be done.
-			keys.filter(({ action }) => action !== "sql" || !byId("sql-button").hidden).map(({ label, text }) => [label, text]),
+			keys.filter(([, , action]) => action !== openSql || hasSql),
 		),
 	);
 	refill(
@@ -22,11 +23,11 @@ export function attachHelp() {
 		h("div.help-lists", ...lists, helpList("Mouse", MOUSE_HELP)),
 	);
 	dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-	openers.help = () => (dialog.open ? dialog.close() : dialog.showModal());
-	onClick("help-button", () => openers.help());
+	app.on("help", () => (dialog.open ? dialog.close() : dialog.showModal()));
+	onClick("help-button", () => app.emit("help"));
 }
 
-/** @param {string} title @param {[string, string][]} pairs */
-function helpList(title, pairs) {
-	return h("section", h("h3", title), h("dl", ...pairs.flatMap(([key, text]) => [h("dt", h("kbd", key)), h("dd", text)])));
+/** @param {string} title @param {[string, string, ...unknown[]][]} rows */
+function helpList(title, rows) {
+	return h("section", h("h3", title), h("dl", ...rows.flatMap(([key, text]) => [h("dt", h("kbd", key)), h("dd", text)])));
 }

@@ -1,67 +1,75 @@
-// keymap.js - the keys of the page, as a table: the help lists it, and input.js acts on it. Keys are places on the keyboard
-// where letters depend on the layout (KeyboardEvent.code), and characters where a character is meant (KeyboardEvent.key).
+// keymap.js - the keys of the page, as a table: the help lists it, and input.js acts on it. A letter or a digit is a place on the
+// keyboard (KeyboardEvent.code), because those are chosen for where they are; other signs are characters (KeyboardEvent.key).
+import {
+	areaOfSelection,
+	changeClock,
+	chooseFlow,
+	clear,
+	climb,
+	fitSelection,
+	follow,
+	forget,
+	goToEnd,
+	mark,
+	nextSlice,
+	panLeft,
+	panRight,
+	pin,
+	previousSlice,
+	selectAll,
+	showAll,
+	zoomIn,
+	zoomOut,
+} from "./actions.js";
+import { byId } from "./dom.js";
 
-/**
- * @typedef {{ action: string, code?: string, key?: string, ctrl?: boolean, shift?: boolean, label: string, text: string }} Binding
- */
+/** @typedef {import("./actions.js").Action} Action */
 
-/**
- * A group of bindings: action, key, label and text. A key of one letter is a character, others are places.
- * @param {string} title @param {...[string, string, string, string]} rows @returns {{ title: string, keys: Binding[] }}
- */
-function keyGroup(title, ...rows) {
-	const keys = rows.map(([action, place, label, text]) => {
-		const binding = { action, label, text, ctrl: label.startsWith("Ctrl+"), shift: label.startsWith("Shift+") };
-		return { ...binding, [place.length === 1 ? "key" : "code"]: place };
-	});
-	return { title, keys };
-}
+/** @type {Action} */
+export const openSql = ({ app }) => app.emit("sql");
 
-export const KEYMAP = [
-	keyGroup(
-		"Move",
-		["zoom-in", "KeyW", "W", "Zoom in, where the mouse is"],
-		["zoom-out", "KeyS", "S", "Zoom out"],
-		["pan-left", "KeyA", "A", "Move left"],
-		["pan-right", "KeyD", "D", "Move right"],
-		["fit", "KeyF", "F", "Show the selection; again: zoom to it"],
-		["all", "Digit0", "0", "Show the whole trace"],
-		["live", "End", "End", "Show the end, and follow a recording"],
-		["back", "Backspace", "Backspace", "Back to what was shown"],
-	),
-	keyGroup(
-		"Select",
-		["next", ".", ".", "Next slice of the track"],
-		["previous", ",", ",", "Previous slice of the track"],
-		["next", "ArrowRight", "→", "Next slice of the track"],
-		["previous", "ArrowLeft", "←", "Previous slice of the track"],
-		["parent", "ArrowUp", "↑", "Out of the slice, or to the track above"],
-		["child", "ArrowDown", "↓", "Into the slice, or to the track below"],
-		["flow-out", "]", "]", "Follow the flow out of the slice"],
-		["flow-in", "[", "[", "Follow the flow into the slice"],
-		["choose-out", "]", "Ctrl+]", "Choose another flow out"],
-		["choose-in", "[", "Ctrl+[", "Choose another flow in"],
-		["area", "KeyR", "R", "Select the area of the slice"],
-		["select-all", "KeyA", "Ctrl+A", "Select all on screen; again: everything"],
-		["clear", "Escape", "Esc", "Select nothing"],
-	),
-	keyGroup(
-		"Mark",
-		["mark", "KeyM", "M", "Mark the selected slice for now"],
-		["keep", "KeyM", "Shift+M", "Mark it and keep the note"],
-		["forget", "Delete", "Delete", "Remove the nearest note"],
-		["pin", "KeyT", "Shift+T", "Pin the track under the mouse"],
-	),
-	keyGroup(
-		"Look",
-		["search", "/", "/", "Search"],
-		["filter", "KeyP", "Ctrl+P", "Filter the tracks"],
-		["sql", ":", ":", "Ask in SQL"],
-		["drawer", "KeyQ", "Q", "Show or hide the panel below"],
-		["clock", "KeyT", "T", "Times since the start, in ns, or wall clock"],
-		["help", "?", "?", "This list"],
-	),
-];
+/** Each key with what the help says of it, and what it does. @type {Record<string, [string, string, Action][]>} */
+export const KEYMAP = {
+	Move: [
+		["W", "Zoom in, where the mouse is", zoomIn],
+		["S", "Zoom out", zoomOut],
+		["A", "Move left", panLeft],
+		["D", "Move right", panRight],
+		["F", "Show the selection; again: zoom to it", fitSelection],
+		["0", "Show the whole trace", showAll],
+		["End", "Show the end, and follow a recording", goToEnd],
+		["Backspace", "Back to what was shown", () => history.back()],
+	],
+	Select: [
+		[".", "Next slice of the track", nextSlice],
+		[",", "Previous slice of the track", previousSlice],
+		["→", "Next slice of the track", nextSlice],
+		["←", "Previous slice of the track", previousSlice],
+		["↑", "Out of the slice, or to the track above", (line) => climb(line, -1)],
+		["↓", "Into the slice, or to the track below", (line) => climb(line, 1)],
+		["]", "Follow the flow out of the slice", (line) => follow(line, true)],
+		["[", "Follow the flow into the slice", (line) => follow(line, false)],
+		["Ctrl+]", "Choose another flow out", (line) => chooseFlow(line, true)],
+		["Ctrl+[", "Choose another flow in", (line) => chooseFlow(line, false)],
+		["R", "Select the area of the slice", areaOfSelection],
+		["Ctrl+A", "Select all on screen; again: everything", selectAll],
+		["Esc", "Select nothing", clear],
+	],
+	Mark: [
+		["M", "Mark the selected slice for now", (line) => mark(line, false)],
+		["Shift+M", "Mark it and keep the note", (line) => mark(line, true)],
+		["Delete", "Remove the nearest note", forget],
+		["Shift+T", "Pin the track under the mouse", pin],
+	],
+	Look: [
+		["/", "Search", () => byId("search").focus()],
+		["Ctrl+P", "Filter the tracks", () => byId("filter").focus()],
+		[":", "Ask in SQL", openSql],
+		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
+		["T", "Times since the start, in ns, or wall clock", changeClock],
+		["?", "This list", ({ app }) => app.emit("help")],
+	],
+};
 
 /** What the mouse does, for the help. @type {[string, string][]} */
 export const MOUSE_HELP = [
@@ -74,20 +82,25 @@ export const MOUSE_HELP = [
 	["Shift, Space, middle drag", "Move"],
 ];
 
-/** The action of a key. @param {{ code: string, key: string, ctrlKey: boolean, metaKey: boolean, shiftKey: boolean, altKey: boolean }} event @returns {string | null} */
-export function actionOf(event) {
-	if (event.altKey) return null;
-	const ctrl = event.ctrlKey || event.metaKey;
-	for (const { keys } of KEYMAP) {
-		for (const binding of keys) {
-			if (ctrl !== (binding.ctrl === true)) continue;
-			if (binding.key !== undefined) {
-				if (event.key === binding.key) return binding.action;
-			} else if (event.code === binding.code && event.shiftKey === (binding.shift === true)) return binding.action;
-		}
-	}
-	return null;
-}
-
 /** Keys that act while they are held. */
-export const HELD_ACTIONS = ["zoom-in", "zoom-out", "pan-left", "pan-right"];
+export const HELD_ACTIONS = [zoomIn, zoomOut, panLeft, panRight];
+
+/** What the keyboard calls the keys whose labels are other than their names. @type {Record<string, string>} */
+const KEY_NAMES = { "→": "ArrowRight", "←": "ArrowLeft", "↑": "ArrowUp", "↓": "ArrowDown", Esc: "Escape" };
+
+/** The action of a key. @param {Pick<KeyboardEvent, "code" | "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">} event @returns {Action | undefined} */
+export function actionOf({ code, key, ctrlKey, metaKey, shiftKey, altKey }) {
+	if (altKey) return undefined;
+	const isKey = (/** @type {string} */ label) => {
+		const [, modifier, name] = /** @type {RegExpExecArray} */ (/^(Ctrl\+|Shift\+)?(.+)$/.exec(label));
+		if ((ctrlKey || metaKey) !== (modifier === "Ctrl+")) return false;
+		if (/^[^\w→←↑↓]$/.test(name)) return key === name;
+		return (
+			code === (KEY_NAMES[name] ?? name.replace(/^[A-Z]$/, "Key$&").replace(/^\d$/, "Digit$&")) &&
+			shiftKey === (modifier === "Shift+")
+		);
+	};
+	return Object.values(KEYMAP)
+		.flat()
+		.find(([label]) => isKey(label))?.[2];
+}

@@ -3,6 +3,7 @@
 // of the page takes over all of it, and the picture changes at once.
 //
 // A page whose right edge shows the end of the trace follows the end. One that was moved to an earlier time stays there.
+import { goToEnd } from "./actions.js";
 import { App } from "./app.js";
 import { announce, byId, sleep } from "./dom.js";
 import { durationText } from "./time.js";
@@ -27,19 +28,10 @@ export function attachLive(app, line, queries) {
 		button.classList.toggle("is-live", word === "● Live");
 		button.title = state.cut ? `The last ${durationText(app.meta.end)} are kept` : "Follow what is recorded (End)";
 	};
-	button.addEventListener("click", () => {
-		goToEnd(app);
-		line.redraw();
-	});
+	button.addEventListener("click", () => line.act(goToEnd));
 	app.on("view", show);
 	show();
 	watch(app, line, queries, state, show);
-}
-
-/** Shows the end of the trace, and follows it from then on. @param {App} app */
-export function goToEnd(app) {
-	const { start, end } = app.camera.target;
-	app.camera.go(app.meta.end - (end - start), app.meta.end);
 }
 
 /** @param {App} app */

@@ -90,8 +90,7 @@ export class Model {
 		const node = this.nodes[id];
 		const row = this.rowOf(node, indent, false);
 		rows.push(row);
-		const isContainer = node.kind === "group" || node.kind === "process";
-		if (isContainer && !row.open && !shown) return;
+		if (row.isContainer && !row.open && !shown) return;
 		for (const child of this.children[id]) {
 			if (this.nodes[child] === row.strip || this.nodes[child] === row.body) continue;
 			this.addRows(rows, child, indent + 1, shown);
@@ -103,12 +102,13 @@ export class Model {
 		const { strip, body } = this.partsOf(node);
 		const depths = body && body.kind === "slices" ? Math.max(1, body.rows) : 1;
 		const open = this.open[node.id];
-		const isContainer = node.kind === "group" || node.kind === "process";
+		const isContainer = isHolder(node);
 		/** @type {Row} */
 		const row = {
 			key: `${pinned ? "p" : "r"}${node.id}`,
 			node,
 			kind: node.kind,
+			isContainer,
 			title: pinned ? this.longTitleOf(node) : this.titleOf(node),
 			y: 0,
 			height: 0,
@@ -221,8 +221,7 @@ export class Model {
 		if (!node) return null;
 		let id = this.holderOf(node).id;
 		for (let up = id; up >= 0; up = this.nodes[up].parent) {
-			const isContainer = this.nodes[up].kind === "group" || this.nodes[up].kind === "process";
-			if (isContainer && !this.open[up] && !this.filter) id = up;
+			if (isHolder(this.nodes[up]) && !this.open[up] && !this.filter) id = up;
 		}
 		return this.rows.find((row) => row.node.id === id) ?? null;
 	}
@@ -232,6 +231,11 @@ export class Model {
 		const node = this.nodes[id];
 		return [...(node.lane === null ? [] : [id]), ...this.children[id].flatMap((child) => this.lanesBelow(child))];
 	}
+}
+
+/** Whether a node only holds others. @param {TrackNode} node */
+function isHolder({ kind }) {
+	return kind === "group" || kind === "process";
 }
 
 /** Gives rows their places below one another. @param {Row[]} rows */

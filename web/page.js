@@ -1,6 +1,6 @@
 // page.js - puts the parts of the page together, for a trace that is served and for one in a report alike.
 import { attachList } from "./access.js";
-import { act } from "./actions.js";
+import { changeClock } from "./actions.js";
 import { App } from "./app.js";
 import { themeOf } from "./colour.js";
 import { announce, byId, copyText, h, onClick, refill, trackPointer } from "./dom.js";
@@ -42,7 +42,7 @@ function showStatus(app, line) {
 	const { meta } = app;
 	byId("title").textContent = meta.title;
 	document.title = `${meta.title} – orma`;
-	onClick("clock", () => act(app, line, "clock"));
+	onClick("clock", () => changeClock(line));
 	const clock = () => {
 		byId("clock").textContent = { start: "since start", ns: "ns", wall: "wall clock" }[app.clock.mode];
 	};
@@ -92,10 +92,10 @@ export async function startPage(source, meta, tree, attach) {
 	attachTheme(app);
 	attachPanels(app, drawer, attach(app, line, drawer));
 	attachSearch(app, line);
-	attachHelp();
+	attachHelp(app);
 	attachList(app, line);
 	attachSplit(line);
-	listenToInput(app, line);
+	listenToInput(line);
 	showStatus(app, line);
 	onClick("fold-all", () => {
 		const isAnyOpen = app.model.rows.some(({ kind, open }) => kind === "process" && open);

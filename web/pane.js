@@ -77,7 +77,7 @@ export class Pane {
 		const { context } = this;
 		const { theme, meta } = this.app;
 		for (const row of rows) {
-			if (row.kind === "group" || row.kind === "process") {
+			if (row.isContainer) {
 				context.fillStyle = theme.stripe;
 				context.fillRect(0, row.y, scale.width, row.height);
 			}
@@ -93,8 +93,7 @@ export class Pane {
 
 	/** @param {Row} row @param {Scale} scale @param {number} ratio */
 	drawRow(row, scale, ratio) {
-		const { kind } = row;
-		if (kind === "group" || kind === "process") {
+		if (row.isContainer) {
 			if (!row.open) this.drawFolded(row, scale);
 			return;
 		}

@@ -1,5 +1,4 @@
 // panels.js - the tabs of the panel: what is selected, an area, a name, the trace itself.
-import { openers } from "./actions.js";
 import { factList, section, showDetails } from "./details.js";
 import { announce, h } from "./dom.js";
 import { showFlame } from "./flame.js";
@@ -28,7 +27,7 @@ export function attachPanels(app, drawer, more) {
 		drawer.open("profiles");
 		drawer.toggle(true);
 	}
-	openers.drawer = () => drawer.toggle();
+	app.on("drawer", () => drawer.toggle());
 	app.on("selection", () => {
 		drawer.setTabs([details], app.selection ? "details" : undefined);
 		if (app.selection) {

@@ -1,5 +1,4 @@
 // sql.js - questions in SQL, and their answers as tables and as tracks. A result with the columns of slices leads back to the tracks.
-import { openers } from "./actions.js";
 import { copyText, h, onClick, refill } from "./dom.js";
 import { trackKinds } from "./queries.js";
 import { tableOf } from "./table.js";
@@ -120,11 +119,11 @@ export class SqlBox {
 /** Makes the tab. @param {App} app @param {Drawer} drawer @param {Queries} queries @returns {Tab} */
 export function attachSql(app, drawer, queries) {
 	const sql = new SqlBox(app, queries);
-	openers.sql = () => {
+	app.on("sql", () => {
 		drawer.toggle(true);
 		drawer.open("sql");
 		sql.focus();
-	};
-	onClick("sql-button", () => openers.sql());
+	});
+	onClick("sql-button", () => app.emit("sql"));
 	return { id: "sql", title: "SQL", show: (body) => body.append(sql.element) };
 }

@@ -30,7 +30,7 @@ export class Timeline {
 		this.isQueued = false;
 		/** Where the mouse is in the window of the tracks, and over which box. */
 		this.hover = { x: -1, y: -1, pane: this.tracks, box: -1 };
-		/** What a gesture shows while it lasts. @type {{ start: number, end: number, nodes: number[] | null } | null} */
+		/** What a gesture shows while it lasts. @type {Area | null} */
 		this.draft = null;
 		/** @type {{ name: string, shares: Uint8Array }[]} */
 		this.layers = [];
@@ -70,6 +70,11 @@ export class Timeline {
 		return Math.max(50, this.tracks.element.clientWidth - head);
 	}
 
+	/** The time under the mouse, or else in the middle of the screen. */
+	get time() {
+		return this.hover.x >= 0 ? this.scale.time(this.hover.x) : this.app.camera.middle;
+	}
+
 	/** @param {{ start: number, end: number }} range */
 	scaleOf({ start, end }) {
 		return new Scale(start, end, this.width);
@@ -83,6 +88,12 @@ export class Timeline {
 	redraw() {
 		this.isDirty = true;
 		this.redrawOver();
+	}
+
+	/** @param {import("./actions.js").Action} action */
+	act(action) {
+		action(this);
+		this.redraw();
 	}
 
 	redrawOver() {
@@ -173,10 +184,9 @@ export class Timeline {
 		over.clearRect(0, 0, width, height);
 		const area = this.draft ?? app.area;
 		if (area) {
-			const nodes = this.draft ? this.draft.nodes : area.nodes;
 			const label = durationText(area.end - area.start);
 			const [x0, x1] = [this.scale.x(area.start), this.scale.x(area.end)];
-			drawArea(over, x0, x1, 0, height, this.tintedRows(nodes, height), app.theme, label, width);
+			drawArea(over, x0, x1, 0, height, this.tintedRows(area.nodes, height), app.theme, label, width);
 		}
 		over.save();
 		over.beginPath();
@@ -195,23 +205,21 @@ export class Timeline {
 		}
 	}
 
-	/** The rows that belong to an area, in the window. @param {number[] | null} nodes @param {number} height */
+	/** The rows that belong to an area, in the window. @param {number[]} nodes @param {number} height */
 	tintedRows(nodes, height) {
-		if (nodes === null || nodes.length === 0) return [{ y: RULER_HEIGHT, h: height - RULER_HEIGHT }];
+		if (nodes.length === 0) return [{ y: RULER_HEIGHT, h: height - RULER_HEIGHT }];
 		const inside = new Set(nodes);
 		return this.app.model.rows
 			.filter(
-				(row) =>
-					[row.node, row.strip, row.body].some((node) => node && inside.has(node.id)) || this.holdsOf(row, inside),
+				(row) => [row.node, row.strip, row.body].some((node) => node && inside.has(node.id)) || this.holds(row, inside),
 			)
 			.map((row) => ({ y: this.windowY(this.tracks, row.y), h: row.height }))
 			.filter(({ y, h: rowHeight }) => y + rowHeight > 0 && y < height);
 	}
 
 	/** @param {Row} row @param {Set<number>} inside */
-	holdsOf(row, inside) {
-		const isFolded = (row.kind === "group" || row.kind === "process") && !row.open;
-		return isFolded && this.app.model.lanesBelow(row.node.id).some((id) => inside.has(id));
+	holds(row, inside) {
+		return row.isContainer && !row.open && this.app.model.lanesBelow(row.node.id).some((id) => inside.has(id));
 	}
 
 	/** @param {Pane} pane @param {number} y in the pane's content */
@@ -291,8 +299,8 @@ export class Timeline {
 		drawSpan(this.over, x0, x1, spot.y - 10, `gap ${durationText(gap)}`, this.app.theme);
 	}
 
-	/** What is at a point of the window of the tracks. @param {number} x @param {number} y @returns {{ pane: Pane, box: number, row: Row | undefined }} */
-	hit(x, y) {
+	/** What is at a point of the window of the tracks. @param {{ x: number, y: number }} point @returns {{ pane: Pane, box: number, row: Row | undefined }} */
+	hit({ x, y }) {
 		const below = y - RULER_HEIGHT - this.pinned.element.clientHeight;
 		const pane = below < 0 ? this.pinned : this.tracks;
 		const at = below < 0 ? y - RULER_HEIGHT : below;

@@ -6,15 +6,16 @@ import { durationText, grouped, valueText } from "./time.js";
 
 const AWAY = 14;
 
-/** @param {App} app @param {Timeline} line @param {PointerEvent} event @param {Pane} pane @param {number} box @param {Row | undefined} row */
-export function showTooltip(app, line, event, pane, box, row) {
+/** @param {Timeline} line @param {PointerEvent} event @param {Pane} pane @param {number} box @param {Row | undefined} row */
+export function showTooltip(line, event, pane, box, row) {
+	const { app } = line;
 	const gap = row && app.gaps.at(row, line.hover.x, line.scale);
 	const content = gap
 		? gapContent(gap)
 		: box >= 0
 			? boxContent(app, pane, box)
 			: row?.body?.kind === "counter"
-				? counterContent(app, line, row)
+				? counterContent(line, row)
 				: null;
 	if (!content) return hideTooltip();
 	const element = byId("tooltip");
@@ -52,13 +53,12 @@ function boxContent(app, pane, i) {
 	];
 }
 
-/** @param {App} app @param {Timeline} line @param {Row} row */
-function counterContent(app, line, row) {
+/** @param {Timeline} line @param {Row} row */
+function counterContent({ app, hover, scale }, row) {
 	const lane = row.body?.lane;
 	if (lane == null) return null;
-	const { scale } = line;
 	const pieces = app.tiles.cover("counters", lane, scale.level, scale.start, scale.end);
-	const point = valueAt(pieces, scale.time(line.hover.x));
+	const point = valueAt(pieces, scale.time(hover.x));
 	if (!point) return null;
 	const unit = row.body?.unit;
 	const isBand = point.max > point.min;

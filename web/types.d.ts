@@ -275,6 +275,8 @@ interface Row {
 	key: string;
 	node: TrackNode;
 	kind: NodeKind;
+	/** Whether it only holds others: a group or a process. */
+	isContainer: boolean;
 	title: string;
 	y: number;
 	height: number;
