@@ -1,5 +1,6 @@
 // draw_counter.js - draws counters as areas of steps, and densities as strips.
 import { BOX_F64 } from "./answers.js";
+import { paint, setFont } from "./canvas.js";
 import { valueText } from "./time.js";
 
 const TOP_PAD = 4;
@@ -54,15 +55,12 @@ export function drawCounter(context, pieces, row, scale, range, colours, theme, 
 		if (x1 < 0 || x0 > scale.width || x1 < x0) continue;
 		const w = Math.max(1, Math.min(x1, scale.width + 1) - x0);
 		const y = Math.round(yOf(points[i].last));
-		context.fillStyle = colours.fill;
-		context.fillRect(x0, Math.min(y, zero), w, Math.max(1, Math.abs(zero - y)));
+		paint(context, colours.fill, x0, Math.min(y, zero), w, Math.max(1, Math.abs(zero - y)));
 		if (points[i].max > points[i].min) {
 			const top = Math.round(yOf(points[i].max));
-			context.fillStyle = colours.band;
-			context.fillRect(x0, top, Math.min(w, 2), Math.max(1, Math.round(yOf(points[i].min)) - top));
+			paint(context, colours.band, x0, top, Math.min(w, 2), Math.max(1, Math.round(yOf(points[i].min)) - top));
 		}
-		context.fillStyle = colours.edge;
-		context.fillRect(x0, y, w, 1);
+		paint(context, colours.edge, x0, y, w, 1);
 	}
 	drawScale(context, row, range, theme);
 }
@@ -70,14 +68,9 @@ export function drawCounter(context, pieces, row, scale, range, colours, theme, 
 /** @param {CanvasRenderingContext2D} context @param {Row} row @param {{ low: number, high: number }} range @param {Theme} theme */
 function drawScale(context, row, range, theme) {
 	const text = valueText(range.high, row.body?.unit);
-	context.font = theme.smallFont;
-	context.textBaseline = "top";
-	context.textAlign = "left";
+	setFont(context, theme.smallFont, "top");
 	// The text lies on data, whose lines would strike it through.
-	context.globalAlpha = 0.85;
-	context.fillStyle = theme.background;
-	context.fillRect(1, row.y + 2, context.measureText(text).width + 6, 14);
-	context.globalAlpha = 1;
+	paint(context, theme.background, 1, row.y + 2, context.measureText(text).width + 6, 14, 0.85);
 	context.fillStyle = theme.muted;
 	context.fillText(text, 4, row.y + 4);
 }

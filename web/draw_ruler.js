@@ -1,104 +1,78 @@
 // draw_ruler.js - the ruler over the tracks, and above it the map of the whole trace.
+import { paint, paintRound, setFont } from "./canvas.js";
 import { PALETTE, colourOfName } from "./colour.js";
 import { ticksOf } from "./time.js";
 
 const LABEL_WIDTH = 110;
 
-/**
- * @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} height
- * @param {App} app
- */
+/** @typedef {import("./canvas.js").Context} Context */
+
+/** The ticks of a scale, as many as have room for their labels. @param {Scale} scale */
+function ticksFor({ start, end, width }) {
+	return ticksOf(start, end, Math.max(2, width / LABEL_WIDTH));
+}
+
+/** @param {Context} context @param {Scale} scale @param {number} height @param {App} app */
 export function drawRuler(context, scale, height, app) {
 	const { theme, clock } = app;
-	context.fillStyle = theme.background;
-	context.fillRect(0, 0, scale.width, height);
+	paint(context, theme.background, 0, 0, scale.width, height);
 	if (app.hits) drawHits(context, scale, height, app);
-	const { step, times, minor } = ticksOf(scale.start, scale.end, Math.max(2, scale.width / LABEL_WIDTH));
-	context.font = theme.font;
-	context.textBaseline = "middle";
-	context.textAlign = "left";
-	context.fillStyle = theme.grid;
-	const part = step / minor;
-	for (let time = (times[0] ?? 0) - step; time <= scale.end; time += part) {
-		context.fillRect(Math.round(scale.x(time)), height - 5, 1, 4);
-	}
+	const { step, times, minor } = ticksFor(scale);
+	setFont(context, theme.font);
+	for (let time = (times[0] ?? 0) - step; time <= scale.end; time += step / minor)
+		paint(context, theme.grid, Math.round(scale.x(time)), height - 5, 1, 4);
 	for (const time of times) {
 		const x = Math.round(scale.x(time));
-		context.fillStyle = theme.grid;
-		context.fillRect(x, height - 12, 1, 12);
+		paint(context, theme.grid, x, height - 12, 1, 12);
 		context.fillStyle = theme.muted;
 		context.fillText(clock.tick(time, step), x + 4, height / 2);
 	}
-	context.fillStyle = theme.line;
-	context.fillRect(0, height - 1, scale.width, 1);
+	paint(context, theme.line, 0, height - 1, scale.width, 1);
 }
 
-/** Lines through the tracks at the ticks of the ruler. @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} top @param {number} height @param {Theme} theme */
+/** Lines through the tracks at the ticks of the ruler. @param {Context} context @param {Scale} scale @param {number} top @param {number} height @param {Theme} theme */
 export function drawGrid(context, scale, top, height, theme) {
-	context.fillStyle = theme.grid;
-	context.globalAlpha = 0.4;
-	const { times } = ticksOf(scale.start, scale.end, Math.max(2, scale.width / LABEL_WIDTH));
-	for (const time of times) context.fillRect(Math.round(scale.x(time)), top, 1, height);
-	context.globalAlpha = 1;
+	for (const time of ticksFor(scale).times) paint(context, theme.grid, Math.round(scale.x(time)), top, 1, height, 0.4);
 }
 
-/** Where there are hits of the search. @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} height @param {App} app */
-function drawHits(context, scale, height, app) {
-	const density = app.hits?.density ?? [];
+/** Where there are hits of the search. @param {Context} context @param {Scale} scale @param {number} height @param {App} app */
+function drawHits(context, scale, height, { hits, meta, theme }) {
+	const density = hits?.density ?? [];
 	const most = Math.max(1, ...density);
-	const span = app.meta.end / (density.length || 1);
-	context.fillStyle = app.theme.select;
+	const span = meta.end / (density.length || 1);
+	const w = Math.max(1, span * scale.perNs);
 	density.forEach((count, i) => {
-		if (count === 0) return;
-		const x0 = scale.x(i * span);
-		const w = Math.max(1, span * scale.perNs);
-		if (x0 + w < 0 || x0 > scale.width) return;
-		context.globalAlpha = 0.25 + 0.6 * (count / most);
-		context.fillRect(Math.round(x0), height - 3, Math.ceil(w), 3);
+		const x = scale.x(i * span);
+		if (count > 0 && x + w >= 0 && x <= scale.width)
+			paint(context, theme.select, Math.round(x), height - 3, Math.ceil(w), 3, 0.25 + 0.6 * (count / most));
 	});
-	context.globalAlpha = 1;
 }
 
 /**
  * The processes of a trace on top of one another, in their colours, with the range that is on screen.
- * @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {App} app
+ * @param {Context} context @param {number} width @param {number} height @param {App} app
  * @param {{ name: string, shares: Uint8Array }[]} layers
  */
-export function drawMap(context, width, height, app, layers) {
-	const { theme, camera, meta } = app;
-	context.fillStyle = theme.background;
-	context.fillRect(0, 0, width, height);
+export function drawMap(context, width, height, { theme, camera, meta }, layers) {
+	paint(context, theme.background, 0, 0, width, height);
 	drawLayers(context, width, height - 6, layers);
-	const x0 = Math.max(0, (camera.start / meta.end) * width);
-	const x1 = Math.min(width, (camera.end / meta.end) * width);
-	const right = Math.max(x1, x0 + 2);
-	context.fillStyle = theme.background;
-	context.globalAlpha = 0.66;
-	context.fillRect(0, 0, x0, height);
-	context.fillRect(right, 0, width - right, height);
-	context.globalAlpha = 1;
-	context.fillStyle = theme.accent;
-	context.fillRect(Math.round(x0), 0, 1, height - 1);
-	context.fillRect(Math.round(right) - 1, 0, 1, height - 1);
-	for (const x of [Math.round(x0) - 2, Math.round(right) - 3]) {
-		context.beginPath();
-		context.roundRect(x, height / 2 - 8, 5, 15, 2);
-		context.fill();
+	const left = Math.max(0, (camera.start / meta.end) * width);
+	const right = Math.max(left + 2, Math.min(width, (camera.end / meta.end) * width));
+	paint(context, theme.background, 0, 0, left, height, 0.66);
+	paint(context, theme.background, right, 0, width - right, height, 0.66);
+	for (const x of [Math.round(left), Math.round(right) - 1]) {
+		paint(context, theme.accent, x, 0, 1, height - 1);
+		paintRound(context, theme.accent, x - 2, height / 2 - 8, 5, 15, 2);
 	}
-	context.fillStyle = theme.line;
-	context.fillRect(0, height - 1, width, 1);
+	paint(context, theme.line, 0, height - 1, width, 1);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {{ name: string, shares: Uint8Array }[]} layers */
+/** @param {Context} context @param {number} width @param {number} height @param {{ name: string, shares: Uint8Array }[]} layers */
 function drawLayers(context, width, height, layers) {
 	const buckets = layers[0]?.shares.length ?? 0;
-	if (buckets === 0) return;
 	const sums = new Float64Array(buckets);
 	for (const { shares } of layers) for (let i = 0; i < buckets; i++) sums[i] += shares[i];
-	const most = Math.max(
-		1,
-		sums.reduce((a, b) => Math.max(a, b), 0),
-	);
+	const most = sums.reduce((a, b) => Math.max(a, b), 1);
 	const below = new Float64Array(buckets);
 	const bottom = height + 4;
 	for (const { name, shares } of layers) {

@@ -1,6 +1,7 @@
 // draw_slices.js - draws the boxes of a frame: rectangles by colour, then marks, then text.
 import { FLAG_INSTANT, FLAG_MERGED, FLAG_REAL_TIME, FLAG_UNFINISHED } from "./answers.js";
 import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { paint, paintShape, setFont } from "./canvas.js";
 import { COLOUR_COUNT, COLOUR_STATES, LOOK_COUNT, LOOK_DIM, STATE } from "./colour.js";
 
 const MOST_LABELS = 800;
@@ -46,7 +47,8 @@ export function drawBoxes(context, boxes, theme) {
 	}
 	drawMerged(context, boxes, theme);
 	for (const i of marked) drawMark(context, boxes, i, theme);
-	drawHatches(context, boxes, hatched);
+	const hatch = hatchOf(context);
+	if (hatch) for (const i of hatched) paint(context, hatch, boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
 }
 
 /** Both D states and threads of real-time priority, whose colour alone does not tell enough. @param {BoxList} boxes @param {number} i */
@@ -70,15 +72,6 @@ function drawMerged(context, boxes, theme) {
 
 /** @type {CanvasPattern | null} */
 let hatchPattern = null;
-
-/** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {number[]} hatched */
-function drawHatches(context, boxes, hatched) {
-	if (hatched.length === 0) return;
-	const hatch = hatchOf(context);
-	if (!hatch) return;
-	context.fillStyle = hatch;
-	for (const i of hatched) context.fillRect(boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
-}
 
 /** Diagonal lines. @param {CanvasRenderingContext2D} context */
 export function hatchOf(context) {
@@ -108,21 +101,13 @@ function drawMark(context, boxes, i, theme) {
 	const [x, y, w, h] = [boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]];
 	const fill = theme.fills[fillOf(boxes, i)];
 	if (flags & FLAG_INSTANT) {
-		context.fillStyle = fill;
-		context.beginPath();
-		context.moveTo(x + 0.5, y + h - 8);
-		context.lineTo(x + 4.5, y + h);
-		context.lineTo(x - 3.5, y + h);
-		context.fill();
-		context.fillRect(x, y, 1, h);
-		return;
-	}
-	if (flags & FLAG_UNFINISHED) {
+		paintShape(context, fill, [x + 0.5, y + h - 8], [x + 4.5, y + h], [x - 3.5, y + h]);
+		paint(context, fill, x, y, 1, h);
+	} else if (flags & FLAG_UNFINISHED) {
 		const fade = context.createLinearGradient(Math.max(x, x + w - FADE_WIDTH), 0, x + w, 0);
 		fade.addColorStop(0, fill);
 		fade.addColorStop(1, theme.background);
-		context.fillStyle = fade;
-		context.fillRect(x, y, w, h);
+		paint(context, fade, x, y, w, h);
 	}
 }
 
@@ -132,9 +117,7 @@ function drawMark(context, boxes, i, theme) {
  * @param {Cropper} cropper @param {(i: number) => string} nameOf @param {number} width of the screen
  */
 export function drawLabels(context, boxes, theme, cropper, nameOf, width) {
-	context.font = theme.font;
-	context.textBaseline = "middle";
-	context.textAlign = "left";
+	setFont(context, theme.font);
 	let ink = -1;
 	let labels = 0;
 	for (let i = 0; i < boxes.length && labels < MOST_LABELS; i++) {

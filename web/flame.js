@@ -1,8 +1,8 @@
 // flame.js - a flame graph: the width of a box is the share of its node. A click makes a node as wide as the graph, with what
 // contains it above it. A graph can be kept, and then the graph of another range shows what grew and what shrank.
+import { paint, setFont, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { h, refill } from "./dom.js";
-import { sizeCanvas } from "./pane.js";
 import { bytesText, durationText, grouped } from "./time.js";
 
 const ROW = 18;
@@ -172,17 +172,13 @@ export class Flame {
 		const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
 		const { theme, cropper, names } = this.app;
 		sizeCanvas(context, width, height);
-		context.fillStyle = theme.background;
-		context.fillRect(0, 0, width, height);
-		context.font = theme.font;
-		context.textBaseline = "middle";
+		paint(context, theme.background, 0, 0, width, height);
+		setFont(context, theme.font);
 		for (const { node, x, w, y } of this.boxes) {
 			const top = this.levelAt(y) * ROW;
 			const isDim = node !== this.root && (node.depth < this.focus.depth || names?.wanted?.(node.name) === false);
-			context.fillStyle = node === this.root ? theme.stripe : this.colourOf(node);
-			context.globalAlpha = isDim ? 0.4 : 1;
-			context.fillRect(x, top, Math.max(LEAST_WIDTH, w - 1), ROW - 1);
-			context.globalAlpha = 1;
+			const fill = node === this.root ? theme.stripe : this.colourOf(node);
+			paint(context, fill, x, top, Math.max(LEAST_WIDTH, w - 1), ROW - 1, isDim ? 0.4 : 1);
 			const text = w > 24 ? cropper.crop(node.name, w - 8) : "";
 			context.fillStyle = node === this.root || isDim ? theme.text : theme.inks[0];
 			if (text) context.fillText(text, x + 4, top + ROW / 2);

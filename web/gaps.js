@@ -1,4 +1,5 @@
 // gaps.js - times in which data were lost: which rows they concern, and the bands that show them.
+import { paint } from "./canvas.js";
 
 /** Narrower bands are drawn as wide as this, so that no loss is invisible. */
 const LEAST_BAND = 3;
@@ -52,14 +53,9 @@ export function drawGaps(context, gaps, { y, height }, scale, theme, hatch) {
 		const from = Math.max(left, drawn);
 		const to = Math.min(left + width, scale.width);
 		if (to <= from) continue;
-		context.fillStyle = theme.loss;
-		context.globalAlpha = 0.3;
-		context.fillRect(from, y, to - from, height - 1);
-		context.globalAlpha = 1;
-		context.fillRect(from, y, 1, height - 1);
-		context.fillRect(to - 1, y, 1, height - 1);
-		if (hatch) context.fillStyle = hatch;
-		if (hatch) context.fillRect(from, y, to - from, height - 1);
+		paint(context, theme.loss, from, y, to - from, height - 1, 0.3);
+		for (const x of [from, to - 1]) paint(context, theme.loss, x, y, 1, height - 1);
+		if (hatch) paint(context, hatch, from, y, to - from, height - 1);
 		drawn = to;
 	}
 }

@@ -1,4 +1,5 @@
 // histogram.js - how durations are spread, in buckets of powers of two.
+import { paint, setFont } from "./canvas.js";
 import { readerOf } from "./colour.js";
 import { durationText } from "./time.js";
 
@@ -21,16 +22,13 @@ export function drawHistogram(canvas, counts, marked) {
 	for (let i = first; i <= last; i++) {
 		// The square root keeps the few long ones visible beside the many short ones.
 		const h = counts[i] > 0 ? Math.max(3, Math.sqrt(counts[i] / most) * height) : 0;
-		context.fillStyle = i === lit ? value("--select") : value("--bar");
-		context.fillRect(Math.round((i - first) * step), height - h, Math.ceil(step) - 2, h);
+		const fill = value(i === lit ? "--select" : "--bar");
+		paint(context, fill, Math.round((i - first) * step), height - h, Math.ceil(step) - 2, h);
 	}
-	context.fillStyle = value("--line");
-	context.fillRect(0, height, width, 2);
+	paint(context, value("--line"), 0, height, width, 2);
 	context.fillStyle = value("--muted");
-	context.font = `20px ${value("--sans")}`;
-	context.textBaseline = "bottom";
+	setFont(context, `20px ${value("--sans")}`, "bottom");
 	context.fillText(durationText(2 ** first), 0, canvas.height);
 	context.textAlign = "right";
 	context.fillText(durationText(2 ** (last + 1)), width, canvas.height);
-	context.textAlign = "left";
 }

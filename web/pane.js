@@ -1,6 +1,7 @@
 // pane.js - a scrolled stack of tracks: headers in the document, boxes on one canvas. The canvas is a part of what scrolls
 // and reaches beyond the screen above and below, so that headers and boxes scroll together, and a short scroll draws nothing.
 import { BoxList, BOX_SCHED, BOX_STATE } from "./boxes.js";
+import { paint, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { h } from "./dom.js";
 import { drawCounter, drawDensity } from "./draw_counter.js";
@@ -55,8 +56,7 @@ export class Pane {
 		const ratio = sizeCanvas(context, scale.width, height + 2 * BEYOND, this.top);
 		this.canvas.style.transform = `translateY(${this.top}px)`;
 		const { theme } = this.app;
-		context.fillStyle = theme.background;
-		context.fillRect(0, this.top, scale.width, height + 2 * BEYOND);
+		paint(context, theme.background, 0, this.top, scale.width, height + 2 * BEYOND);
 		/** @type {Row[]} */
 		const visible = [];
 		for (let i = rowIndexAt(rows, this.top); i < rows.length && rows[i].y < this.bottom; i++) visible.push(rows[i]);
@@ -74,21 +74,17 @@ export class Pane {
 
 	/** Lines between tracks, bands for headers of processes, and what lies outside the trace. @param {Row[]} rows @param {Scale} scale */
 	drawBackground(rows, scale) {
-		const { context } = this;
+		const { context, top } = this;
 		const { theme, meta } = this.app;
 		for (const row of rows) {
-			if (row.isContainer) {
-				context.fillStyle = theme.stripe;
-				context.fillRect(0, row.y, scale.width, row.height);
-			}
-			context.fillStyle = theme.line;
-			context.fillRect(0, row.y + row.height - 1, scale.width, 1);
+			if (row.isContainer) paint(context, theme.stripe, 0, row.y, scale.width, row.height);
+			paint(context, theme.line, 0, row.y + row.height - 1, scale.width, 1);
 		}
-		drawGrid(context, scale, this.top, this.bottom - this.top, theme);
-		context.fillStyle = theme.stripe;
+		const height = this.bottom - top;
+		drawGrid(context, scale, top, height, theme);
 		const [left, right] = [scale.x(0), scale.x(meta.end)];
-		if (left > 0) context.fillRect(0, this.top, left, this.bottom - this.top);
-		if (right < scale.width) context.fillRect(right, this.top, scale.width - right, this.bottom - this.top);
+		if (left > 0) paint(context, theme.stripe, 0, top, left, height);
+		if (right < scale.width) paint(context, theme.stripe, right, top, scale.width - right, height);
 	}
 
 	/** @param {Row} row @param {Scale} scale @param {number} ratio */
@@ -197,23 +193,4 @@ export class Pane {
 			name: app.textOf(kind, boxes.name[i]),
 		};
 	}
-}
-
-/**
- * Makes a canvas fit its place on this screen; `top` is what its upper edge shows.
- * @param {CanvasRenderingContext2D} context @param {number} width @param {number} height @param {number} [top]
- * @returns {number} device pixels per pixel
- */
-export function sizeCanvas(context, width, height, top = 0) {
-	const { canvas } = context;
-	const ratio = devicePixelRatio || 1;
-	const [w, hh] = [Math.round(width * ratio), Math.round(height * ratio)];
-	if (canvas.width !== w || canvas.height !== hh) {
-		canvas.width = w;
-		canvas.height = hh;
-		canvas.style.width = `${width}px`;
-		canvas.style.height = `${height}px`;
-	}
-	context.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
-	return ratio;
 }

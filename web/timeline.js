@@ -1,10 +1,11 @@
 // timeline.js - draws the frames: map, ruler, the pinned and the other tracks, and what lies over them. A frame is drawn only
 // when something has changed; frames() is the only loop of the page.
+import { sizeCanvas } from "./canvas.js";
 import { byId, h } from "./dom.js";
 import { drawArea, drawCursor, drawFlow, drawNote, drawOutline, drawSpan } from "./draw_overlay.js";
 import { drawMap, drawRuler } from "./draw_ruler.js";
 import { heightOfAll, bodyTop } from "./model.js";
-import { BEYOND, Pane, sizeCanvas } from "./pane.js";
+import { BEYOND, Pane } from "./pane.js";
 import { Scale, durationText } from "./time.js";
 
 const RULER_HEIGHT = 24;
@@ -186,7 +187,7 @@ export class Timeline {
 		if (area) {
 			const label = durationText(area.end - area.start);
 			const [x0, x1] = [this.scale.x(area.start), this.scale.x(area.end)];
-			drawArea(over, x0, x1, 0, height, this.tintedRows(area.nodes, height), app.theme, label, width);
+			drawArea(over, x0, x1, height, this.tintedRows(area.nodes, height), app.theme, label, width);
 		}
 		over.save();
 		over.beginPath();
@@ -197,11 +198,11 @@ export class Timeline {
 			this.drawFlows(app.pointedFlows, app.theme.muted, width);
 		this.drawSelection(width);
 		over.restore();
-		for (const note of app.notes) drawNote(over, note, this.scale.x(note.time), 0, height, app.theme);
+		for (const note of app.notes) drawNote(over, note, this.scale.x(note.time), height, app.theme);
 		if (this.hover.x >= 0 && !this.draft) {
 			const time = this.scale.time(this.hover.x);
 			const label = app.clock.text(time, 1 / this.scale.perNs);
-			drawCursor(over, this.hover.x, 0, height, label, app.theme, width);
+			drawCursor(over, this.hover.x, height, label, app.theme, width);
 		}
 	}
 
