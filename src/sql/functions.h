@@ -21,6 +21,8 @@ struct orma_sql_function_spec {
 /* 0 or -ENOMEM. */
 int orma_sql_add_functions(struct orma_sql *sql);
 
+/* Parts of it. */
+int orma_sql_add_percentiles(struct orma_sql *sql);
 extern const struct orma_sql_function_spec orma_sql_text_functions[];
 extern const size_t orma_sql_text_function_count;
 extern const struct orma_sql_function_spec orma_sql_regex_functions[];

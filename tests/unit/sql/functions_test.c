@@ -105,9 +105,45 @@ ORMA_TEST(functions_of_numbers_and_times)
 	check(examples, ORMA_ARRAY_SIZE(examples));
 }
 
+#define VALUES "(select 4 as v union all select 1 union all select null union all select 2.5 "
+#define MORE   "union all select 10)"
+ORMA_TEST(percentiles_lie_between_the_values_beside_them)
+{
+	static const struct example examples[] = {
+		{"median(v), percentile(v, 50), percentile_cont(v, 0.5), percentile_disc(v, 0.5) "
+		 "from " VALUES MORE,
+		 "3.25,3.25,3.25,2.5;"},
+		{"percentile(v, 0), percentile(v, 25), percentile(v, 90), percentile(v, 100) "
+		 "from " VALUES MORE,
+		 "1.0,2.125,8.2,10.0;"},
+		{"percentile_disc(v, 0), percentile_disc(v, 0.99), percentile_disc(v, 1) "
+		 "from " VALUES MORE,
+		 "1.0,4.0,10.0;"},
+		{"percentile(v, 99), median(v) from (select 7 as v)", "7.0,7.0;"},
+		{"percentile(v, 99), median(v) from (select null as v)", "NULL,NULL;"},
+		{"percentile(1, 50) where 0", "NULL;"},
+		{"median(v) over (order by i rows between 1 preceding and 1 following) from "
+		 "(select 1 as i, 5 as v union all select 2, 1 union all select 3, null union all "
+		 "select 4, 3 union all select 5, 3)",
+		 "3.0;3.0;2.0;3.0;3.0;"},
+		{"percentile(value, 50), percentile_disc(value, 0.9) from (with recursive n(value) "
+		 "as (select 100 union all select value - 1 from n where value > 0) select * from "
+		 "n)",
+		 "50.0,90.0;"},
+	};
+	check(examples, ORMA_ARRAY_SIZE(examples));
+}
+
 ORMA_TEST(wrong_arguments_are_refused)
 {
 	static const char *const faults[] = {
+		"percentile(1, 101)",
+		"percentile(1, -1)",
+		"percentile(1, null)",
+		"percentile_cont(1, 1.5)",
+		"median('x')",
+		"median(9e999)",
+		"percentile(v, v) from (select 1 as v union all select 2)",
 		"str_split('a', '', 0)",
 		"str_split('a', 'b', -1)",
 		"str_split(1, 'b', 0)",
