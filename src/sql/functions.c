@@ -260,5 +260,6 @@ int orma_sql_add_functions(struct orma_sql *sql)
 	if (code == SQLITE_OK)
 		code = sqlite3_create_function_v2(sql->db, "value_at_max_ts", 2, SQLITE_UTF8 | pure,
 						  NULL, NULL, max_ts_step, max_ts_final, NULL);
-	return code == SQLITE_OK ? orma_sql_add_percentiles(sql) : -ENOMEM;
+	r = code == SQLITE_OK ? orma_sql_add_percentiles(sql) : -ENOMEM;
+	return r ? r : orma_sql_add_newer_functions(sql);
 }

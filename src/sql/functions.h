@@ -23,6 +23,7 @@ int orma_sql_add_functions(struct orma_sql *sql);
 
 /* Parts of it. */
 int orma_sql_add_percentiles(struct orma_sql *sql);
+int orma_sql_add_newer_functions(struct orma_sql *sql);
 extern const struct orma_sql_function_spec orma_sql_text_functions[];
 extern const size_t orma_sql_text_function_count;
 extern const struct orma_sql_function_spec orma_sql_regex_functions[];

@@ -105,6 +105,30 @@ ORMA_TEST(functions_of_numbers_and_times)
 	check(examples, ORMA_ARRAY_SIZE(examples));
 }
 
+ORMA_TEST(functions_of_newer_releases_of_sqlite)
+{
+	static const struct example examples[] = {
+		{"if(0, 'a', 1, 'b', 'c'), if(0, 'a', null, 'b', 'c'), if(0.5, 'a'), if(0, 'a'), "
+		 "iif(0, 1), iif(1, 2)",
+		 "b,c,a,NULL,NULL,2;"},
+		{"octet_length('n\xc3\xa4'), octet_length(x'00ff01'), octet_length(12), "
+		 "octet_length(null)",
+		 "3,3,2,NULL;"},
+		{"concat('a', null, 5, x'62'), concat(null), concat_ws(', ', 'a', null, '', 'b'), "
+		 "concat_ws(null, 'a'), concat_ws('-', null)",
+		 "a5b,,a, , b,NULL,;"},
+		{"string_agg(v, '+'), string_agg(v, null) from (select 1 as v union all select "
+		 "null union all select 'x')",
+		 "1+x,1x;"},
+		{"string_agg(1, ',') where 0", "NULL;"},
+		{"string_agg(v, v) over (order by i rows between 1 preceding and current row) from "
+		 "(select 1 as i, 'a' as v union all select 2, 'b' union all select 3, null union "
+		 "all select 4, '')",
+		 "a;abb;b;;"},
+	};
+	check(examples, ORMA_ARRAY_SIZE(examples));
+}
+
 #define VALUES "(select 4 as v union all select 1 union all select null union all select 2.5 "
 #define MORE   "union all select 10)"
 ORMA_TEST(percentiles_lie_between_the_values_beside_them)
@@ -137,6 +161,7 @@ ORMA_TEST(percentiles_lie_between_the_values_beside_them)
 ORMA_TEST(wrong_arguments_are_refused)
 {
 	static const char *const faults[] = {
+		"if(1)",
 		"percentile(1, 101)",
 		"percentile(1, -1)",
 		"percentile(1, null)",
