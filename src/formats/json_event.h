@@ -26,10 +26,45 @@ struct orma_json_event {
 	struct orma_str args;           /* the text between the brackets */
 };
 
+/* The fields that most events have. Any other is ORMA_JSON_FIELD_OTHER. */
+enum orma_json_field {
+	ORMA_JSON_FIELD_NONE, /* before the first one */
+	ORMA_JSON_FIELD_OTHER,
+	ORMA_JSON_FIELD_ARGS,
+	ORMA_JSON_FIELD_CATEGORY,
+	ORMA_JSON_FIELD_DURATION,
+	ORMA_JSON_FIELD_NAME,
+	ORMA_JSON_FIELD_PHASE,
+	ORMA_JSON_FIELD_PID,
+	ORMA_JSON_FIELD_TID,
+	ORMA_JSON_FIELD_TIME,
+	ORMA_JSON_FIELD_THREAD_DURATION,
+	ORMA_JSON_FIELD_THREAD_TIME,
+	ORMA_JSON_FIELDS,
+};
+
+enum { ORMA_JSON_GUESS_WORDS = 2 };
+
+/* A text from the end of one value to the first character of the next: a comma, a key, a colon, and blanks. */
+struct orma_json_guess {
+	uint64_t text[ORMA_JSON_GUESS_WORDS], mask[ORMA_JSON_GUESS_WORDS];
+	uint8_t size;  /* 0 = none */
+	uint8_t field; /* enum orma_json_field */
+	uint8_t key, key_size;
+};
+
+enum { ORMA_JSON_GUESSES = 2 };
+
+/* The texts that were last met behind each field, the latest first. {0} is empty. */
+struct orma_json_guesses {
+	struct orma_json_guess after[ORMA_JSON_FIELDS][ORMA_JSON_GUESSES];
+};
+
 /* Reads an event from behind its opening bracket to behind its closing one. Texts are valid as long as the scanned text and
  * the arena. MEMBER, CUT or DAMAGED. */
-enum orma_json_next orma_json_event_read(struct orma_json_scan *scan, struct orma_arena *arena,
-					 struct orma_json_event *ret);
+enum orma_json_next orma_json_event_read(struct orma_json_scan *scan,
+					 struct orma_json_guesses *guesses,
+					 struct orma_arena *arena, struct orma_json_event *ret);
 
 /* Returns the number that LegacyEvent has a field for: a text's is its hexadecimal one, or a hash. */
 uint64_t orma_json_id_number(const struct orma_json_id *id);

@@ -34,6 +34,11 @@ enum {
 	ORDER_OTHER = ORMA_EVENT_ORDER_MAX,
 };
 
+/* Events that have a name in any case. */
+#define NAMED_PHASES                                                                               \
+	(ORMA_PHASE('B') | ORMA_PHASE('X') | ORMA_PHASE('b') | ORMA_PHASE('T') | ORMA_PHASE('i') | \
+	 ORMA_PHASE('I') | ORMA_PHASE('R'))
+
 void orma_json_writer_done(struct orma_json_writer *writer)
 {
 	orma_base_arena_done(&writer->arena);
@@ -455,7 +460,7 @@ static int write_by_phase(struct orma_json_writer *writer, struct orma_json_even
 	}
 	if (!is_ok)
 		return count(writer, ORMA_STAT_json_parser_failure);
-	if (!event->name.data && is_of_thread && strchr("BXbTiIR", event->phase))
+	if (!event->name.data && is_of_thread && orma_phase_is_in(event->phase, NAMED_PHASES))
 		event->name = no_name;
 	return event->phase == 'T' ? write_state(writer, event) : write_event(writer, event);
 }

@@ -6,13 +6,18 @@
 #include "formats/json_event.h"
 #include "schema/gen/interned_data.pb.h"
 #include "trace/event_record.h"
+#include "trace/json_key.h"
 
 /* Says whether an object has a member that is not null. */
 static bool has_members(struct orma_str object)
 {
 	struct orma_json_scan scan = {object.data, object.data + object.size, true};
 	struct orma_json_value key, value;
-	enum orma_json_next next;
+	enum orma_json_next next = orma_json_read_key(&scan, &key);
+	/* A string that begins within the object ends there, because its bracket was found behind strings. */
+	if (next == ORMA_JSON_MEMBER && scan.at < scan.end && *scan.at == '"')
+		return true;
+	scan.at = object.data;
 	do
 		next = orma_json_read_field(&scan, &key, &value);
 	while (next == ORMA_JSON_MEMBER && value.kind == ORMA_JSON_NULL);
@@ -78,7 +83,7 @@ static inline uint8_t *put_numbers(uint8_t *at, const struct orma_json_event *ev
 int orma_json_record_write(struct orma_packet_output *output, const struct orma_json_event *event,
 			   uint32_t sequence, uint32_t order)
 {
-	uint8_t record[ORMA_RECORD_MAX_BYTES];
+	uint8_t record[ORMA_RECORD_MAX_BYTES] = {0};
 	struct orma_event_record head = {
 		.ns = event->ns,
 		.order = order,

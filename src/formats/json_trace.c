@@ -22,6 +22,7 @@ struct json {
 	struct orma_trace_window window;
 	uint64_t end;               /* the end of the file */
 	struct orma_json_scan scan; /* within the window */
+	struct orma_json_guesses guesses;
 	struct orma_json_writer writer;
 };
 
@@ -96,8 +97,8 @@ static int take_event(struct json *json, struct orma_error *reterr)
 	for (;;) {
 		const char *begin = json->scan.at++;
 		orma_base_arena_clear(&json->writer.arena);
-		enum orma_json_next next =
-			orma_json_event_read(&json->scan, &json->writer.arena, &event);
+		enum orma_json_next next = orma_json_event_read(&json->scan, &json->guesses,
+								&json->writer.arena, &event);
 		if (next == ORMA_JSON_MEMBER)
 			break;
 		if (next == ORMA_JSON_DAMAGED)

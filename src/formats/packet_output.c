@@ -16,6 +16,7 @@
 #include "schema/gen/trace_packet_defaults.pb.h"
 #include "store/grow.h"
 #include "trace/conversion_fields.h"
+#include "trace/event_record.h"
 
 enum {
 	BATCH_BYTES = 256 << 10,
@@ -33,7 +34,8 @@ enum {
 struct orma_output_string {
 	struct orma_output_string *next; /* another of the same hash */
 	uint32_t number, field;
-	struct orma_str text;
+	size_t size;
+	char text[];
 };
 
 void orma_packet_output_init(struct orma_packet_output *output, struct orma_trace_bytes *bytes)
@@ -172,7 +174,8 @@ int orma_packet_output_end(struct orma_packet_output *output)
 	return output->error;
 }
 
-int orma_packet_output_record(struct orma_packet_output *output, const void *record, size_t size,
+int orma_packet_output_record(struct orma_packet_output *output,
+			      const uint8_t record[ORMA_RECORD_MAX_BYTES], size_t size,
 			      struct orma_str text)
 {
 	enum { HEADS_MAX = 2 * (ORMA_PROTO_TAG_MAX + ORMA_PROTO_VARINT_MAX) };
@@ -188,7 +191,8 @@ int orma_packet_output_record(struct orma_packet_output *output, const void *rec
 		orma_proto_nested_end(writer, &field);
 		return orma_packet_output_end(output);
 	}
-	uint8_t *at = orma_proto_heap_writer_reserve(&output->heap, HEADS_MAX + size + text.size);
+	uint8_t *at = orma_proto_heap_writer_reserve(&output->heap,
+						     HEADS_MAX + ORMA_RECORD_MAX_BYTES + text.size);
 	if (at) {
 		size_t content = size + text.size, all = orma_proto_varint_size(tag) +
 							 orma_proto_varint_size(content) + content;
@@ -196,7 +200,8 @@ int orma_packet_output_record(struct orma_packet_output *output, const void *rec
 					   orma_proto_tag(ORMA_PB_TRACE_PACKET, ORMA_PROTO_BYTES));
 		at = orma_proto_put_varint(orma_proto_put_varint(at, all), tag);
 		at = orma_proto_put_varint(at, content);
-		memcpy(at, record, size);
+		/* A copy of a constant size needs no call; the text or the next packet overwrites what is too much. */
+		memcpy(at, record, ORMA_RECORD_MAX_BYTES);
 		if (text.size > 0)
 			memcpy(at + size, text.data, text.size);
 		writer->cursor = at + content;
@@ -212,37 +217,51 @@ struct orma_proto_writer *orma_packet_output_interned(struct orma_packet_output 
 	return &output->interned_heap.writer;
 }
 
+/* Returns the last eight bytes of a text, or all of a shorter one; texts of one size that differ in these bytes have other words. */
+static inline uint64_t last_word(const char *text, size_t size)
+{
+	uint64_t word = 0;
+	uint32_t first, last;
+	if (size >= sizeof(word)) {
+		memcpy(&word, text + size - sizeof(word), sizeof(word));
+	} else if (size >= sizeof(first)) {
+		memcpy(&first, text, sizeof(first));
+		memcpy(&last, text + size - sizeof(last), sizeof(last));
+		word = (uint64_t)last << 32 | first;
+	} else if (size > 0) {
+		word = (uint64_t)(uint8_t)text[0] << 16 | (uint64_t)(uint8_t)text[size / 2] << 8 |
+		       (uint8_t)text[size - 1];
+	}
+	return word;
+}
+
 /* Eight bytes at a time, because names are hashed for each event. The map mixes the bits once more. */
 static uint64_t hash_string(uint32_t field, struct orma_str text)
 {
 	const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t hash = (field + text.size * factor) * factor, word = 0;
-	uint32_t half[2];
-	const char *at = text.data;
-	size_t left = text.size;
-	for (; left > sizeof(word); left -= sizeof(word), at += sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
+	uint64_t hash = (field + text.size * factor) * factor, word;
+	for (size_t at = 0; at + sizeof(word) < text.size; at += sizeof(word)) {
+		memcpy(&word, text.data + at, sizeof(word));
 		hash = (hash ^ word) * factor;
 		hash ^= hash >> 32;
 	}
-	/* The last word overlaps what is before it. */
-	if (text.size >= sizeof(word)) {
-		memcpy(&word, at + left - sizeof(word), sizeof(word));
-	} else if (left >= sizeof(half[0])) {
-		memcpy(&half[0], at, sizeof(half[0]));
-		memcpy(&half[1], at + left - sizeof(half[1]), sizeof(half[1]));
-		word = (uint64_t)half[1] << 32 | half[0];
-	} else if (left > 0) {
-		word = (uint64_t)(uint8_t)at[0] << 16 | (uint64_t)(uint8_t)at[left / 2] << 8 |
-		       (uint8_t)at[left - 1];
-	}
-	return (hash ^ word) * factor;
+	return (hash ^ last_word(text.data, text.size)) * factor;
 }
 
+/* Compares in place: most texts are shorter than what a call of memcmp() is worth. */
 static inline bool is_string(const struct orma_output_string *string, uint32_t field,
 			     struct orma_str text)
 {
-	return string->field == field && orma_base_str_is_equal(string->text, text);
+	uint64_t a, b;
+	if (string->field != field || string->size != text.size)
+		return false;
+	for (size_t at = 0; at + sizeof(a) < text.size; at += sizeof(a)) {
+		memcpy(&a, string->text + at, sizeof(a));
+		memcpy(&b, text.data + at, sizeof(b));
+		if (a != b)
+			return false;
+	}
+	return last_word(string->text, text.size) == last_word(text.data, text.size);
 }
 
 /* Finds a string in the map, or adds it. Returns NULL for a string that is not interned. */
@@ -256,12 +275,13 @@ static struct orma_output_string *search_string(struct orma_packet_output *outpu
 	if (output->string_count == STRINGS_MAX ||
 	    output->arena.used_bytes + text.size > STRINGS_MAX_BYTES)
 		return NULL;
-	struct orma_output_string *string = orma_base_arena_alloc(&output->arena, sizeof(*string));
-	char *copy = orma_base_arena_memdup(&output->arena, text.data, text.size);
-	bool is_short = !string || !copy;
+	struct orma_output_string *string =
+		orma_base_arena_alloc(&output->arena, sizeof(*string) + text.size);
+	bool is_short = !string;
 	if (!is_short) {
-		*string = (struct orma_output_string){
-			first, ++output->string_count, field, {copy, text.size}};
+		*string = (struct orma_output_string){first, ++output->string_count, field,
+						      text.size};
+		memcpy(string->text, text.data, text.size);
 		is_short = orma_base_map_put(&output->strings, hash, string) < 0;
 	}
 	if (is_short)

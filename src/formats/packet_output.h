@@ -7,13 +7,14 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "proto/writer.h"
+#include "trace/event_record.h"
 #include "trace/stat_values.h"
 #include "trace/trace_bytes.h"
 
 /* The reader numbers its sequences: 1, 2, ... */
 enum { ORMA_OUTPUT_SEQUENCES_MAX = 1024 };
 
-enum { ORMA_OUTPUT_RECENT_BITS = 10, ORMA_OUTPUT_RECENT_STRINGS = 1 << ORMA_OUTPUT_RECENT_BITS };
+enum { ORMA_OUTPUT_RECENT_BITS = 12, ORMA_OUTPUT_RECENT_STRINGS = 1 << ORMA_OUTPUT_RECENT_BITS };
 
 /* Tells what has been written into a sequence. */
 struct orma_output_state {
@@ -83,8 +84,10 @@ static inline bool orma_packet_output_choose(struct orma_packet_output *output, 
 	output->sequence = sequence - 1;
 	return output->states[sequence - 1].has_begun;
 }
-/* Writes a packet with a record of the chosen sequence: its head and its numbers, and a text. 0 or the first error. */
-int orma_packet_output_record(struct orma_packet_output *output, const void *record, size_t size,
+/* Writes a packet with a record of the chosen sequence: its head and its numbers, which are the first `size` bytes of an array, and
+ * a text. 0 or the first error. */
+int orma_packet_output_record(struct orma_packet_output *output,
+			      const uint8_t record[ORMA_RECORD_MAX_BYTES], size_t size,
 			      struct orma_str text);
 static inline void orma_packet_output_count(struct orma_packet_output *output, enum orma_stat stat)
 {

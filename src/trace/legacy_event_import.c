@@ -119,7 +119,9 @@ static int64_t id_scope(struct orma_event_import *import)
 {
 	struct orma_tables *tables = import->importer->tables;
 	const struct orma_legacy_event *legacy = import->legacy;
-	bool is_old = strchr("STpF", legacy->phase) != NULL;
+	bool is_old =
+		orma_phase_is_in((char)legacy->phase, ORMA_PHASE('S') | ORMA_PHASE('T') |
+							      ORMA_PHASE('p') | ORMA_PHASE('F'));
 	if (is_json(import))
 		return ORMA_CELL_NULL;
 	if (!legacy->id_scope.data)
@@ -305,7 +307,7 @@ static int take_name(struct orma_event_import *import)
 /* Events of an id are on tracks of their own. */
 static bool is_async(const struct orma_legacy_event *legacy)
 {
-	return legacy->phase != 0 && strchr("bnSTpeF", (char)legacy->phase);
+	return orma_phase_is_in((char)legacy->phase, ORMA_ASYNC_PHASES);
 }
 
 static int begin(struct orma_event_import *import, int64_t track, int64_t dur, char phase)
@@ -350,7 +352,8 @@ int orma_event_import_legacy(struct orma_event_import *import)
 	int r = is_json(import) ? orma_json_event_import(import) : 1;
 	if (r <= 0)
 		return r;
-	bool needs_thread = strchr("BEX", phase) && phase != 0;
+	bool needs_thread =
+		orma_phase_is_in(phase, ORMA_PHASE('B') | ORMA_PHASE('E') | ORMA_PHASE('X'));
 	if (needs_thread && import->owner.utid < 0)
 		return count_error(import);
 	switch (phase) {

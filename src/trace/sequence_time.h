@@ -86,7 +86,9 @@ static inline enum orma_clock_failure orma_sequence_time_of(struct orma_sequence
 							    uint32_t snapshots, int64_t *ret)
 {
 	/* Most timestamps are on the clock of the trace. */
-	uint32_t clock = packet->clock | time->default_clock ? 0 : trace_default_clock;
+	uint32_t clock = packet->clock         ? packet->clock
+			 : time->default_clock ? time->default_clock
+					       : trace_default_clock;
 	if (packet->flags & ORMA_PACKET_HAS_TIMESTAMP && !time->has_reference && clock != 0 &&
 	    packet->timestamp <= INT64_MAX &&
 	    orma_trace_clock_key(time->machine_idx, time->sequence, clock) == clocks->trace_time) {

@@ -268,7 +268,9 @@ static int add_args_now(struct orma_event_import *import, int64_t slice, char ph
 	struct orma_arg_list *list = orma_row_args_get(&import->importer->slice_args, slice);
 	if (!list)
 		return -ENOMEM;
-	if (import->legacy->has_id && strchr("STpFbne", (char)import->legacy->phase))
+	char event_phase = (char)import->legacy->phase;
+	if (import->legacy->has_id &&
+	    (event_phase == 0 || orma_phase_is_in(event_phase, ORMA_ASYNC_PHASES)))
 		orma_arg_list_add_int(list, "legacy_trace_source_id", (int64_t)import->legacy->id);
 	int r = read_args(import, list);
 	if (phase)

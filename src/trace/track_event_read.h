@@ -77,6 +77,17 @@ struct orma_legacy_event {
 
 void orma_legacy_event_read(struct orma_str bytes, struct orma_legacy_event *ret);
 
+/* Phases are letters. A set of them is a number with a bit for each, because a call of strchr() for each event takes longer. */
+#define ORMA_PHASE(letter) (UINT64_C(1) << ((letter) - '@'))
+static inline bool orma_phase_is_in(int32_t phase, uint64_t set)
+{
+	return phase >= '@' && phase < '@' + 64 && (set >> (phase - '@') & 1) != 0;
+}
+/* Events of an id, which are on tracks of their own. */
+#define ORMA_ASYNC_PHASES                                                                          \
+	(ORMA_PHASE('b') | ORMA_PHASE('n') | ORMA_PHASE('S') | ORMA_PHASE('T') | ORMA_PHASE('p') | \
+	 ORMA_PHASE('e') | ORMA_PHASE('F'))
+
 /* The members of a repeated number, packed or not. {.at = ..., .end = ...} begins. */
 struct orma_repeated {
 	const uint8_t *at, *end;

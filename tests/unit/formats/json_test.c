@@ -461,6 +461,49 @@ ORMA_TEST(times_and_threads_are_the_same_in_each_of_their_forms)
 	}
 }
 
+/* A reader that expects the key which came at this place before must not take another one for it. */
+ORMA_TEST(keys_in_any_order_and_with_any_blanks_are_read)
+{
+	static const char *const fields[] = {
+		"\"ph\":\"X\"",  "\"ts\":5",
+		"\"dur\":2",     "\"pid\":1",
+		"\"tid\":2",     "\"name\":\"n\"",
+		"\"cat\":\"c\"", "\"tdur\":1",
+		"\"tts\":4",     "\"args\":{\"a\":\"b\"}",
+		"\"tsx\":9",     "\"du\":9",
+		"\"nam\":\"m\"",
+	};
+	static const char *const separators[] = {",", ", ", ",,", "\n\t,\r\n", ",          "};
+	static struct import_fixture fixture;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	size_t count = ORMA_ARRAY_SIZE(fields);
+	orma_base_buf_append_str(&text, "[");
+	for (size_t event = 0; event < 60; event++) {
+		orma_base_buf_printf(&text, "{%s", event % 3 == 0 ? " " : "");
+		/* Each step is coprime to the number of fields, so that all are written. */
+		for (size_t i = 0; i < count; i++) {
+			const char *field = fields[(event + i * (event % 12 + 1)) % count];
+			size_t key = strcspn(field, ":");
+			orma_base_buf_printf(&text, "%s%.*s%s%s",
+					     i > 0 ? separators[(event / 7 + i * i) % 5] : "",
+					     (int)key, field, (event + i) % 11 == 0 ? " :  " : ":",
+					     field + key + 1);
+		}
+		orma_base_buf_append_str(&text, "}");
+	}
+	orma_base_buf_append(&text, "]", 2);
+	convert_text(&fixture, (const char *)text.data);
+	CHECK_INT(orma_store_table_rows(&fixture.tables.all[ORMA_TABLE_SLICE]), 60);
+	for (unsigned row = 0; row < 60; row++)
+		CHECK_STR(import_slice_args(&fixture, row), "args.a=b");
+	const char *rows = import_rows(&fixture, ORMA_TABLE_SLICE,
+				       "ts dur category name thread_ts thread_dur");
+	const char wanted[] = "5000 2000 c n 4000 1000\n";
+	for (; *rows; rows += sizeof(wanted) - 1)
+		CHECK_INT(strncmp(rows, wanted, sizeof(wanted) - 1), 0);
+	import_done(&fixture);
+}
+
 ORMA_TEST(a_record_says_what_fields_say)
 {
 	static struct import_fixture fixture;
