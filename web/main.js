@@ -1,4 +1,5 @@
-// main.js - starts the page of `orma view`: gets the token, waits until the trace is read, and adds what needs the engine.
+// main.js - starts the page of `orma view`: gets the token, asks for the trace, and adds what needs the engine. The server answers
+// when it has read the trace. If that takes longer than a blink, the page shows how far it is.
 import { byId, h, refill, sleep } from "./dom.js";
 import { attachLive } from "./live.js";
 import { startPage } from "./page.js";
@@ -7,27 +8,27 @@ import { HttpSource, ServerError } from "./source_http.js";
 import { attachSql } from "./sql.js";
 import { bytesText } from "./time.js";
 
-/** How long the page waits before it asks again whether the trace is read: a part of the time that has passed, and at most this. */
+/** After which time the page asks how much of the trace is read, and how often then. */
+const BLINK_MS = 60;
 const PROGRESS_MS = 120;
-const PROGRESS_PART = 0.1;
 
-/** @param {Source} source */
-async function waitForTrace(source) {
+/** Shows how much of the trace is read, until what was asked about it is answered. @param {HttpSource} source @param {Promise<any>} answer */
+async function showProgress(source, answer) {
 	const notice = byId("notice");
-	const begun = performance.now();
-	for (;;) {
-		const progress = await source.progress();
-		if (progress.error) throw new Error(progress.error);
-		if (!progress.loading) {
-			notice.hidden = true;
-			return progress;
-		}
-		const share = progress.all_bytes > 0 ? progress.read_bytes / progress.all_bytes : 0;
-		const bar = h("progress", { max: 1, value: share });
-		refill(notice, h("p", `Reading the trace: ${bytesText(progress.read_bytes)} of ${bytesText(progress.all_bytes)}`), bar);
+	let isOver = false;
+	const end = () => {
+		isOver = notice.hidden = true;
+	};
+	answer.then(end, end);
+	for (await sleep(BLINK_MS); !isOver; await sleep(PROGRESS_MS)) {
+		const { read_bytes, all_bytes } = await source.progress();
+		if (isOver) break;
+		refill(
+			notice,
+			h("p", `Reading the trace: ${bytesText(read_bytes)} of ${bytesText(all_bytes)}`),
+			h("progress", { max: 1, value: all_bytes > 0 ? read_bytes / all_bytes : 0 }),
+		);
 		notice.hidden = false;
-		const wait = Math.min(PROGRESS_MS, PROGRESS_PART * (performance.now() - begun));
-		await sleep(wait);
 	}
 }
 
@@ -53,14 +54,15 @@ async function start() {
 	const source = new HttpSource();
 	await source.open();
 	source.stay();
-	const { live } = await waitForTrace(source);
 	const queries = new Queries();
-	// A whole trace is asked for both at once; the tracks of a live one are those of the state that the answer names.
-	const early = live ? null : source.tracks();
-	const meta = await source.meta();
-	const one = queries.sourceOf(live ? source.at(meta.generation) : source);
-	await startPage(one, meta, await (early ?? one.tracks()), (app, line, drawer) => {
-		if (live) attachLive(app, line, queries);
+	const trace = Promise.all([source.meta(), source.tracks()]);
+	showProgress(source, trace).catch(() => {});
+	const [meta, tree] = await trace;
+	const one = queries.sourceOf(meta.live ? source.at(meta.generation) : source);
+	// A live trace may have grown between the two answers.
+	const isSame = tree.generation === meta.generation;
+	await startPage(one, meta, isSame ? tree : await one.tracks(), (app, line, drawer) => {
+		if (meta.live) attachLive(app, line, queries);
 		return [attachSql(app, drawer, queries)];
 	});
 }

@@ -1,13 +1,10 @@
 // source_http.js - gets data from `orma view` over HTTP. All requests are POST and carry the token, which the page got
 // for the one-time ticket in its address.
 import { densitiesOf, densityRequest, tilesOf, tilesRequest } from "./answers.js";
-import { sleep } from "./dom.js";
 
 const TOKEN_KEY = "orma-token";
 /** How many boxes an answer may have: 256 KB. */
 const MOST_BOXES = 8000;
-/** While the server reads the trace it refuses questions; they are asked again after this time. */
-const RETRY_MS = 150;
 /** How often an open page tells the server that it is there, so that `--exit-idle` does not end it. */
 const STAY_MS = 30_000;
 
@@ -82,8 +79,8 @@ export class HttpSource {
 				const buffer = await this.post(path, JSON.stringify(question), signal);
 				return JSON.parse(new TextDecoder().decode(buffer));
 			} catch (error) {
+				// The server has waited for the trace, and can wait once more.
 				if (!(error instanceof ServerError) || !error.loading) throw error;
-				await sleep(RETRY_MS);
 			}
 		}
 	}

@@ -103,11 +103,6 @@ export class ReportSource {
 		return lanes;
 	}
 
-	/** @returns {Promise<Progress>} */
-	async progress() {
-		return { loading: false, read_bytes: 0, all_bytes: 0, error: null, live: false };
-	}
-
 	async meta() {
 		return this.metaData;
 	}

@@ -49,10 +49,13 @@ export class Timeline {
 		app.on("rows", () => this.layout());
 		let height = this.element.clientHeight;
 		new ResizeObserver(() => {
+			const before = height;
+			height = this.element.clientHeight;
+			// It is called once although nothing has changed.
+			if (height === before && this.width === this.scale.width) return;
 			this.layout();
 			// The details that open for a selection must not hide it.
-			if (this.element.clientHeight < height && app.selection) this.scrollTo(app.selection.lane);
-			height = this.element.clientHeight;
+			if (height < before && app.selection) this.scrollTo(app.selection.lane);
 		}).observe(this.element);
 		this.layout();
 	}
@@ -135,11 +138,16 @@ export class Timeline {
 		}
 		sizeCanvas(this.ruler, width, RULER_HEIGHT);
 		drawRuler(this.ruler, this.scale, RULER_HEIGHT, app);
-		sizeCanvas(this.map, width, MAP_HEIGHT);
-		drawMap(this.map, width, MAP_HEIGHT, app, this.layers);
+		this.drawMap();
 		app.tiles.endFrame();
 		app.densities.endFrame(this.scale);
 		this.isOverDirty = true;
+	}
+
+	drawMap() {
+		const { width } = this.scale;
+		sizeCanvas(this.map, width, MAP_HEIGHT);
+		drawMap(this.map, width, MAP_HEIGHT, this.app, this.layers);
 	}
 
 	/** Asks for the tiles that a frame needs, before it is drawn. @param {App} app @param {Scale} scale */
@@ -170,7 +178,7 @@ export class Timeline {
 		try {
 			const rows = await this.app.source.density(0, this.app.meta.end, buckets, ids);
 			this.layers = rows.map((shares, i) => ({ name: shown[i]?.name.replace(/[\s\d]+$/, "") ?? "", shares }));
-			this.redraw();
+			this.drawMap();
 		} catch {
 			this.layers = [];
 		}

@@ -87,6 +87,8 @@ interface Meta {
 	losses: Loss[];
 	gaps: Gap[];
 	profiles?: Profile[];
+	/** The trace grows. */
+	live?: boolean;
 	format: number;
 }
 
@@ -95,7 +97,6 @@ interface Progress {
 	read_bytes: number;
 	all_bytes: number;
 	error: string | null;
-	live: boolean;
 }
 
 /** The boxes, or the points of a counter, of one lane in one stretch of time: 32 bytes each, through two views. */
@@ -258,7 +259,6 @@ interface Source {
 	open(): Promise<void>;
 	/** The same for questions about one state of a live trace, or about the newest. */
 	at(generation?: number): Source;
-	progress(): Promise<Progress>;
 	meta(): Promise<Meta>;
 	tracks(): Promise<TrackTree>;
 	boxes(kind: TileKind, level: number, pairs: TilePair[], signal: AbortSignal): Promise<Tile[]>;

@@ -43,9 +43,10 @@ void orma_view_free(struct orma_view *view)
 	orma_base_free(view);
 }
 
-void orma_view_set_generation(struct orma_view *view, uint32_t generation)
+void orma_view_set_generation(struct orma_view *view, uint32_t generation, bool is_live)
 {
 	view->generation = generation;
+	view->is_live = is_live;
 }
 
 void orma_view_set_stop(struct orma_view *view, const atomic_bool *is_stopped)

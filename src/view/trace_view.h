@@ -24,8 +24,8 @@ struct orma_view;
  */
 int orma_view_new(struct orma_trace_database *database, const char *title, struct orma_view **ret);
 void orma_view_free(struct orma_view *view);
-/* Answers say which state of a trace that grows they are of; 0 at first. */
-void orma_view_set_generation(struct orma_view *view, uint32_t generation);
+/* Answers say which state of a trace they are of, and whether it grows; 0 and no at first. */
+void orma_view_set_generation(struct orma_view *view, uint32_t generation, bool is_live);
 /*
  * Questions that are not quick end with -ECANCELED within milliseconds of the time when *is_stopped becomes true. NULL, as at
  * first = nothing stops them. It is borrowed, and set on the worker's thread.

@@ -125,6 +125,8 @@ int orma_view_meta(struct orma_view *view, struct orma_str request, struct orma_
 		r = orma_view_gaps_append(view, ret);
 	if (r == 0)
 		r = orma_view_profiles_append(view, ret);
+	if (r == 0 && view->is_live)
+		r = orma_view_json_bool(ret, "live", true);
 	if (r == 0)
 		r = orma_view_json_integer(ret, "format", FORMAT);
 	return r < 0 ? r : orma_view_json_raw(ret, "}");

@@ -4,7 +4,7 @@
  * A request for the worker is a `struct answer`, which holds a copy of the body. It belongs to the worker until it is done.
  * Its connection may end before: then `connection` is NULL, the job is cancelled, and the answer goes nowhere.
  *
- * While the trace is being loaded there is no view, and all of /api but hello and progress answers 503 with the progress.
+ * While the trace is being loaded there is no view, and questions wait for it.
  * A live trace is loaded again and again, and a page shows the one before for a moment. So a question says of which
  * generation it is, and the last ones are kept: rows and lanes of another one would be other rows and lanes.
  *
@@ -20,29 +20,17 @@
 #include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/error_message.h"
-#include "base/json_writer.h"
 #include "base/str.h"
 #include "view/http_server.h"
 #include "view/json_request.h"
 #include "view/peer_user.h"
 #include "view/trace_view.h"
+#include "view/view_respond.h"
 #include "view/view_sql.h"
 #include "view/view_worker.h"
 
 #define QUERY_NS (60 * ORMA_NS_PER_SEC)
-#define NEWS_NS  (25 * ORMA_NS_PER_SEC) /* after which a page is answered without news */
-#define POLICY                                                                                     \
-	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "       \
-	"connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "    \
-	"frame-ancestors "
-
-static const char json_type[] = "application/json";
-static const char binary_type[] = "application/octet-stream";
-static const char common_fields[] = "X-Content-Type-Options: nosniff\r\n"
-				    "Referrer-Policy: no-referrer\r\n"
-				    "Cross-Origin-Resource-Policy: same-origin\r\n"
-				    "Cross-Origin-Opener-Policy: same-origin\r\n"
-				    "Cache-Control: no-store\r\n";
+#define WAIT_NS  (25 * ORMA_NS_PER_SEC) /* after which a page that waits is answered all the same */
 
 /* How many generations are kept beside the one that is shown: a page has to get the next one while the trace is loaded again. */
 enum { KEPT_BEFORE = 2, GENERATION_MAX_DIGITS = 10 };
@@ -58,8 +46,9 @@ struct orma_view_server {
 	struct orma_list all;
 	uint32_t generation; /* counts the traces that were loaded; the first is 0 */
 	bool has_ended, is_cut;
-	struct orma_list news; /* struct answer: pages that wait for the next generation */
-	struct orma_timer news_end;
+	struct orma_list
+		waiting; /* struct answer: what waits for the trace, or for its next generation */
+	struct orma_timer wait_end;
 	uint64_t last_use_ns;
 	/* Written by the worker's thread and read by the loop's; relaxed, because they are only shown. */
 	_Atomic uint64_t read_bytes, all_bytes;
@@ -91,88 +80,15 @@ struct answer {
 	struct orma_http_connection *connection; /* NULL = it has ended */
 	const struct orma_view_route *route;     /* NULL = /api/sql */
 	struct shown *shown;
-	/* It is no job: the page waits for the next generation. */
-	bool is_waiting;
+	/* It is no job yet, and one for news never becomes one. */
+	bool is_waiting, is_for_news;
 	struct orma_list link;
 	struct orma_buf request, body;
 	struct orma_error error;
 	int result;
 };
 
-/* --- answers ---------------------------------------------------------------------------------- */
-
-/* Answers with JSON that may have failed to be written. */
-static void respond_json(struct orma_http_connection *connection, int status, const char *fields,
-			 int r, struct orma_buf *json)
-{
-	struct orma_http_response response = {
-		.status = status, .type = json_type, .fields = fields};
-	if (r < 0) {
-		response.status = 500;
-		response.permanent = ORMA_STR("{\"error\":\"There is not enough memory.\"}");
-		orma_base_buf_done(json);
-	} else {
-		response.body = *json;
-	}
-	orma_http_respond(connection, response);
-}
-
-static void respond_refusal(struct orma_http_connection *connection, int status, const char *fields,
-			    const char *message)
-{
-	struct orma_buf json = {0};
-	int r = orma_json_begin_element(&json);
-	if (r == 0)
-		r = orma_json_append_text(&json, "error", orma_base_str(message));
-	if (r == 0)
-		r = orma_base_buf_append_str(&json, "}");
-	respond_json(connection, status, fields, r, &json);
-}
-
-static void respond_error(struct orma_http_connection *connection, int status, const char *message)
-{
-	respond_refusal(connection, status, NULL, message);
-}
-
-/* Answers with what a function of the table has returned, and takes the body. */
-static void respond_result(struct orma_http_connection *connection, bool is_json, int r,
-			   struct orma_buf *body, const struct orma_error *error)
-{
-	const char *message = error->message[0] ? error->message : orma_base_error_words(r);
-	if (r == 0) {
-		orma_http_respond(connection, (struct orma_http_response){
-						      .status = 200,
-						      .type = is_json ? json_type : binary_type,
-						      .body = *body});
-		return;
-	}
-	orma_base_buf_done(body);
-	if (r == -ECANCELED)
-		message = "The question was stopped, because its answer took too long.";
-	respond_error(connection,
-		      r == -EINVAL      ? 400
-		      : r == -ENOENT    ? 404
-		      : r == -ECANCELED ? 503
-					: 500,
-		      message);
-}
-
-static void respond_asset(struct orma_http_connection *connection,
-			  const struct orma_view_asset *asset, bool is_embedded)
-{
-	static const char *const fields[2][2] = {
-		{POLICY "'none'\r\n", POLICY "'none'\r\nContent-Encoding: gzip\r\n"},
-		{POLICY "http://127.0.0.1:* http://localhost:*\r\n",
-		 POLICY "http://127.0.0.1:* http://localhost:*\r\nContent-Encoding: gzip\r\n"}};
-	orma_http_respond(
-		connection,
-		(struct orma_http_response){.status = 200,
-					    .type = asset->type,
-					    .fields = fields[is_embedded][asset->is_packed],
-					    .permanent = {(const char *)asset->data, asset->size}});
-}
-
-static void answer_news(struct orma_view_server *server);
+static void answer_waiting(struct orma_view_server *server);
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
@@ -249,12 +165,12 @@ static void end_loading(struct orma_view_job *job)
 	int r = job->has_run ? loading->result : -ECANCELED;
 	if (r == 0) {
 		server->generation += server->shown != NULL;
-		orma_view_set_generation(shown->view, server->generation);
+		orma_view_set_generation(shown->view, server->generation, server->options.is_live);
 		shown->generation = server->generation;
 		orma_base_list_append(&server->all, &shown->link);
 		shown->is_listed = true;
 		shown = show(server, shown);
-		answer_news(server);
+		answer_waiting(server);
 	}
 	release(server, shown);
 	orma_base_free(loading);
@@ -288,11 +204,10 @@ static void respond_progress(struct orma_view_server *server,
 	uint64_t all_bytes = atomic_load_explicit(&server->all_bytes, memory_order_relaxed);
 	int r = orma_base_buf_printf(&json,
 				     "{\"loading\":%s,\"read_bytes\":%llu,\"all_bytes\":%llu,"
-				     "\"error\":null,\"live\":%s}",
+				     "\"error\":null}",
 				     server->shown ? "false" : "true",
-				     (unsigned long long)read_bytes, (unsigned long long)all_bytes,
-				     server->options.is_live ? "true" : "false");
-	respond_json(connection, status, NULL, r, &json);
+				     (unsigned long long)read_bytes, (unsigned long long)all_bytes);
+	orma_view_respond_json(connection, status, NULL, r, &json);
 }
 
 /* --- news ------------------------------------------------------------------------------------- */
@@ -303,58 +218,7 @@ static void respond_news(struct orma_view_server *server, struct orma_http_conne
 	int r = orma_base_buf_printf(&json, "{\"generation\":%u,\"ended\":%s,\"cut\":%s}",
 				     server->generation, server->has_ended ? "true" : "false",
 				     server->is_cut ? "true" : "false");
-	respond_json(connection, 200, NULL, r, &json);
-}
-
-/* Answers all pages that wait. */
-static void answer_news(struct orma_view_server *server)
-{
-	struct answer *answer, *next;
-	orma_base_timer_disarm(&server->news_end);
-	ORMA_LIST_FOR_EACH_SAFE (answer, next, &server->news, link) {
-		struct orma_http_connection *connection = answer->connection;
-		orma_base_list_remove(&answer->link);
-		orma_base_free(answer);
-		respond_news(server, connection);
-	}
-}
-
-static void end_news(struct orma_timer *timer)
-{
-	answer_news(ORMA_CONTAINER_OF(timer, struct orma_view_server, news_end));
-}
-
-/* Answers at once if the page is behind, and otherwise when the trace has been loaded again. */
-static void ask_news(struct orma_view_server *server, struct orma_http_connection *connection,
-		     struct orma_str body)
-{
-	struct orma_json_request request;
-	double generation = -1;
-	if (orma_json_request_init(&request, body) == 0) {
-		(void)orma_json_request_number(&request, "generation", &generation);
-		orma_json_request_done(&request);
-	}
-	if (generation < 0) {
-		respond_error(connection, 400, "The request has no generation.");
-		return;
-	}
-	if (!server->options.is_live || server->has_ended ||
-	    (uint64_t)generation != server->generation) {
-		respond_news(server, connection);
-		return;
-	}
-	struct answer *answer = orma_base_zalloc(sizeof(*answer));
-	if (!answer ||
-	    (!server->news_end.is_armed &&
-	     orma_base_loop_arm_in(server->loop, &server->news_end, NEWS_NS, end_news) < 0)) {
-		orma_base_free(answer);
-		respond_error(connection, 500, orma_base_error_words(ENOMEM));
-		return;
-	}
-	answer->is_waiting = true;
-	answer->connection = connection;
-	orma_http_connection_set_ctx(connection, answer);
-	orma_base_list_append(&server->news, &answer->link);
+	orma_view_respond_json(connection, 200, NULL, r, &json);
 }
 
 void orma_view_server_set_live(struct orma_view_server *server, bool has_ended, bool is_cut)
@@ -363,7 +227,7 @@ void orma_view_server_set_live(struct orma_view_server *server, bool has_ended, 
 	server->has_ended = has_ended;
 	server->is_cut = is_cut;
 	if (is_news)
-		answer_news(server);
+		answer_waiting(server);
 }
 
 /* --- the worker's answers --------------------------------------------------------------------- */
@@ -397,9 +261,10 @@ static void respond_sql(struct answer *answer)
 {
 	struct orma_buf *body = &answer->body;
 	if (answer->result == -EINVAL && body->size > 0)
-		respond_json(answer->connection, 400, NULL, 0, body);
+		orma_view_respond_json(answer->connection, 400, NULL, 0, body);
 	else
-		respond_result(answer->connection, true, answer->result, body, &answer->error);
+		orma_view_respond_result(answer->connection, true, answer->result, body,
+					 &answer->error);
 }
 
 static void end_answer(struct orma_view_job *job)
@@ -409,12 +274,30 @@ static void end_answer(struct orma_view_job *job)
 	if (!answer->connection)
 		orma_base_buf_done(&answer->body);
 	else if (answer->route)
-		respond_result(answer->connection, answer->route->is_json, answer->result,
-			       &answer->body, &answer->error);
+		orma_view_respond_result(answer->connection, answer->route->is_json, answer->result,
+					 &answer->body, &answer->error);
 	else
 		respond_sql(answer);
 	release(answer->server, answer->shown);
 	orma_base_free(answer);
+}
+
+/* Notes who asks what, for later. NULL when there is no memory, which is answered. */
+static struct answer *new_answer(struct orma_view_server *server,
+				 struct orma_http_connection *connection,
+				 const struct orma_view_route *route, struct orma_str body)
+{
+	struct answer *answer = orma_base_zalloc(sizeof(*answer));
+	if (!answer || orma_base_buf_append(&answer->request, body.data, body.size) < 0) {
+		orma_base_free(answer);
+		orma_view_respond_error(connection, 500, orma_base_error_words(ENOMEM));
+		return NULL;
+	}
+	answer->server = server;
+	answer->connection = connection;
+	answer->route = route;
+	orma_http_connection_set_ctx(connection, answer);
+	return answer;
 }
 
 /* Passes a request on to the worker. */
@@ -422,22 +305,97 @@ static void ask_worker(struct orma_view_server *server, struct orma_http_connect
 		       const struct orma_view_route *route, struct shown *shown,
 		       struct orma_str body)
 {
-	struct answer *answer = orma_base_zalloc(sizeof(*answer));
-	if (!answer || orma_base_buf_append(&answer->request, body.data, body.size) < 0) {
-		orma_base_free(answer);
-		respond_error(connection, 500, orma_base_error_words(ENOMEM));
+	struct answer *answer = new_answer(server, connection, route, body);
+	if (!answer)
 		return;
-	}
-	answer->server = server;
-	answer->connection = connection;
-	answer->route = route;
 	answer->shown = shown;
 	shown->use_count++;
 	answer->job.run = run_answer;
 	answer->job.done = end_answer;
 	answer->job.limit_ns = server->options.query_ns;
-	orma_http_connection_set_ctx(connection, answer);
 	orma_view_worker_add(server->worker, &answer->job);
+}
+
+/* Answers a question at once, or passes it on. */
+static void answer_shown(struct orma_view_server *server, struct orma_http_connection *connection,
+			 const struct orma_view_route *route, struct shown *shown,
+			 struct orma_str body)
+{
+	struct orma_buf answer = {0};
+	struct orma_error error = {0};
+	if (!route || !route->is_quick) {
+		ask_worker(server, connection, route, shown, body);
+		return;
+	}
+	int r = route->fn(shown->view, body, &answer, &error);
+	orma_view_respond_result(connection, route->is_json, r, &answer, &error);
+}
+
+/* Answers what waits: news as they are, and questions if the trace is there. */
+static void answer_waiting(struct orma_view_server *server)
+{
+	struct answer *answer, *next;
+	orma_base_timer_disarm(&server->wait_end);
+	ORMA_LIST_FOR_EACH_SAFE (answer, next, &server->waiting, link) {
+		orma_base_list_remove(&answer->link);
+		if (answer->is_for_news)
+			respond_news(server, answer->connection);
+		else if (server->shown)
+			answer_shown(server, answer->connection, answer->route, server->shown,
+				     (struct orma_str){(const char *)answer->request.data,
+						       answer->request.size});
+		else
+			respond_progress(server, answer->connection, 503);
+		orma_base_buf_done(&answer->request);
+		orma_base_free(answer);
+	}
+}
+
+static void end_waiting(struct orma_timer *timer)
+{
+	answer_waiting(ORMA_CONTAINER_OF(timer, struct orma_view_server, wait_end));
+}
+
+/* Keeps a question until the trace is loaded, or for news, once more. */
+static void wait_for_loading(struct orma_view_server *server,
+			     struct orma_http_connection *connection,
+			     const struct orma_view_route *route, bool is_for_news,
+			     struct orma_str body)
+{
+	if (!server->wait_end.is_armed &&
+	    orma_base_loop_arm_in(server->loop, &server->wait_end, server->options.wait_ns,
+				  end_waiting) < 0) {
+		orma_view_respond_error(connection, 500, orma_base_error_words(ENOMEM));
+		return;
+	}
+	struct answer *answer = new_answer(server, connection, route, body);
+	if (!answer)
+		return;
+	answer->is_waiting = true;
+	answer->is_for_news = is_for_news;
+	orma_base_list_append(&server->waiting, &answer->link);
+}
+
+/* Answers at once if the page is behind, and otherwise when the trace has been loaded again. */
+static void ask_news(struct orma_view_server *server, struct orma_http_connection *connection,
+		     struct orma_str body)
+{
+	struct orma_json_request request;
+	double generation = -1;
+	if (orma_json_request_init(&request, body) == 0) {
+		(void)orma_json_request_number(&request, "generation", &generation);
+		orma_json_request_done(&request);
+	}
+	if (generation < 0) {
+		orma_view_respond_error(connection, 400, "The request has no generation.");
+		return;
+	}
+	if (!server->options.is_live || server->has_ended ||
+	    (uint64_t)generation != server->generation) {
+		respond_news(server, connection);
+		return;
+	}
+	wait_for_loading(server, connection, NULL, true, body);
 }
 
 static void on_abandoned(void *ctx, struct orma_http_connection *connection)
@@ -446,6 +404,7 @@ static void on_abandoned(void *ctx, struct orma_http_connection *connection)
 	struct answer *answer = orma_http_connection_ctx(connection);
 	if (answer->is_waiting) {
 		orma_base_list_remove(&answer->link);
+		orma_base_buf_done(&answer->request);
 		orma_base_free(answer);
 		return;
 	}
@@ -479,13 +438,13 @@ static void answer_hello(struct orma_view_server *server, struct orma_http_conne
 			"The address was used a second time. If your browser shows no trace, "
 			"somebody else may have used it.");
 	if (state != ORMA_VIEW_TICKET_OK) {
-		respond_error(connection, 403, words[state]);
+		orma_view_respond_error(connection, 403, words[state]);
 		return;
 	}
 	server->last_use_ns = now_ns;
 	int r = orma_base_buf_printf(&json, "{\"token\":\"%s\",\"version\":1,\"program\":\"%s\"}",
 				     server->access.token, server->options.program);
-	respond_json(connection, 200, NULL, r, &json);
+	orma_view_respond_json(connection, 200, NULL, r, &json);
 }
 
 static const struct orma_view_route *find_route(struct orma_str name)
@@ -504,23 +463,20 @@ static void answer_question(struct orma_view_server *server,
 	const struct orma_view_route *route = find_route(name);
 	bool is_news = orma_base_str_is(name, "news");
 	struct shown *shown = server->shown ? find_shown(server, generation) : NULL;
-	struct orma_buf answer = {0};
-	struct orma_error error = {0};
 	if (orma_base_str_is(name, "progress"))
 		respond_progress(server, connection, 200);
 	else if (!route && !is_news && !orma_base_str_is(name, "sql"))
-		respond_error(connection, 404, "There is no such question.");
-	else if (!server->shown)
+		orma_view_respond_error(connection, 404, "There is no such question.");
+	else if (!server->shown && (is_news || generation.data))
 		respond_progress(server, connection, 503);
+	else if (!server->shown)
+		wait_for_loading(server, connection, route, false, body);
 	else if (is_news)
 		ask_news(server, connection, body);
 	else if (!shown)
-		respond_error(connection, 410, "The trace has grown since; ask again.");
-	else if (route && route->is_quick) {
-		int r = route->fn(shown->view, body, &answer, &error);
-		respond_result(connection, route->is_json, r, &answer, &error);
-	} else
-		ask_worker(server, connection, route, shown, body);
+		orma_view_respond_error(connection, 410, "The trace has grown since; ask again.");
+	else
+		answer_shown(server, connection, route, shown, body);
 }
 
 static void answer_api(struct orma_view_server *server, struct orma_http_connection *connection,
@@ -528,12 +484,12 @@ static void answer_api(struct orma_view_server *server, struct orma_http_connect
 		       struct orma_str body)
 {
 	if (request->method != ORMA_HTTP_POST) {
-		respond_refusal(connection, 405, "Allow: POST\r\n",
-				"Questions are asked with POST.");
+		orma_view_respond_refusal(connection, 405, "Allow: POST\r\n",
+					  "Questions are asked with POST.");
 	} else if (orma_base_str_is(name, "hello")) {
 		answer_hello(server, connection, body);
 	} else if (!orma_view_access_has_token(&server->access, request)) {
-		respond_error(connection, 403, "The token is missing or wrong.");
+		orma_view_respond_error(connection, 403, "The token is missing or wrong.");
 	} else {
 		server->last_use_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 		answer_question(server, connection, name, request->fields[ORMA_HTTP_GENERATION],
@@ -559,16 +515,17 @@ static void on_request(void *ctx, struct orma_http_connection *connection,
 	const char *refusal = orma_view_access_check(&server->access, request);
 	const struct orma_view_asset *asset = find_asset(server, path);
 	if (refusal)
-		respond_error(connection, 403, refusal);
+		orma_view_respond_error(connection, 403, refusal);
 	else if (path.size > api.size && memcmp(path.data, api.data, api.size) == 0)
 		answer_api(server, connection, request,
 			   (struct orma_str){path.data + api.size, path.size - api.size}, body);
 	else if (!asset)
-		respond_error(connection, 404, "There is no such file.");
+		orma_view_respond_error(connection, 404, "There is no such file.");
 	else if (request->method != ORMA_HTTP_GET)
-		respond_refusal(connection, 405, "Allow: GET\r\n", "Files are read with GET.");
+		orma_view_respond_refusal(connection, 405, "Allow: GET\r\n",
+					  "Files are read with GET.");
 	else
-		respond_asset(connection, asset, orma_view_access_is_embedded(request));
+		orma_view_respond_asset(connection, asset, orma_view_access_is_embedded(request));
 }
 
 static bool on_accept(void *ctx, int fd)
@@ -585,7 +542,7 @@ static int make_parts(struct orma_view_server *server)
 						.accept = on_accept,
 						.request = on_request,
 						.abandoned = on_abandoned,
-						.common_fields = common_fields,
+						.common_fields = orma_view_common_fields,
 						.idle_ns = server->options.idle_ns};
 	int r = orma_view_access_init(&server->access, server->options.address);
 	if (r == 0)
@@ -603,10 +560,12 @@ int orma_view_server_new(struct orma_loop *loop, const struct orma_view_server_o
 		return -ENOMEM;
 	server->options = *options;
 	server->loop = loop;
-	orma_base_list_init(&server->news);
+	orma_base_list_init(&server->waiting);
 	orma_base_list_init(&server->all);
 	if (server->options.query_ns == 0)
 		server->options.query_ns = QUERY_NS;
+	if (server->options.wait_ns == 0)
+		server->options.wait_ns = WAIT_NS;
 	int r = make_parts(server);
 	if (r < 0) {
 		orma_view_server_free(server);
@@ -623,7 +582,7 @@ void orma_view_server_free(struct orma_view_server *server)
 	/* Connections that end cancel their jobs, so that they go first. */
 	orma_http_server_free(server->http);
 	orma_view_worker_free(server->worker);
-	orma_base_timer_disarm(&server->news_end);
+	orma_base_timer_disarm(&server->wait_end);
 	release(server, server->shown);
 	for (size_t i = 0; i < KEPT_BEFORE; i++)
 		release(server, server->before[i]);

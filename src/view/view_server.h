@@ -43,6 +43,8 @@ struct orma_view_server_options {
 	/* A sentence for the user's terminal. */
 	void (*warn)(void *ctx, const char *text);
 	uint64_t idle_ns, query_ns; /* 0 = 60 s; tests have less time */
+	/* How long a page waits for the trace or its next state until it is answered all the same; 0 = 25 s. */
+	uint64_t wait_ns;
 };
 
 /* The texts and assets outlive the server. 0 or a negative errno value. */

@@ -34,6 +34,7 @@ struct orma_view {
 	struct orma_trace_database *database; /* borrowed */
 	char *title;
 	uint32_t generation;
+	bool is_live;
 	const atomic_bool *is_stopped; /* the worker's thread's; see orma_view_set_stop() */
 	struct orma_lanes lanes[ORMA_VIEW_TABLES];
 	uint32_t first_lanes[ORMA_VIEW_TABLES + 1]; /* on the wire */

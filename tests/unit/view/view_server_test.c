@@ -82,7 +82,7 @@ static void on_warning(void *ctx, const char *text)
 	f->warnings++;
 }
 
-static void set_up_trace(struct fixture *f, uint64_t query_ns, bool is_live)
+static void set_up_waiting(struct fixture *f, uint64_t query_ns, uint64_t wait_ns, bool is_live)
 {
 	struct orma_view_server_options options = {.title = "t",
 						   .program = "orma test",
@@ -93,7 +93,8 @@ static void set_up_trace(struct fixture *f, uint64_t query_ns, bool is_live)
 						   .unload = unload,
 						   .loaded = on_loaded,
 						   .warn = on_warning,
-						   .query_ns = query_ns};
+						   .query_ns = query_ns,
+						   .wait_ns = wait_ns};
 	*f = (struct fixture){0};
 	CHECK_INT(pipe(f->gate), 0);
 	CHECK_INT(orma_base_loop_new(&f->loop), 0);
@@ -101,6 +102,11 @@ static void set_up_trace(struct fixture *f, uint64_t query_ns, bool is_live)
 	CHECK_INT(orma_view_server_listen(f->server, http_listen(&f->port)), 0);
 	CHECK_INT(orma_view_server_load(f->server), 0);
 	f->load_count = 1;
+}
+
+static void set_up_trace(struct fixture *f, uint64_t query_ns, bool is_live)
+{
+	set_up_waiting(f, query_ns, 0, is_live);
 }
 
 static void set_up(struct fixture *f, uint64_t query_ns)
@@ -257,19 +263,19 @@ ORMA_TEST(a_ticket_is_exchanged_once_for_the_token_that_every_question_needs)
 	tear_down(&f);
 }
 
-ORMA_TEST(questions_wait_until_the_trace_is_loaded)
+ORMA_TEST(a_question_about_a_trace_that_takes_long_is_answered_with_the_progress)
 {
 	struct fixture f;
-	set_up(&f, 0);
+	set_up_waiting(&f, 0, 20 * ORMA_NS_PER_MS, false);
 	log_in(&f);
 	do
 		CHECK_INT(api(&f, "progress", ""), 200);
 	while (strstr((char *)f.body.data, "\"all_bytes\":0"));
 	CHECK_STR((char *)f.body.data, "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,"
-				       "\"error\":null,\"live\":false}");
+				       "\"error\":null}");
 	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 503);
 	CHECK_STR((char *)f.body.data, "{\"loading\":true,\"read_bytes\":5,\"all_bytes\":10,"
-				       "\"error\":null,\"live\":false}");
+				       "\"error\":null}");
 	finish_loading(&f);
 	CHECK_INT(f.loaded_result, 0);
 	CHECK_INT(api(&f, "progress", ""), 200);
@@ -278,6 +284,47 @@ ORMA_TEST(questions_wait_until_the_trace_is_loaded)
 	CHECK(strstr((char *)f.body.data,
 		     "{\"columns\":[\"n\"],\"rows\":[[1]],\"total\":1,\"ms\":"));
 	tear_down(&f);
+}
+
+static void turn_some(struct fixture *f)
+{
+	for (int i = 0; i < 10; i++)
+		CHECK(orma_base_loop_turn(f->loop, 1) >= 0);
+}
+
+ORMA_TEST(questions_wait_until_the_trace_is_loaded)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	log_in(&f);
+	int meta = ask_api(&f, "meta", "{}"), gone = ask_api(&f, "meta", "{}"),
+	    names = ask_api(&f, "names", "\1\1\1\1"),
+	    sql = ask_api(&f, "sql", "{\"sql\":\"select 7\"}"),
+	    tiles = ask_api(&f, "tiles", "nonsense");
+	turn_some(&f);
+	close(gone);
+	turn_some(&f);
+	finish_loading(&f);
+	CHECK_INT(receive(&f, meta), 200);
+	CHECK(strstr((char *)f.body.data, "\"title\":\"t\""));
+	CHECK(!strstr((char *)f.body.data, "\"live\""));
+	CHECK_INT(receive(&f, names), 200);
+	CHECK_STR((char *)f.body.data, "{\"names\":[null]}");
+	CHECK_INT(receive(&f, sql), 200);
+	CHECK(strstr((char *)f.body.data, "\"rows\":[[7]]"));
+	CHECK_INT(receive(&f, tiles), 400);
+	tear_down(&f);
+}
+
+ORMA_TEST(a_question_that_waits_for_the_trace_ends_with_the_server)
+{
+	struct fixture f;
+	set_up(&f, 0);
+	log_in(&f);
+	int fd = ask_api(&f, "meta", "{}");
+	turn_some(&f);
+	tear_down(&f);
+	close(fd);
 }
 
 ORMA_TEST(a_trace_that_cannot_be_loaded_is_reported)
@@ -313,13 +360,11 @@ ORMA_TEST(pages_of_a_live_trace_are_told_when_it_has_grown)
 	set_up_trace(&f, 0, true);
 	log_in(&f);
 	CHECK_INT(api(&f, "news", "{\"generation\":0}"), 503);
-	CHECK(strstr((char *)f.body.data, "\"live\":true"));
 	finish_loading(&f);
 	CHECK_INT(api(&f, "news", "{}"), 400);
 	int gone = ask_api(&f, "news", "{\"generation\":0}"),
 	    fd = ask_api(&f, "news", "{\"generation\":0}");
-	for (int i = 0; i < 10; i++)
-		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	turn_some(&f);
 	close(gone);
 	load_again(&f);
 	CHECK_INT(receive(&f, fd), 200);
@@ -327,17 +372,28 @@ ORMA_TEST(pages_of_a_live_trace_are_told_when_it_has_grown)
 	CHECK_INT(f.unload_count, 0);
 	CHECK_INT(api(&f, "meta", "{}"), 200);
 	CHECK(strstr((char *)f.body.data, "\"generation\":1,"));
+	CHECK(strstr((char *)f.body.data, "\"live\":true,"));
 	/* A page that is behind is told at once. */
 	CHECK_INT(api(&f, "news", "{\"generation\":0}"), 200);
 	fd = ask_api(&f, "news", "{\"generation\":1}");
-	for (int i = 0; i < 10; i++)
-		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	turn_some(&f);
 	orma_view_server_set_live(f.server, true, true);
 	CHECK_INT(receive(&f, fd), 200);
 	CHECK_STR((char *)f.body.data, "{\"generation\":1,\"ended\":true,\"cut\":true}");
 	CHECK_INT(api(&f, "news", "{\"generation\":1}"), 200);
 	tear_down(&f);
 	CHECK_INT(f.unload_count, 2);
+}
+
+ORMA_TEST(a_page_that_waits_long_for_news_is_answered_without)
+{
+	struct fixture f;
+	set_up_waiting(&f, 0, 20 * ORMA_NS_PER_MS, true);
+	log_in(&f);
+	finish_loading(&f);
+	CHECK_INT(api(&f, "news", "{\"generation\":0}"), 200);
+	CHECK_STR((char *)f.body.data, "{\"generation\":0,\"ended\":false,\"cut\":false}");
+	tear_down(&f);
 }
 
 ORMA_TEST(a_question_is_answered_by_the_generation_that_it_names)
@@ -383,8 +439,7 @@ ORMA_TEST(a_page_that_waits_for_news_ends_with_the_server)
 	log_in(&f);
 	finish_loading(&f);
 	int fd = ask_api(&f, "news", "{\"generation\":0}");
-	for (int i = 0; i < 10; i++)
-		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	turn_some(&f);
 	tear_down(&f);
 	close(fd);
 }
