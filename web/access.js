@@ -1,6 +1,6 @@
 // access.js - for those who do not see the canvas: a list of the slices of the selected track that are on screen, which can be
 // walked with the keyboard and says what is in focus.
-import { byId, h, refill } from "./dom.js";
+import { byId, delayed, h, onArrows, refill } from "./dom.js";
 import { durationText } from "./time.js";
 
 const MOST_LISTED = 200;
@@ -9,28 +9,19 @@ const LIST_AFTER_MS = 200;
 /** @param {App} app @param {Timeline} line */
 export function attachList(app, line) {
 	const list = byId("visible");
-	let timer = 0;
 	const update = () => {
-		timer = 0;
 		const lane = app.selection?.lane;
 		// A list in which somebody is stays as it is until they choose something.
 		if (list.contains(document.activeElement)) return;
 		refill(list, ...(lane === undefined ? [] : itemsOf(app, line, lane)));
 	};
-	const later = () => {
-		clearTimeout(timer);
-		timer = setTimeout(update, LIST_AFTER_MS);
-	};
+	const later = delayed(LIST_AFTER_MS, update);
 	app.on("view", later);
 	app.on("selection", later);
-	list.addEventListener("keydown", (event) => {
-		const by = event.code === "ArrowDown" ? 1 : event.code === "ArrowUp" ? -1 : 0;
-		if (by === 0) return;
+	onArrows(list, ["ArrowUp", "ArrowDown"], (by) => {
 		const items = [...list.querySelectorAll("button")];
 		const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
 		items[Math.max(0, Math.min(items.length - 1, at + by))]?.focus();
-		event.preventDefault();
-		event.stopPropagation();
 	});
 }
 

@@ -20,22 +20,25 @@ export function h(selector, ...parts) {
 		else if (/^(role$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
 		else /** @type {any} */ (element)[key] = value;
 	}
-	fill(element, .../** @type {Child[]} */ (parts));
+	element.append(...shown(/** @type {Child[]} */ (parts)));
 	return /** @type {ElementOf<S>} */ (element);
 }
 
-/** @param {Element} element @param {...Child} children */
-export function fill(element, ...children) {
-	for (const child of children) {
-		if (child !== null && child !== undefined && child !== false)
-			element.append(child instanceof Node ? child : String(child));
-	}
+/** What of children is there: null, undefined and false are nothing. @param {Child[]} children */
+function shown(children) {
+	return children.flatMap((child) =>
+		child === null || child === undefined || child === false ? [] : child instanceof Node ? child : String(child),
+	);
 }
 
 /** Replaces what is in an element. @param {Element} element @param {...Child} children */
 export function refill(element, ...children) {
-	element.replaceChildren();
-	fill(element, ...children);
+	element.replaceChildren(...shown(children));
+}
+
+/** Why something cannot be shown. @param {unknown} error */
+export function errorText(error) {
+	return h("p.error", error instanceof Error ? error.message : String(error));
 }
 
 /** The element of the page with this id. @param {string} id @returns {HTMLElement} */
@@ -56,6 +59,26 @@ export function listen(target, listeners) {
 /** @param {string} id @param {() => void} listener */
 export function onClick(id, listener) {
 	byId(id).addEventListener("click", listener);
+}
+
+/** Arrow keys move by one: `move` gets -1 for the first of the two and 1 for the other. @param {HTMLElement} element @param {[string, string]} keys @param {(by: 1 | -1) => void} move */
+export function onArrows(element, keys, move) {
+	element.addEventListener("keydown", (event) => {
+		const at = keys.indexOf(event.code);
+		if (at < 0) return;
+		move(at === 0 ? -1 : 1);
+		event.preventDefault();
+		event.stopPropagation();
+	});
+}
+
+/** A function that calls another one, some time after its last call. @param {number} ms @param {() => void} run */
+export function delayed(ms, run) {
+	let timer = 0;
+	return () => {
+		clearTimeout(timer);
+		timer = setTimeout(run, ms);
+	};
 }
 
 /** @param {number} ms @returns {Promise<void>} */

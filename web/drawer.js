@@ -1,5 +1,5 @@
 // drawer.js - the panel below the tracks: tabs, and what they show.
-import { byId, h, onClick, refill, trackPointer } from "./dom.js";
+import { byId, h, onArrows, onClick, refill, trackPointer } from "./dom.js";
 
 const LEAST_HEIGHT = 96;
 
@@ -17,7 +17,10 @@ export class Drawer {
 		this.current = "";
 		byId("grip").addEventListener("pointerdown", (event) => this.resize(event));
 		onClick("drawer-close", () => this.toggle(false));
-		this.tabBar.addEventListener("keydown", (event) => this.arrow(event));
+		onArrows(this.tabBar, ["ArrowLeft", "ArrowRight"], (by) => {
+			const at = this.tabs.findIndex(({ id }) => id === this.current) + by;
+			this.open(this.tabs[(at + this.tabs.length) % this.tabs.length].id);
+		});
 	}
 
 	get isOpen() {
@@ -63,25 +66,12 @@ export class Drawer {
 		tab.show(this.body);
 	}
 
-	/** @param {KeyboardEvent} event */
-	arrow(event) {
-		const by = event.code === "ArrowRight" ? 1 : event.code === "ArrowLeft" ? -1 : 0;
-		if (by === 0) return;
-		const at = this.tabs.findIndex(({ id }) => id === this.current);
-		this.open(this.tabs[(at + by + this.tabs.length) % this.tabs.length].id);
-		event.preventDefault();
-		event.stopPropagation();
-	}
-
 	/** @param {PointerEvent} event */
 	resize(event) {
 		const height = this.element.offsetHeight;
 		trackPointer(event, (now) => {
-			const wanted = height + event.clientY - now.clientY;
-			document.documentElement.style.setProperty(
-				"--drawer",
-				`${Math.max(LEAST_HEIGHT, Math.min(innerHeight - 200, wanted))}px`,
-			);
+			const wanted = Math.min(innerHeight - 200, height + event.clientY - now.clientY);
+			document.documentElement.style.setProperty("--drawer", `${Math.max(LEAST_HEIGHT, wanted)}px`);
 		});
 		event.preventDefault();
 	}

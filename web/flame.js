@@ -2,8 +2,8 @@
 // contains it above it. A graph can be kept, and then the graph of another range shows what grew and what shrank.
 import { paint, setFont, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
-import { h, refill } from "./dom.js";
-import { bytesText, durationText, grouped } from "./time.js";
+import { errorText, h, refill } from "./dom.js";
+import { bytesText, durationText, grouped, percentText } from "./time.js";
 
 const ROW = 18;
 const LEAST_WIDTH = 0.5;
@@ -113,7 +113,7 @@ export class Flame {
 	/** What a node has in each of two profiles. @param {number[]} values @param {number[]} all */
 	sidesText(values, all) {
 		const text = (/** @type {number} */ side) =>
-			`${this.text(values[side])} (${((100 * values[side]) / (all[side] || 1)).toFixed(1)} %)`;
+			`${this.text(values[side])} (${percentText(values[side] / (all[side] || 1))})`;
 		return `${this.sideNames[0]} ${text(0)}, ${this.sideNames[1]} ${text(1)}`;
 	}
 
@@ -153,13 +153,13 @@ export class Flame {
 	/** @param {FlameNode | null} node */
 	describe(node) {
 		const shown = node ?? this.focus;
-		const share = (100 * shown.total) / (this.root.total || 1);
+		const share = percentText(shown.total / (this.root.total || 1));
 		// A sample that counts as one is no number of its own.
 		const count = shown.count > 0 && shown.count !== shown.total ? `, ${grouped(shown.count)} ×` : "";
 		const text =
 			shown.sides && this.sides
 				? this.sidesText(shown.sides, this.sides)
-				: `${this.text(shown.total)} (${share.toFixed(1)} %), self ${this.text(shown.self)}${count}`;
+				: `${this.text(shown.total)} (${share}), self ${this.text(shown.self)}${count}`;
 		refill(this.label, h("b", shown.name), ` ${text}`);
 	}
 
@@ -227,7 +227,7 @@ export function showFlame(app, body, area, sources) {
 				other && h("button", compare, `Compare with ${other.title}`),
 			);
 		} catch (error) {
-			refill(place, h("p.error", String(/** @type {Error} */ (error).message)));
+			refill(place, errorText(error));
 		}
 	};
 	body.append(h("div.flamebox", tools, place));

@@ -1,11 +1,12 @@
 // links.js - what is shown, as the fragment of the address: links lead to it, and Back goes back. Small movements replace the
 // entry of the history, a new selection or a jump to elsewhere makes one.
+import { delayed } from "./dom.js";
 
 const WRITE_AFTER_MS = 250;
 
 /**
  * The state of the page that a link holds.
- * @typedef {{ start?: number, end?: number, selection?: { table: string, id: number }, area?: { start: number, end: number, nodes: number[] }, pins?: number[], filter?: string, notes?: Note[] }} LinkState
+ * @typedef {{ start?: number, end?: number, selection?: { table: string, id: number } | null, area?: Area | null, pins?: number[], filter?: string, notes?: Note[] }} LinkState
  */
 
 /** @param {LinkState} state */
@@ -47,39 +48,32 @@ export function linkOf(fragment) {
 
 /** @param {App} app @param {Timeline} line */
 export function attachLinks(app, line) {
-	let timer = 0;
 	let isNew = false;
+	/** While the page does what a link says, there is nothing to write. */
+	let isReading = false;
 	const write = () => {
-		timer = 0;
 		const { camera, selection, area, model, notes } = app;
-		const state = {
-			start: camera.target.start,
-			end: camera.target.end,
-			selection: selection ?? undefined,
-			area: area ?? undefined,
-		};
-		const fragment = `#${fragmentOf({ ...state, pins: model.pins, filter: model.filter, notes: notes.filter(({ kept }) => kept) })}`;
-		if (fragment === location.hash) return;
+		const { pins, filter } = model;
+		const kept = notes.filter((note) => note.kept);
+		const fragment = `#${fragmentOf({ ...camera.target, selection, area, pins, filter, notes: kept })}`;
+		if (isReading || fragment === location.hash) return;
 		if (isNew) history.pushState(null, "", fragment);
 		else history.replaceState(null, "", fragment);
 		isNew = false;
 	};
-	const later = (/** @type {boolean} */ asNew) => {
-		isNew ||= asNew;
-		clearTimeout(timer);
-		timer = setTimeout(write, WRITE_AFTER_MS);
-	};
+	const later = delayed(WRITE_AFTER_MS, write);
 	const read = async () => {
-		const state = linkOf(location.hash.slice(1));
-		await applyLink(app, line, state);
-		clearTimeout(timer);
-		isNew = false;
+		isReading = true;
+		await applyLink(app, line, linkOf(location.hash.slice(1)));
+		isNew = isReading = false;
 	};
-	app.on("selection", () => later(true));
-	app.on("area", () => later(true));
-	for (const change of /** @type {const} */ (["view", "rows", "notes"])) app.on(change, () => later(false));
+	for (const change of /** @type {const} */ (["selection", "area", "view", "rows", "notes"]))
+		app.on(change, () => {
+			isNew ||= change === "selection" || change === "area";
+			later();
+		});
 	addEventListener("popstate", read);
-	return { read, later };
+	return read;
 }
 
 /** @param {App} app @param {Timeline} line @param {LinkState} state */

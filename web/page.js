@@ -102,11 +102,11 @@ export async function startPage(source, meta, tree, attach) {
 		app.model.foldAll(!isAnyOpen);
 		app.emit("rows", "view");
 	});
-	const links = attachLinks(app, line);
+	const readLink = attachLinks(app, line);
 	onClick("share", () => copyText(location.href));
 	// Tests look at these.
 	Object.assign(window, { orma: { app, line } });
-	await links.read();
+	await readLink();
 	byId("timeline").classList.add("is-ready");
 	line.layout();
 	announce(`${meta.title}: ${durationText(meta.end)}`);

@@ -7,6 +7,14 @@ import { grouped } from "./time.js";
 const WAIT_MS = 180;
 const MOST_HITS = 1000;
 
+/** Searches as if somebody had typed the text. @param {string} text */
+export function searchFor(text) {
+	const input = /** @type {HTMLInputElement} */ (byId("search"));
+	input.value = text;
+	input.dispatchEvent(new Event("input"));
+	input.focus();
+}
+
 /** @param {App} app @param {Timeline} line */
 export function attachSearch(app, line) {
 	const input = /** @type {HTMLInputElement} */ (byId("search"));

@@ -1,6 +1,6 @@
 // table.js - tables of answers: sorted by a click, only the rows on screen are in the document, copied as TSV, and each with
 // the query that made it.
-import { copyText, h, refill } from "./dom.js";
+import { copyText, h, onArrows, refill } from "./dom.js";
 import { durationText, grouped } from "./time.js";
 
 const ROW_HEIGHT = 24;
@@ -104,14 +104,8 @@ export function tableOf(answer, options = {}) {
 		show();
 		/** @type {HTMLElement | null} */ (body.querySelector(`[aria-rowindex="${at + 2}"]`))?.focus();
 	};
-	scroller.addEventListener("keydown", (event) => {
-		const by = event.code === "ArrowDown" ? 1 : event.code === "ArrowUp" ? -1 : 0;
-		if (by !== 0) focusRow(at + by);
-		else if (event.code === "Enter" && at >= 0 && body.contains(document.activeElement)) options.onrow?.(rows[at], columns);
-		else return;
-		event.preventDefault();
-		event.stopPropagation();
-	});
+	onArrows(scroller, ["ArrowUp", "ArrowDown"], (by) => focusRow(at + by));
+	body.addEventListener("keydown", ({ code }) => code === "Enter" && at >= 0 && options.onrow?.(rows[at], columns));
 	const order = (/** @type {number} */ c) => {
 		sort.down = sort.column === c ? !sort.down : isNumeric[c];
 		sort.column = c;

@@ -85,6 +85,11 @@ export function exactText(ns) {
 	return `${grouped(Math.round(ns))} ns`;
 }
 
+/** @param {number} share */
+export function percentText(share) {
+	return `${(100 * share).toFixed(1)} %`;
+}
+
 /** A number with thin spaces between groups of three digits. @param {number | string} value */
 export function grouped(value) {
 	const text = String(value);
