@@ -23,10 +23,6 @@ export class Camera {
 		return this.start !== this.target.start || this.end !== this.target.end;
 	}
 
-	get span() {
-		return this.end - this.start;
-	}
-
 	/** The time in the middle of the screen. */
 	get middle() {
 		return (this.target.start + this.target.end) / 2;

@@ -43,37 +43,35 @@ export function colourOfState(state) {
 	return STATE.other;
 }
 
-const STATE_WORDS = [
-	["Running", "running"],
-	["R", "runnable"],
-	["R+", "runnable (preempted)"],
-	["S", "sleeping"],
-	["D", "uninterruptible sleep"],
-	["T", "stopped"],
-	["t", "traced"],
-	["X", "exited"],
-	["Z", "zombie"],
-	["P", "parked"],
-	["I", "idle"],
-];
+/** @type {Record<string, string>} */
+const STATE_WORDS = {
+	Running: "running",
+	R: "runnable",
+	"R+": "runnable (preempted)",
+	S: "sleeping",
+	D: "uninterruptible sleep",
+	T: "stopped",
+	t: "traced",
+	X: "exited",
+	Z: "zombie",
+	P: "parked",
+	I: "idle",
+};
 
 /** A state in words. @param {string} state */
 export function stateText(state) {
-	return STATE_WORDS.find(([letter]) => letter === state)?.[1] ?? state;
-}
-
-/** @param {string} hex @returns {[number, number, number]} */
-function channelsOf(hex) {
-	const value = parseInt(hex, 16);
-	return [value >> 16, (value >> 8) & 255, value & 255];
+	return STATE_WORDS[state] ?? state;
 }
 
 /** @param {string} hex @param {string} other @param {number} share how much of the other colour */
 export function mixed(hex, other, share) {
-	const a = channelsOf(hex);
-	const b = channelsOf(other);
-	const parts = a.map((value, i) => Math.round(value + (b[i] - value) * share));
-	return `#${parts.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+	const channel = (/** @type {number} */ at) => {
+		const [from, to] = [hex, other].map((colour) => parseInt(colour.slice(at, at + 2), 16));
+		return Math.round(from + (to - from) * share)
+			.toString(16)
+			.padStart(2, "0");
+	};
+	return `#${[0, 2, 4].map(channel).join("")}`;
 }
 
 /** The fill of each look of each colour, before a background. @param {string} background */
@@ -102,7 +100,6 @@ export function readerOf(root) {
 export function themeOf(root) {
 	const { dark, value } = readerOf(root);
 	const background = value("--canvas");
-	const hex = background.replace("#", "");
 	const inks = ["#111418", dark ? "#111418" : "#2a3037", value("--muted")];
 	return {
 		dark,
@@ -116,7 +113,7 @@ export function themeOf(root) {
 		accentSoft: value("--accent-soft"),
 		loss: value("--loss"),
 		select: value("--select"),
-		fills: fillsOf(hex),
+		fills: fillsOf(background.slice(1)),
 		inks,
 		font: `11px ${value("--sans")}`,
 		smallFont: `10px ${value("--sans")}`,

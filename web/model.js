@@ -4,17 +4,7 @@
 // A thread is one row of the page although the server has a node for it and one for each of its lanes: its states are a
 // strip, its first slices lie below the strip, and what else it has follows as rows of their own.
 
-export const HEIGHTS = {
-	group: 24,
-	process: 28,
-	slice: 18,
-	strip: 8,
-	wideStrip: 12,
-	sched: 20,
-	counter: 28,
-	losses: 18,
-	pad: 4,
-};
+export const HEIGHTS = { group: 24, process: 28, slice: 18, strip: 8, wideStrip: 12, sched: 20, counter: 28, pad: 4 };
 
 export class Model {
 	/** @param {TrackTree} tree */
@@ -101,6 +91,7 @@ export class Model {
 	rowOf(node, indent, pinned) {
 		const { strip, body } = this.partsOf(node);
 		const depths = body && body.kind === "slices" ? Math.max(1, body.rows) : 1;
+		const { kind } = body ?? node;
 		const open = this.open[node.id];
 		const isContainer = isHolder(node);
 		/** @type {Row} */
@@ -117,7 +108,7 @@ export class Model {
 			stripHeight: strip ? (body ? HEIGHTS.strip : HEIGHTS.wideStrip) : 0,
 			body,
 			depths: open ? depths : 1,
-			rowHeight: rowHeightOf(body ?? node),
+			rowHeight: kind === "sched" || kind === "counter" ? HEIGHTS[kind] : HEIGHTS.slice,
 			foldable: isContainer ? this.children[node.id].length > 0 : depths > 1,
 			open,
 			pinned,
@@ -263,20 +254,6 @@ export function rowIndexAt(rows, y) {
 		else low = middle + 1;
 	}
 	return low;
-}
-
-/** @param {TrackNode} node */
-function rowHeightOf(node) {
-	switch (node.kind) {
-		case "sched":
-			return HEIGHTS.sched;
-		case "counter":
-			return HEIGHTS.counter;
-		case "losses":
-			return HEIGHTS.losses;
-		default:
-			return HEIGHTS.slice;
-	}
 }
 
 /** @param {Row} row */

@@ -78,14 +78,6 @@ export class TileStore {
 		}
 	}
 
-	/** Forgets everything: the trace has changed. */
-	clear() {
-		this.tiles.clear();
-		this.bytes = 0;
-		this.failed.clear();
-		for (const request of this.requests) request.abort.abort();
-	}
-
 	/**
 	 * The pieces of a lane in [start, end), from left to right, each with the stretch that it stands for.
 	 * @param {TileKind} kind @param {number} lane @param {number} level @param {number} start @param {number} end

@@ -131,6 +131,11 @@ function digitsOf(step) {
 	return Math.min(9, Math.max(0, -Math.floor(Math.log10(step / 1e9) + 1e-9)));
 }
 
+/** What stands behind the second, in groups of three digits. @param {string} all @param {number} digits */
+function fractionText(all, digits) {
+	return digits > 0 ? `.${all.slice(0, digits).replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : "";
+}
+
 /** Seconds with groups of three behind the point. @param {number} time @param {number} step */
 function sinceText(time, step) {
 	const sign = time < 0 ? "−" : "";
@@ -143,10 +148,7 @@ function sinceText(time, step) {
 		rest = 0;
 		seconds++;
 	}
-	const fraction = String(rest)
-		.padStart(digits, "0")
-		.replace(/(\d{3})(?=\d)/g, "$1\u2009");
-	return `${sign}${grouped(seconds)}${digits > 0 ? `.${fraction}` : ""} s`;
+	return `${sign}${grouped(seconds)}${fractionText(String(rest).padStart(digits, "0"), digits)} s`;
 }
 
 /** The label of a tick in the largest unit that needs few digits. @param {number} time @param {number} step */
@@ -164,11 +166,7 @@ function wallText(start, time, step) {
 	const ns = start + BigInt(Math.round(time));
 	const date = new Date(Number(ns / 1000000n));
 	const day = date.toISOString().slice(11, 19);
-	const digits = digitsOf(step);
-	const fraction = String(ns % 1000000000n)
-		.padStart(9, "0")
-		.slice(0, digits);
-	return digits > 0 ? `${day}.${fraction.replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : day;
+	return day + fractionText(String(ns % 1000000000n).padStart(9, "0"), digitsOf(step));
 }
 
 /** A count of bytes. @param {number} bytes */
