@@ -1,5 +1,5 @@
 // actions.js - what the keys and buttons of the page do.
-import { COLOUR_STATES, STATE } from "./colour.js";
+import { COLOURINGS, COLOUR_STATES, STATE } from "./colour.js";
 import { announce } from "./dom.js";
 import { durationText } from "./time.js";
 
@@ -30,6 +30,13 @@ export function goToEnd({ app }) {
 export const nextSlice = (line) => step(line, 1);
 /** @type {Action} */
 export const previousSlice = (line) => step(line, -1);
+
+/** @type {Action} */
+export function changeColours({ app }) {
+	const next = COLOURINGS[(COLOURINGS.indexOf(app.colouring) + 1) % COLOURINGS.length];
+	announce(`Colours tell the ${next}`);
+	return app.colourBy(next);
+}
 
 /** @type {Action} */
 export function changeClock({ app }) {

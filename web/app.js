@@ -2,7 +2,16 @@
 // for changes, and draw; none of them holds another.
 import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { Camera } from "./camera.js";
-import { COLOUR_NONE, COLOUR_STATES, STATE, colourOfName, colourOfState, stateText, themeOf } from "./colour.js";
+import {
+	COLOUR_NONE,
+	COLOUR_STATES,
+	STATE,
+	colourOfDuration,
+	colourOfProcess,
+	colourOfState,
+	stateText,
+	themeOf,
+} from "./colour.js";
 import { Ranges } from "./draw_counter.js";
 import { Densities } from "./densities.js";
 import { Gaps } from "./gaps.js";
@@ -20,7 +29,7 @@ const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
  * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
  * "over" only the overlay is, with the cursor and the selection; after "rows" the tracks or their order have changed.
  * "sql", "drawer" and "help" ask for a part of the page to be opened.
- * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme" | "sql" | "drawer" | "help"} Change
+ * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme" | "colours" | "sql" | "drawer" | "help"} Change
  */
 
 export class App {
@@ -62,6 +71,8 @@ export class App {
 		/** @type {SearchAnswer | null} */
 		this.hits = null;
 		this.hitIndex = -1;
+		/** What the colours of slices tell. @type {import("./colour.js").Colouring} */
+		this.colouring = "name";
 		/** Answers that the page waits for. */
 		this.waiting = 0;
 		/** @type {Map<Change, (() => void)[]>} */
@@ -103,7 +114,7 @@ export class App {
 			const process = upid === null ? undefined : processes.get(upid);
 			const text = `${name ?? "thread"} ${tid}`;
 			// The kernel's idle thread is the background.
-			const colour = tid === 0 ? COLOUR_STATES + STATE.idle : colourOfName(process?.name ?? name ?? "");
+			const colour = tid === 0 ? COLOUR_STATES + STATE.idle : colourOfProcess(process?.name ?? name ?? "");
 			this.threads.set(utid, { text, colour, lit: true });
 		}
 		this.states = this.tree.states.map((state) => ({
@@ -153,19 +164,46 @@ export class App {
 		return (id) => this.names.get(id) ?? UNKNOWN;
 	}
 
+	/** How the slices of a lane are coloured, unless by their names. @param {number} lane @returns {import("./boxes.js").Colouring} */
+	colouringOf(lane) {
+		const { colouring } = this;
+		if (colouring === "category") return ({ category }) => category ?? COLOUR_NONE;
+		if (colouring === "duration") return (_, duration) => colourOfDuration(duration);
+		if (colouring === "name") return null;
+		const process = this.model.processOf(lane);
+		const colour = process ? colourOfProcess(process.name) : COLOUR_NONE;
+		return () => colour;
+	}
+
+	/** @param {import("./colour.js").Colouring} colouring */
+	async colourBy(colouring) {
+		this.colouring = colouring;
+		this.names.hasCategories = colouring === "category";
+		this.emit("colours", "view");
+		if (colouring !== "category") return;
+		// Without categories, slices are grey.
+		await this.during(this.names.learnCategories()).catch(() => {});
+		this.emit("view");
+	}
+
 	/** The text of a box. @param {number} kind @param {number} name */
 	textOf(kind, name) {
 		return this.painterOf(kind)(name).text;
 	}
 
-	/** Asks the source; the page is not idle until the answer is there. @param {string} what @param {object} question @param {AbortSignal} [signal] */
-	async ask(what, question, signal) {
+	/** Waits for something; the page is not idle until it is there. @template T @param {Promise<T>} answer */
+	async during(answer) {
 		this.waiting++;
 		try {
-			return await this.source.ask(what, question, signal);
+			return await answer;
 		} finally {
 			this.waiting--;
 		}
+	}
+
+	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */
+	ask(what, question, signal) {
+		return this.during(this.source.ask(what, question, signal));
 	}
 
 	/** The same, with null for an answer that cannot be had. @param {string} what @param {object} question @param {AbortSignal} [signal] */

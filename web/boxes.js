@@ -14,8 +14,10 @@ export const BOX_SLICE = 0;
 export const BOX_STATE = 1;
 export const BOX_SCHED = 2;
 
-/** @typedef {(name: number) => { text: string, colour: number, lit: boolean }} Painter */
-/** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number }} Place */
+/** @typedef {{ text: string, colour: number, lit: boolean, category?: number }} Painted */
+/** @typedef {(name: number) => Painted} Painter */
+/** The colour of a slice that lasts so many ns; without it, that of its name. @typedef {((slice: Painted, duration: number) => number) | null} Colouring */
+/** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, colouring: Colouring }} Place */
 
 export class BoxList {
 	constructor() {
@@ -105,7 +107,7 @@ export class BoxList {
 		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
 		if (this.length === this.capacity) this.grow(this.capacity * 2);
 		const i = this.length++;
-		const { colour, lit } = painter(u32[at + AT_NAME]);
+		const slice = painter(u32[at + AT_NAME]);
 		this.x[i] = x0;
 		this.w[i] = x1 - x0;
 		this.y[i] = place.y + depth * place.rowHeight;
@@ -118,9 +120,10 @@ export class BoxList {
 		this.lane[i] = place.lane;
 		this.depth[i] = depth;
 		this.flags[i] = flags;
-		this.colour[i] = colour;
+		// Of several slices, the mean tells how long they are.
+		this.colour[i] = place.colouring?.(slice, (end - start) / this.count[i]) ?? slice.colour;
 		this.kind[i] = place.kind;
-		this.look[i] = !lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
+		this.look[i] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
 	}
 
 	/**

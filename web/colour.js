@@ -1,5 +1,6 @@
 // colour.js - which colour a box has. The colours of boxes are the same in the light and the dark theme: black text is
 // legible on all of them. The colours around the boxes come from the style sheet.
+import { durationText } from "./time.js";
 
 /** Three lightnesses of eight hues, in OKLCH. */
 export const PALETTE =
@@ -13,7 +14,16 @@ export const STATE = { running: 0, runnable: 1, diskSleep: 2, otherSleep: 3, idl
 
 export const COLOUR_STATES = PALETTE.length;
 export const COLOUR_NONE = COLOUR_STATES + STATE_COLOURS.length;
-export const COLOUR_COUNT = COLOUR_NONE + 1;
+/** The colours of durations of at least so many nanoseconds. @type {[number, string][]} */
+const DURATION_COLOURS = [
+	[-Infinity, "fdf3d0"],
+	[10e3, "f8dd94"],
+	[100e3, "f3bf6c"],
+	[1e6, "ec9c62"],
+	[10e6, "e27f72"],
+];
+const COLOUR_DURATIONS = COLOUR_NONE + 1;
+export const COLOUR_COUNT = COLOUR_DURATIONS + DURATION_COLOURS.length;
 /** A box is drawn in one of three ways: as itself, merged of several, or dimmed because it is not what is looked for. */
 export const LOOK_PLAIN = 0;
 export const LOOK_MERGED = 1;
@@ -30,6 +40,25 @@ export function fnv1a(text) {
 /** The colour of a name. Names that differ in digits only have the same one. @param {string} name */
 export function colourOfName(name) {
 	return fnv1a(name.replace(/\d+/g, "")) % PALETTE.length;
+}
+
+/** The colour of a process, the same with any number behind its name. @param {string} name */
+export function colourOfProcess(name) {
+	return colourOfName(name.replace(/[\s\d]+$/, ""));
+}
+
+/** @param {number} ns */
+export function colourOfDuration(ns) {
+	return COLOUR_DURATIONS + DURATION_COLOURS.findLastIndex(([least]) => ns >= least);
+}
+
+/** What colours of slices can tell. */
+export const COLOURINGS = /** @type {const} */ (["name", "category", "duration", "process"]);
+/** @typedef {typeof COLOURINGS[number]} Colouring */
+
+/** What the colours of durations stand for. @returns {[string, string][]} */
+export function durationLegend() {
+	return DURATION_COLOURS.map(([least, hex]) => [`#${hex}`, least > 0 ? `${durationText(least)} or longer` : "Shorter"]);
 }
 
 /** Which colour of states a state has. @param {string} state its letter, or what the tracing system writes out */
@@ -76,7 +105,7 @@ export function mixed(hex, other, share) {
 
 /** The fill of each look of each colour, before a background. @param {string} background */
 export function fillsOf(background) {
-	const hexes = [...PALETTE, ...STATE_COLOURS, "b8bec8"];
+	const hexes = [...PALETTE, ...STATE_COLOURS, "b8bec8", ...DURATION_COLOURS.map(([, hex]) => hex)];
 	return [
 		...hexes.map((hex) => `#${hex}`),
 		...hexes.map((hex) => mixed(hex, background, 0.22)),

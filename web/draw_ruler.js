@@ -1,6 +1,6 @@
 // draw_ruler.js - the ruler over the tracks, and above it the map of the whole trace.
 import { paint, paintRound, setFont } from "./canvas.js";
-import { PALETTE, colourOfName } from "./colour.js";
+import { PALETTE, colourOfProcess } from "./colour.js";
 import { ticksOf } from "./time.js";
 
 const LABEL_WIDTH = 110;
@@ -76,7 +76,7 @@ function drawLayers(context, width, height, layers) {
 	const below = new Float64Array(buckets);
 	const bottom = height + 4;
 	for (const { name, shares } of layers) {
-		context.fillStyle = `#${PALETTE[colourOfName(name)]}`;
+		context.fillStyle = `#${PALETTE[colourOfProcess(name)]}`;
 		for (let i = 0; i < buckets; i++) {
 			if (shares[i] === 0) continue;
 			const y0 = (below[i] / most) * height;

@@ -1,33 +1,54 @@
-// help.js - the list of keys and of what the mouse does.
+// help.js - the list of keys, of what the mouse does, and of what colours stand for.
+import { STATE, durationLegend } from "./colour.js";
 import { byId, h, onClick, refill } from "./dom.js";
 import { KEYMAP, MOUSE_HELP, openSql } from "./keymap.js";
+
+/** The states of threads that are drawn in a colour of their own. @type {[number, string][]} */
+const STATE_LEGEND = [
+	[STATE.running, "Running"],
+	[STATE.runnable, "Runnable: waits for a CPU"],
+	[STATE.diskSleep, "Waits for a disk"],
+	[STATE.otherSleep, "Waits without being interruptible"],
+];
 
 /** @param {App} app */
 export function attachHelp(app) {
 	const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
 	// What has no button here cannot be done.
 	const hasSql = !byId("sql-button").hidden;
-	const lists = Object.entries(KEYMAP).map(([title, keys]) =>
-		helpList(
-			title,
-			keys.filter(([, , action]) => action !== openSql || hasSql),
-		),
-	);
+	const kbd = (/** @type {string} */ key) => h("kbd", key);
+	const keys = Object.entries(KEYMAP).map(([title, rows]) => {
+		const usable = rows.filter(([, , action]) => action !== openSql || hasSql);
+		return helpList("keys", title, usable, kbd);
+	});
+	const stateSwatch = (/** @type {number} */ state) => h(`i.swatch.state-${state}`);
+	const swatch = (/** @type {string} */ background) => {
+		const element = h("i.swatch");
+		Object.assign(element.style, { background });
+		return element;
+	};
 	refill(
 		dialog,
 		h(
 			"header",
-			h("h2", "Keys and mouse"),
+			h("h2", "Keys, mouse and colours"),
 			h("button.close", { "aria-label": "Close", onclick: () => dialog.close() }, "×"),
 		),
-		h("div.help-lists", ...lists, helpList("Mouse", MOUSE_HELP)),
+		h(
+			"div.help-lists",
+			...keys,
+			helpList("keys", "Mouse", MOUSE_HELP, kbd),
+			helpList("legend", "States of threads", STATE_LEGEND, stateSwatch),
+			helpList("legend", "Slices coloured by duration", durationLegend(), swatch),
+		),
 	);
 	dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 	app.on("help", () => (dialog.open ? dialog.close() : dialog.showModal()));
 	onClick("help-button", () => app.emit("help"));
 }
 
-/** @param {string} title @param {[string, string, ...unknown[]][]} rows */
-function helpList(title, rows) {
-	return h("section", h("h3", title), h("dl", ...rows.flatMap(([key, text]) => [h("dt", h("kbd", key)), h("dd", text)])));
+/** @template T @param {string} look @param {string} title @param {[T, string, ...unknown[]][]} rows @param {(key: T) => Node} keyOf */
+function helpList(look, title, rows, keyOf) {
+	const items = rows.flatMap(([key, text]) => [h("dt", keyOf(key)), h("dd", text)]);
+	return h("section", h("h3", title), h(`dl.${look}`, ...items));
 }

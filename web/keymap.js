@@ -3,6 +3,7 @@
 import {
 	areaOfSelection,
 	changeClock,
+	changeColours,
 	chooseFlow,
 	clear,
 	climb,
@@ -66,6 +67,7 @@ export const KEYMAP = {
 		["Ctrl+P", "Filter the tracks", () => byId("filter").focus()],
 		[":", "Ask in SQL", openSql],
 		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
+		["C", "Colour slices by name, category, duration or process", changeColours],
 		["T", "Times since the start, in ns, or wall clock", changeClock],
 		["?", "This list", ({ app }) => app.emit("help")],
 	],

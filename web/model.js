@@ -141,6 +141,13 @@ export class Model {
 		return parent && parent.kind !== "group" ? `${this.titleOf(node)} · ${this.titleOf(parent)}` : this.titleOf(node);
 	}
 
+	/** The process that a lane belongs to. @param {number} lane */
+	processOf(lane) {
+		let node = this.byLane.get(lane);
+		while (node && node.kind !== "process") node = this.nodes[node.parent];
+		return node;
+	}
+
 	/** Opens or folds. @param {number} id @param {boolean} [open] */
 	fold(id, open = !this.open[id]) {
 		this.open[id] = open;

@@ -2,7 +2,7 @@
 import { attachList } from "./access.js";
 import { changeClock } from "./actions.js";
 import { App } from "./app.js";
-import { themeOf } from "./colour.js";
+import { COLOURINGS, themeOf } from "./colour.js";
 import { announce, byId, copyText, h, onClick, refill, trackPointer } from "./dom.js";
 import { Drawer } from "./drawer.js";
 import { attachHelp } from "./help.js";
@@ -51,6 +51,18 @@ function showStatus(app, line) {
 }
 
 /** @param {App} app */
+function attachColours(app) {
+	const select = /** @type {HTMLSelectElement} */ (byId("colours"));
+	refill(select, ...COLOURINGS.map((value) => h("option", { value }, `Colour: ${value}`)));
+	select.addEventListener("change", () => {
+		app.colourBy(/** @type {import("./colour.js").Colouring} */ (select.value));
+		// Keys are for the tracks again.
+		select.blur();
+	});
+	app.on("colours", () => (select.value = app.colouring));
+}
+
+/** @param {App} app */
 function attachTheme(app) {
 	const root = document.documentElement;
 	const media = matchMedia("(prefers-color-scheme: dark)");
@@ -90,6 +102,7 @@ export async function startPage(source, meta, tree, attach) {
 	const line = new Timeline(app);
 	const drawer = new Drawer();
 	attachTheme(app);
+	attachColours(app);
 	attachPanels(app, drawer, attach(app, line, drawer));
 	attachSearch(app, line);
 	attachHelp(app);

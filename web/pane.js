@@ -1,8 +1,8 @@
 // pane.js - a scrolled stack of tracks: headers in the document, boxes on one canvas. The canvas is a part of what scrolls
 // and reaches beyond the screen above and below, so that headers and boxes scroll together, and a short scroll draws nothing.
-import { BoxList, BOX_SCHED, BOX_STATE } from "./boxes.js";
+import { BoxList, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { paint, sizeCanvas } from "./canvas.js";
-import { PALETTE, colourOfName, mixed } from "./colour.js";
+import { PALETTE, colourOfName, colourOfProcess, mixed } from "./colour.js";
 import { h } from "./dom.js";
 import { drawCounter, drawDensity } from "./draw_counter.js";
 import { drawGrid } from "./draw_ruler.js";
@@ -110,7 +110,8 @@ export class Pane {
 	addBoxes(node, y, rowHeight, boxHeight, depths, kind, scale, ratio) {
 		if (node.lane === null) return;
 		const pieces = this.app.tiles.cover("tiles", node.lane, scale.level, scale.start, scale.end);
-		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind };
+		const colouring = kind === BOX_SLICE ? this.app.colouringOf(node.lane) : null;
+		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind, colouring };
 		this.boxes.add(pieces, place, this.app.painterOf(kind), scale, ratio);
 	}
 
@@ -131,8 +132,7 @@ export class Pane {
 		if (id === null || id === undefined) return;
 		const density = this.app.densities.get(id, scale);
 		if (!density) return;
-		const name = row.node.name.replace(/[\s\d]+$/, "");
-		const colour = row.kind === "group" ? this.app.theme.muted : `#${PALETTE[colourOfName(name)]}`;
+		const colour = row.kind === "group" ? this.app.theme.muted : `#${PALETTE[colourOfProcess(row.node.name)]}`;
 		const [x0, x1] = [scale.x(density.start), scale.x(density.end)];
 		drawDensity(this.context, density.shares, colour, x0, x1, row.y + 3, row.height - 6, scale.width);
 	}

@@ -111,10 +111,10 @@ export class HttpSource {
 		return densitiesOf(await this.post("density", densityRequest(start, end, buckets, ids)), buckets);
 	}
 
-	/** @param {number[]} ids @returns {Promise<string[]>} */
-	async names(ids) {
-		const buffer = await this.post("names", new Uint32Array(ids).buffer);
-		return JSON.parse(new TextDecoder().decode(buffer)).names;
+	/** @param {number[]} ids @param {"names" | "categories"} what @returns {Promise<(string | null)[]>} */
+	async names(ids, what) {
+		const buffer = await this.post(what, new Uint32Array(ids).buffer);
+		return JSON.parse(new TextDecoder().decode(buffer))[what];
 	}
 
 	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */

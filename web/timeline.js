@@ -170,15 +170,13 @@ export class Timeline {
 		const shown = busy.slice(0, MOST_LAYERS).sort((a, b) => a.id - b.id);
 		const ids = shown.length > 0 ? shown.map(({ density }) => density ?? 0) : [0xffffffff];
 		const buckets = Math.min(4096, Math.max(1, Math.round(width / 2)));
-		this.app.waiting++;
 		try {
-			const rows = await this.app.source.density(0, this.app.meta.end, buckets, ids);
-			this.layers = rows.map((shares, i) => ({ name: shown[i]?.name.replace(/[\s\d]+$/, "") ?? "", shares }));
+			const rows = await this.app.during(this.app.source.density(0, this.app.meta.end, buckets, ids));
+			this.layers = rows.map((shares, i) => ({ name: shown[i]?.name ?? "", shares }));
 			this.drawMap();
 		} catch {
 			this.layers = [];
 		}
-		this.app.waiting--;
 	}
 
 	drawOver() {

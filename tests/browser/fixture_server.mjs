@@ -22,7 +22,9 @@ function randomOf(seed) {
 export function makeTrace() {
 	const random = randomOf(7);
 	const names = ["handle <b>request</b>", "parse", "query", "render", "write", "lock_wait", "instant"];
-	const trace = { nodes: [], lanes: [], names, threads: [], slices: [], points: new Map() };
+	// "instant" has no category.
+	const categories = ["http", "http", "database", "http", "database", "locks"];
+	const trace = { nodes: [], lanes: [], names, categories, threads: [], slices: [], points: new Map() };
 	const node = (parent, kind, name, more = {}) => {
 		const made = {
 			id: trace.nodes.length,
@@ -275,12 +277,10 @@ export async function serve(trace, folder) {
 			return binary[what](body.readUInt32LE(0), pairs);
 		}
 		if (what === "density") return densityOf(body);
-		if (what === "names")
-			return JSON.stringify({
-				names: [...new Uint32Array(body.buffer.slice(body.byteOffset, body.byteOffset + body.length))].map(
-					(id) => trace.names[id],
-				),
-			});
+		if (what === "names" || what === "categories") {
+			const ids = [...new Uint32Array(body.buffer.slice(body.byteOffset, body.byteOffset + body.length))];
+			return JSON.stringify({ [what]: ids.map((id) => trace[what][id] ?? null) });
+		}
 		const found = answers[what]?.(JSON.parse(body.toString() || "{}"));
 		return found === "null" ? found : found && JSON.stringify(found);
 	};

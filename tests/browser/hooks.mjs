@@ -39,6 +39,7 @@ function makeHooks({ app, line }) {
 			filter: app.model.filter,
 			dark: app.theme.dark,
 			clock: app.clock.mode,
+			colouring: app.colouring,
 			level: line.scale.level,
 			scrollTop: line.tracks.element.scrollTop,
 			rows: app.model.rows.map(({ title, kind, node, y, height, open, body, strip }) => ({

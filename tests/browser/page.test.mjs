@@ -324,6 +324,46 @@ test("the search dims, counts and goes from hit to hit", { skip }, async () => {
 	assert.equal((await page.state()).hits, null);
 });
 
+test("colours tell the name, the category, the duration or the process of slices", { skip }, async () => {
+	await reset();
+	await boxOf(wideSlice());
+	const coloursBy = async (key) => {
+		const groups = new Map();
+		for (const box of (await page.boxes()).filter(({ table, count }) => table === "slice" && count === 1))
+			groups.set(key(box), (groups.get(key(box)) ?? new Set()).add(box.colour));
+		return groups;
+	};
+	const isOneEach = (groups) => [...groups.values()].every((colours) => colours.size === 1);
+	const all = (groups) => new Set([...groups.values()].flatMap((colours) => [...colours]));
+	const byName = await coloursBy(({ name }) => name);
+	assert.ok(isOneEach(byName) && all(byName).size > 3);
+
+	await page.press("KeyC", "c");
+	await page.idle();
+	assert.equal((await page.state()).colouring, "category");
+	const byCategory = await coloursBy(({ name }) => trace.categories[trace.names.indexOf(name)]);
+	assert.ok(isOneEach(byCategory) && all(byCategory).size === byCategory.size && byCategory.size >= 2);
+
+	await page.run(
+		`(document.querySelector("#colours").value = "duration", document.querySelector("#colours").dispatchEvent(new Event("change")))`,
+	);
+	await page.idle();
+	const byDuration = await coloursBy(({ start, end }) => Math.min(4, Math.max(0, Math.floor(Math.log10(end - start)) - 3)));
+	assert.ok(isOneEach(byDuration) && all(byDuration).size === byDuration.size && byDuration.size >= 2);
+
+	await page.press("KeyC", "c");
+	await page.idle();
+	assert.equal(all(await coloursBy(() => 0)).size, 1, "the slices on screen are of one process");
+	assert.equal(await page.run("document.querySelector('#colours').value"), "process");
+	await page.press("KeyC", "c");
+	await page.idle();
+	assert.deepEqual(await coloursBy(({ name }) => name), byName);
+
+	await page.press("Slash", "?", SHIFT);
+	assert.match(await page.text("#help"), /Slices coloured by duration\s+Shorter\s+10 µs or longer/);
+	await page.press("Escape", "Escape");
+});
+
 test("tracks are filtered, folded and pinned", { skip }, async () => {
 	await reset();
 	await page.press("KeyP", "p", CTRL);

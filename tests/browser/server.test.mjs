@@ -214,6 +214,39 @@ test("the search finds an argument by its value", { skip }, async () => {
 	}
 });
 
+test("an argument in the details leads to all slices that have it", { skip }, async () => {
+	await page.press("Digit0", "0");
+	await page.idle();
+	const id = number(
+		"select min(s.id) from slice s join args using (arg_set_id) where s.name = 'query' and key = 'args.rows' and int_value = 7",
+	);
+	await page.run(`(history.pushState(null, "", "#s=slice.${id}"), dispatchEvent(new PopStateEvent("popstate")))`);
+	await page.idle();
+	const { x, y } = await page.run(
+		`(({ x, y }) => ({ x: x + 2, y: y + 4 }))([...document.querySelectorAll("#panel .args .link")].find((link) => link.innerText === "7").getBoundingClientRect())`,
+	);
+	await page.click(x, y);
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	await page.idle();
+	const count = number("select count(*) from slice s join args using (arg_set_id) where key = 'args.rows' and int_value = 7");
+	assert.equal((await page.state()).hits, count);
+	for (let i = 0; i < 2; i++) await page.press("Escape", "Escape");
+	await page.idle();
+});
+
+test("colours tell categories, which the engine knows", { skip }, async () => {
+	const colours = async () =>
+		new Set((await page.boxes()).filter(({ table }) => table === "slice").map(({ colour }) => colour));
+	await page.press("Digit0", "0");
+	await page.idle();
+	assert.ok((await colours()).size > 1);
+	await page.press("KeyC", "c");
+	await page.idle();
+	assert.equal((await colours()).size, 1, "all are of the category shop");
+	for (let i = 0; i < 3; i++) await page.press("KeyC", "c");
+	await page.idle();
+});
+
 test("SQL is answered by the engine, and its errors are shown", { skip }, async () => {
 	const ask = async (query) => {
 		await page.press("Semicolon", ":", SHIFT);

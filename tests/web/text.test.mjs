@@ -6,9 +6,11 @@ import {
 	LOOK_COUNT,
 	PALETTE,
 	STATE,
+	colourOfDuration,
 	colourOfName,
 	colourOfState,
 	fillsOf,
+	durationLegend,
 	fnv1a,
 	mixed,
 } from "../../web/colour.js";
@@ -35,6 +37,21 @@ test("names have the colour of their hash, and digits do not matter", () => {
 		Array.from({ length: 500 }, (_, i) => colourOfName("name".repeat(1 + (i % 9)) + String.fromCharCode(97 + (i % 26)))),
 	);
 	assert.ok(used.size > 20);
+});
+
+test("durations have five colours, whose legend says where each begins", () => {
+	const legend = durationLegend();
+	assert.deepEqual(
+		legend.map(([, text]) => text),
+		["Shorter", "10 µs or longer", "100 µs or longer", "1 ms or longer", "10 ms or longer"],
+	);
+	const fills = fillsOf("ffffff");
+	const fillOf = (ns) => fills[colourOfDuration(ns)];
+	assert.deepEqual(
+		[0, 9999, 10e3, 99e3, 1e5, 1e6, 5e9].map(fillOf),
+		[0, 0, 1, 1, 2, 3, 4].map((i) => legend[i][0]),
+	);
+	for (const [hex] of legend) assert.ok((luminanceOf(hex.slice(1)) + 0.05) / 0.05 >= 6.5, hex);
 });
 
 test("states have the colour of what they mean", () => {

@@ -85,19 +85,14 @@ ORMA_TEST(details_end_when_nobody_needs_them)
 	view_fixture_close_trace(view);
 }
 
-ORMA_TEST(densities_end_when_nobody_needs_them)
+/* The same with a request of bytes. */
+static void check_stop_of_bytes(struct orma_view *view, const char *name, struct orma_str body)
 {
-	struct orma_view *view = view_fixture_open_trace(trace);
 	const struct orma_view_route *route = orma_view_routes;
-	const struct {
-		double start, end;
-		uint32_t buckets, count, all;
-	} request = {0, 300, 10, 1, ORMA_VIEW_DENSITY_OF_ALL};
-	struct orma_str body = {(const char *)&request, 2 * sizeof(double) + 3 * sizeof(uint32_t)};
 	struct orma_buf answer = {0};
 	struct orma_error error = {0};
 	static const atomic_bool yes = true;
-	while (strcmp(route->name, "density") != 0)
+	while (strcmp(route->name, name) != 0)
 		route++;
 	orma_view_set_stop(view, &yes);
 	CHECK_INT(route->fn(view, body, &answer, &error), -ECANCELED);
@@ -105,5 +100,19 @@ ORMA_TEST(densities_end_when_nobody_needs_them)
 	orma_view_set_stop(view, NULL);
 	CHECK_INT(route->fn(view, body, &answer, &error), 0);
 	orma_base_buf_done(&answer);
+}
+
+ORMA_TEST(densities_and_categories_end_when_nobody_needs_them)
+{
+	struct orma_view *view = view_fixture_open_trace(trace);
+	const struct {
+		double start, end;
+		uint32_t buckets, count, all;
+	} request = {0, 300, 10, 1, ORMA_VIEW_DENSITY_OF_ALL};
+	check_stop_of_bytes(view, "density",
+			    (struct orma_str){(const char *)&request,
+					      2 * sizeof(double) + 3 * sizeof(uint32_t)});
+	uint32_t id = orma_store_pool_find(&view->database->tables.strings, ORMA_STR("next"));
+	check_stop_of_bytes(view, "categories", (struct orma_str){(const char *)&id, sizeof(id)});
 	view_fixture_close_trace(view);
 }
