@@ -132,3 +132,14 @@ uint64_t orma_base_fnv1a(uint64_t hash, const void *data, size_t size)
 		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
+
+uint64_t orma_base_hash_words(const uint64_t *words, size_t count)
+{
+	uint64_t hash = ORMA_FNV1A_INIT ^ count;
+	for (size_t i = 0; i < count; i++) {
+		hash = (hash ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
+		hash = (hash ^ hash >> 32) * UINT64_C(0xc4ceb9fe1a85ec53);
+		hash ^= hash >> 29;
+	}
+	return hash;
+}

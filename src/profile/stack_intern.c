@@ -2,6 +2,7 @@
  * stack_intern.c - tables of what a packet sequence has said about call stacks.
  *
  *	keys     128-bit hash of addresses  -> stack        forgotten when full
+ *	recent   generation, address        -> frame        overwritten by others
  *	stacks   numbers of frames          -> number       named by samples (callstack_iid)
  *	frames   mapping, rel_pc, name      -> number
  *	mappings addresses, build id, path  -> number
@@ -15,10 +16,13 @@
  * addresses of their own, and so mappings. `mapping_ids` leads from the number of a mapping to that
  * of its item, so that a frame needs no search for texts.
  *
+ * Most new stacks are a new leaf on known frames. `recent` finds those by their addresses, without
+ * their mapping, and without the items of five tables. It has frames whose name does not change.
+ *
  * Kernel frames are written as upstream does, because readers know the kernel by that: a mapping
  * with the path "kernel" and nothing else, and frames with a name and no address.
  *
- * Bounds: all items take at most ITEMS_BYTES_MAX, and `keys` has KEYS_MAX places. `keys` compares
+ * Bounds: all items take at most ITEMS_BYTES_MAX, `keys` has KEYS_MAX places, `recent` RECENT_FRAMES. `keys` compares
  * hashes only. Their seed is random, so a target cannot choose addresses that collide.
  */
 #include "profile/stack_intern.h"
@@ -36,6 +40,7 @@
 
 #define ITEMS_BYTES_MAX ((size_t)64 << 20)
 #define KEYS_MAX        65536u
+#define RECENT_FRAMES   8192u /* a power of two */
 #define FRAMES_MAX      1024u /* in a stack */
 #define WRITE_OVERHEAD  8u    /* tags and lengths of an item, roughly */
 
@@ -71,12 +76,19 @@ struct key_slot {
 	uint64_t iid; /* 0 = empty */
 };
 
+struct recent_frame {
+	uint64_t generation; /* that of the process; the kernel has 0 */
+	uint64_t address;
+	uint64_t id; /* 0 = empty */
+};
+
 struct orma_stack_intern {
 	struct table tables[TABLES];
 	struct orma_arena arena; /* the bytes of items */
 	struct orma_map mapping_ids;
 	struct key_slot *keys; /* KEYS_MAX * 2 slots */
 	size_t key_count;
+	struct recent_frame *recent;
 	uint64_t seed[2];
 	bool has_begun; /* the empty strings are written */
 };
@@ -118,13 +130,32 @@ static int reserve(struct table *table)
 	return table->count * 2 >= table->slot_count ? grow_slots(table) : 0;
 }
 
+static inline uint64_t mix(uint64_t hash, uint64_t word, uint64_t factor)
+{
+	hash = (hash ^ word) * factor;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_of(uint64_t seed, const uint8_t *bytes, size_t size)
+{
+	uint64_t hash = seed ^ size, word;
+
+	for (; size >= sizeof(word); bytes += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
+		hash = mix(hash, word, UINT64_C(0xff51afd7ed558ccd));
+	}
+	word = 0;
+	if (size > 0)
+		memcpy(&word, bytes, size);
+	return mix(hash, word, UINT64_C(0xc4ceb9fe1a85ec53));
+}
+
 /* The id of the item with these bytes, which is added if there is none; 0 without memory. */
 static uint32_t put(struct orma_stack_intern *intern, enum table_kind kind, const void *bytes,
 		    size_t size)
 {
 	struct table *table = &intern->tables[kind];
-	uint64_t wide = orma_base_fnv1a(ORMA_FNV1A_INIT ^ intern->seed[0], bytes, size);
-	uint32_t hash = (uint32_t)(wide ^ wide >> 32);
+	uint32_t hash = (uint32_t)hash_of(intern->seed[0], bytes, size);
 
 	if (reserve(table) < 0)
 		return 0;
@@ -161,8 +192,9 @@ int orma_stack_intern_new(struct orma_stack_intern **ret)
 	if (!intern)
 		return -ENOMEM;
 	intern->keys = orma_base_alloc_array((size_t)KEYS_MAX * 2, sizeof(*intern->keys));
-	if (!intern->keys) {
-		orma_base_free(intern);
+	intern->recent = orma_base_alloc_array(RECENT_FRAMES, sizeof(*intern->recent));
+	if (!intern->keys || !intern->recent) {
+		orma_stack_intern_free(intern);
 		return -ENOMEM;
 	}
 	intern->arena.limit_bytes = ITEMS_BYTES_MAX;
@@ -182,6 +214,7 @@ void orma_stack_intern_free(struct orma_stack_intern *intern)
 	orma_base_arena_done(&intern->arena);
 	orma_base_map_done(&intern->mapping_ids);
 	orma_base_free(intern->keys);
+	orma_base_free(intern->recent);
 	orma_base_free(intern);
 }
 
@@ -205,16 +238,11 @@ void orma_stack_intern_clear(struct orma_stack_intern *intern)
 	orma_base_map_done(&intern->mapping_ids);
 	intern->mapping_ids = (struct orma_map){0};
 	forget_keys(intern);
+	memset(intern->recent, 0, RECENT_FRAMES * sizeof(*intern->recent));
 	intern->has_begun = false;
 }
 
 /* --- stacks by their addresses ---------------------------------------------------------------- */
-
-static inline uint64_t mix(uint64_t hash, uint64_t word, uint64_t factor)
-{
-	hash = (hash ^ word) * factor;
-	return hash ^ hash >> 32;
-}
 
 struct orma_stack_key orma_stack_key_begin(const struct orma_stack_intern *intern,
 					   uint64_t generation)
@@ -382,6 +410,49 @@ static struct orma_stack_frame resolve_user(const struct orma_stack_sample *samp
 	return frame;
 }
 
+static struct recent_frame *recent_place(struct orma_stack_intern *intern, uint64_t generation,
+					 uint64_t address)
+{
+	return &intern->recent[(address ^ address >> 12 ^ generation << 5) & (RECENT_FRAMES - 1)];
+}
+
+static bool is_at(const struct recent_frame *place, uint64_t generation, uint64_t address)
+{
+	return place->id > 0 && place->address == address && place->generation == generation;
+}
+
+static uint32_t put_kernel_address(struct orma_stack_intern *intern,
+				   const struct orma_stack_sample *sample, uint64_t address)
+{
+	struct recent_frame *place = recent_place(intern, 0, address);
+
+	if (is_at(place, 0, address))
+		return (uint32_t)place->id;
+	struct orma_stack_frame frame = resolve_kernel(sample, address);
+	*place = (struct recent_frame){0, address, put_frame(intern, &frame)};
+	return (uint32_t)place->id;
+}
+
+static uint32_t put_user_address(struct orma_stack_intern *intern,
+				 const struct orma_stack_sample *sample, uint64_t address,
+				 struct orma_module_symbols *symbols, bool *is_final)
+{
+	uint64_t generation = orma_unwind_process_generation(sample->process);
+	struct recent_frame *place = recent_place(intern, generation, address);
+
+	if (is_at(place, generation, address))
+		return (uint32_t)place->id;
+	struct orma_stack_frame frame = resolve_user(sample, address, is_final);
+	uint32_t id = put_frame(intern, &frame);
+	/* Without memory a name is missing, no more. */
+	if (symbols && frame.mapping)
+		orma_module_symbols_add(symbols, frame.mapping, frame.rel_pc);
+	/* The names of others may change, or be found later. */
+	if (frame.mapping && frame.mapping->file)
+		*place = (struct recent_frame){generation, address, id};
+	return id;
+}
+
 /* Interns frame by frame, because the name of a JIT compiler's frame is gone with the next one. */
 static uint64_t add_sample(struct orma_stack_intern *intern, const struct orma_stack_sample *sample,
 			   struct orma_module_symbols *symbols, bool *is_final)
@@ -389,17 +460,10 @@ static uint64_t add_sample(struct orma_stack_intern *intern, const struct orma_s
 	uint32_t ids[FRAMES_MAX];
 	size_t count = 0, room = FRAMES_MAX - (sample->error != NULL);
 
-	for (size_t i = 0; i < sample->kernel_count && count < room; i++) {
-		struct orma_stack_frame frame = resolve_kernel(sample, sample->kernel[i]);
-		ids[count++] = put_frame(intern, &frame);
-	}
-	for (size_t i = 0; sample->process && i < sample->user_count && count < room; i++) {
-		struct orma_stack_frame frame = resolve_user(sample, sample->user[i], is_final);
-		ids[count++] = put_frame(intern, &frame);
-		/* Without memory a name is missing, no more. */
-		if (symbols && frame.mapping)
-			orma_module_symbols_add(symbols, frame.mapping, frame.rel_pc);
-	}
+	for (size_t i = 0; i < sample->kernel_count && count < room; i++)
+		ids[count++] = put_kernel_address(intern, sample, sample->kernel[i]);
+	for (size_t i = 0; sample->process && i < sample->user_count && count < room; i++)
+		ids[count++] = put_user_address(intern, sample, sample->user[i], symbols, is_final);
 	if (sample->error) {
 		struct orma_stack_frame frame = {.name = orma_base_str(sample->error)};
 		ids[count++] = put_frame(intern, &frame);

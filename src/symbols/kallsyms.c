@@ -78,19 +78,35 @@ static bool is_function(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* Takes the next line, or the next word of a line, off the front of a text. */
-static bool take_until(struct orma_str *rest, struct orma_str ends, struct orma_str *ret)
+static bool take_line(struct orma_str *rest, struct orma_str *ret)
 {
-	size_t begin = 0;
+	if (rest->size == 0)
+		return false;
+	const char *end = memchr(rest->data, '\n', rest->size);
+	size_t size = end ? (size_t)(end - rest->data) : rest->size;
+	*ret = (struct orma_str){rest->data, size};
+	rest->data += size + (end != NULL);
+	rest->size -= size + (end != NULL);
+	return true;
+}
 
-	while (begin < rest->size && memchr(ends.data, rest->data[begin], ends.size))
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Takes the next word off the front of a line. The file has 10 MB, so no call is made for a character. */
+static bool take_word(struct orma_str *line, struct orma_str *ret)
+{
+	const char *begin = line->data, *limit = line->data + line->size;
+
+	while (begin < limit && is_blank(*begin))
 		begin++;
-	size_t end = begin;
-	while (end < rest->size && !memchr(ends.data, rest->data[end], ends.size))
+	const char *end = begin;
+	while (end < limit && !is_blank(*end))
 		end++;
-	*ret = (struct orma_str){rest->data + begin, end - begin};
-	rest->data += end;
-	rest->size -= end;
+	*ret = (struct orma_str){begin, (size_t)(end - begin)};
+	*line = (struct orma_str){end, (size_t)(limit - end)};
 	return end > begin;
 }
 
@@ -113,14 +129,13 @@ static bool parse_hex(struct orma_str text, uint64_t *ret)
 /* "ADDRESS TYPE NAME[\t[MODULE]]"; other lines are ignored. */
 static int add_line(struct orma_kallsyms *kallsyms, struct orma_str line, uint32_t number)
 {
-	const struct orma_str blanks = ORMA_STR(" \t");
 	struct orma_str address_text, type, name;
 	uint64_t address;
 	uint32_t offset = NO_NAME;
 
-	if (!take_until(&line, blanks, &address_text) || !take_until(&line, blanks, &type) ||
-	    !take_until(&line, blanks, &name) || type.size != 1 ||
-	    !parse_hex(address_text, &address) || address == 0)
+	if (!take_word(&line, &address_text) || !take_word(&line, &type) ||
+	    !take_word(&line, &name) || type.size != 1 || !parse_hex(address_text, &address) ||
+	    address == 0)
 		return 0;
 	if (is_function(type.data[0])) {
 		int r = add_name(kallsyms, name, &offset);
@@ -177,8 +192,9 @@ int orma_kallsyms_parse(struct orma_str text, struct orma_kallsyms **ret)
 	uint32_t number = 0;
 	int r = kallsyms ? 0 : -ENOMEM;
 
-	while (r == 0 && take_until(&text, ORMA_STR("\n"), &line))
-		r = add_line(kallsyms, line, number++);
+	while (r == 0 && take_line(&text, &line))
+		if (line.size > 0)
+			r = add_line(kallsyms, line, number++);
 	if (r == 0 && kallsyms->function_count == 0)
 		r = number > 0 ? -EACCES : -ENODATA;
 	if (r < 0) {

@@ -14,6 +14,7 @@ struct orma_interned_stacks {
 	struct orma_call_stacks *stacks;
 	struct orma_map known; /* struct known_stack by sequence, process and iid */
 	struct orma_arena arena;
+	struct orma_known_frame *frames; /* the frames that were resolved last; NULL = none yet */
 };
 
 void orma_interned_stacks_done(struct orma_interned_stacks *interned);

@@ -135,3 +135,24 @@ ORMA_TEST(a_list_keeps_order_and_survives_double_removal)
 	CHECK(head.next == &items[0].link && head.prev == &items[2].link);
 	CHECK(items[0].link.next == &items[2].link);
 }
+
+ORMA_TEST(words_with_one_bit_changed_or_in_another_order_have_other_hashes)
+{
+	struct orma_map map = {0};
+	uint64_t words[3] = {0};
+	size_t count = 0;
+
+	for (size_t word = 0; word < 3; word++)
+		for (unsigned bit = 0; bit < 64; bit++) {
+			words[word] ^= UINT64_C(1) << bit;
+			CHECK(orma_base_map_put(&map, orma_base_hash_words(words, 3), &map) == 0);
+			words[word] ^= UINT64_C(1) << bit;
+			count++;
+		}
+	for (size_t size = 0; size <= 3; size++, count++)
+		CHECK(orma_base_map_put(&map, orma_base_hash_words(words, size), &map) == 0);
+	CHECK(map.count == count);
+	orma_base_map_done(&map);
+	CHECK(orma_base_hash_words((const uint64_t[]){1, 2}, 2) !=
+	      orma_base_hash_words((const uint64_t[]){2, 1}, 2));
+}
