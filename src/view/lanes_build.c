@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lanes_build.c - sorts the rows of a table by counting: it counts those of each line, and then puts each behind the last one of
  * its line.
+ *
+ * The class of a row is noted with the row, from its own duration. Only when the next row of the line begins before it ends, which
+ * importers see to, is it noted again. Nodes are made of the classes at the end, when they are neighbours.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,12 +14,11 @@
 
 enum { NODE_MASK = (1 << ORMA_LANE_NODE_SHIFT) - 1, COUNTED_COLUMNS = 2, ALL_COLUMNS = 5 };
 
-/* A line while it is filled. `start`, `end` and `longest` are only used when rows have durations. */
+/* A line while it is filled. */
 struct cursor {
-	uint64_t start, end;   /* when the last row begins, and when it ends by itself */
+	uint64_t start, end; /* when the last row begins, and when it ends by itself; 0 at first */
 	uint32_t first, place; /* the line's first place, and where the next row goes */
-	uint32_t node;         /* where the next node goes */
-	uint8_t longest;       /* the largest class in the last node, but for the last row */
+	uint32_t first_node;
 };
 
 /* How many rows a lane has at each depth. */
@@ -101,14 +103,11 @@ static int count_rows(struct builder *builder)
 	return r;
 }
 
-/* Notes the class of the last row of a line, when the begin of the next is known. */
-static void end_row(uint8_t *lengths, struct cursor *cursor, uint64_t next)
+/* Notes the class of the last row of a line anew: the next one begins before it ends. */
+static void cut_row(uint8_t *lengths, const struct cursor *cursor, uint64_t next)
 {
 	uint64_t end = orma_lanes_cut_end(cursor->start, cursor->end, next);
-	uint8_t class = orma_lane_class(end - cursor->start);
-	lengths[cursor->place - 1] = class;
-	/* Without a branch, which would be taken at random. */
-	cursor->longest = (uint8_t)ORMA_MAX(cursor->longest, class);
+	lengths[cursor->place - 1] = orma_lane_class(end - cursor->start);
 }
 
 /* Puts the rows of a block, which have durations, into their lines. */
@@ -126,17 +125,29 @@ static void place_slices(struct builder *builder)
 			&builder->cursors[lanes.first_lines[keys[i]] + depth_of(depths, i)];
 		uint64_t start = (uint64_t)ts[i] - (uint64_t)lanes.origin_ns;
 		uint32_t nth = cursor->place - cursor->first;
-		if (nth > 0)
-			end_row(lanes.lengths, cursor, start);
+		if (cursor->end > start)
+			cut_row(lanes.lengths, cursor, start);
 		if ((nth & NODE_MASK) == 0) {
-			if (nth > 0)
-				lanes.longest[cursor->node - 1] = cursor->longest;
-			cursor->longest = 0;
-			lanes.starts[cursor->node++] = start;
+			lanes.starts[cursor->first_node + (nth >> ORMA_LANE_NODE_SHIFT)] = start;
 		}
-		lanes.rows[cursor->place++] = row;
 		cursor->start = start;
 		cursor->end = orma_lanes_end_of(&lanes, start, durs[i]);
+		lanes.rows[cursor->place] = row;
+		lanes.lengths[cursor->place++] = orma_lane_class(cursor->end - start);
+	}
+}
+
+/* Notes the largest class of each node of a line. */
+static void find_longest(struct orma_lanes *lanes, const struct orma_lane_line *line)
+{
+	const uint8_t *classes = lanes->lengths + line->first;
+	uint8_t *longest = lanes->longest + line->first_node;
+	for (uint32_t place = 0; place < line->count; place += NODE_MASK + 1) {
+		uint32_t count = ORMA_MIN(line->count - place, (uint32_t)NODE_MASK + 1);
+		uint8_t largest = 0;
+		for (uint32_t i = 0; i < count; i++)
+			largest = (uint8_t)ORMA_MAX(largest, classes[place + i]);
+		*longest++ = largest;
 	}
 }
 
@@ -151,12 +162,13 @@ static void place_values(struct builder *builder)
 			continue;
 		struct cursor *cursor = &builder->cursors[lanes.first_lines[lane]];
 		double value = orma_store_double_of_cell(builder->value[i]);
-		if (((cursor->place - cursor->first) & NODE_MASK) == 0) {
-			lanes.starts[cursor->node] =
-				(uint64_t)builder->ts[i] - (uint64_t)lanes.origin_ns;
-			lanes.extremes[cursor->node++] = (struct orma_lane_extremes){NAN, NAN};
+		uint32_t nth = cursor->place - cursor->first;
+		uint32_t node = cursor->first_node + (nth >> ORMA_LANE_NODE_SHIFT);
+		if ((nth & NODE_MASK) == 0) {
+			lanes.starts[node] = (uint64_t)builder->ts[i] - (uint64_t)lanes.origin_ns;
+			lanes.extremes[node] = (struct orma_lane_extremes){NAN, NAN};
 		}
-		orma_lane_extremes_add(&lanes.extremes[cursor->node - 1], value, value);
+		orma_lane_extremes_add(&lanes.extremes[node], value, value);
 		lanes.rows[cursor->place++] = row;
 	}
 }
@@ -171,13 +183,8 @@ static int place_rows(struct builder *builder)
 		else
 			place_values(builder);
 	orma_column_scan_done(&builder->scan);
-	for (uint32_t i = 0; i < lanes->line_count && r == 0 && lanes->lengths; i++) {
-		struct cursor *cursor = &builder->cursors[i];
-		if (cursor->place == cursor->first)
-			continue;
-		end_row(lanes->lengths, cursor, UINT64_MAX);
-		lanes->longest[cursor->node - 1] = cursor->longest;
-	}
+	for (uint32_t i = 0; i < lanes->line_count && r == 0 && lanes->lengths; i++)
+		find_longest(lanes, &lanes->lines[i]);
 	return r;
 }
 
@@ -218,7 +225,7 @@ static int make_arrays(struct builder *builder)
 		line->first = (uint32_t)places;
 		line->first_node = (uint32_t)nodes;
 		builder->cursors[i] = (struct cursor){
-			.first = line->first, .place = line->first, .node = line->first_node};
+			.first = line->first, .place = line->first, .first_node = line->first_node};
 		places += line->count;
 		nodes += (line->count + NODE_MASK) >> ORMA_LANE_NODE_SHIFT;
 	}
