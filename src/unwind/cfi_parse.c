@@ -26,34 +26,52 @@
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static uint64_t read_bytes(struct orma_cfi_cursor *cursor, size_t size)
+/*
+ * Returns the next bytes, up to 8, or zeros at the end. The callers copy a constant number of them, which is one instruction.
+ * Copying `size` bytes here took half of the time in which a table is made: compilers choose `rep movsb` for it.
+ */
+static const uint8_t *take(struct orma_cfi_cursor *cursor, size_t size)
 {
-	uint64_t value = 0;
+	static const uint8_t zeros[8];
+	const uint8_t *bytes = cursor->at;
 
 	if ((size_t)(cursor->end - cursor->at) < size) {
 		cursor->is_bad = true;
 		cursor->at = cursor->end;
-		return 0;
+		return zeros;
 	}
-	memcpy(&value, cursor->at, size);
 	cursor->at += size;
 	cursor->address += size;
-	return value;
+	return bytes;
 }
 
 uint8_t orma_cfi_read_u8(struct orma_cfi_cursor *cursor)
 {
-	return (uint8_t)read_bytes(cursor, 1);
+	return *take(cursor, 1);
 }
 
 uint16_t orma_cfi_read_u16(struct orma_cfi_cursor *cursor)
 {
-	return (uint16_t)read_bytes(cursor, 2);
+	uint16_t value;
+
+	memcpy(&value, take(cursor, sizeof(value)), sizeof(value));
+	return value;
 }
 
 uint32_t orma_cfi_read_u32(struct orma_cfi_cursor *cursor)
 {
-	return (uint32_t)read_bytes(cursor, 4);
+	uint32_t value;
+
+	memcpy(&value, take(cursor, sizeof(value)), sizeof(value));
+	return value;
+}
+
+static uint64_t read_u64(struct orma_cfi_cursor *cursor)
+{
+	uint64_t value;
+
+	memcpy(&value, take(cursor, sizeof(value)), sizeof(value));
+	return value;
 }
 
 /* Returns the number of bits that were read. */
@@ -106,19 +124,19 @@ uint64_t orma_cfi_read_pointer(struct orma_cfi_cursor *cursor, uint8_t encoding)
 	case 0x00:
 	case 0x04:
 	case 0x0c:
-		return base + read_bytes(cursor, 8);
+		return base + read_u64(cursor);
 	case 0x01:
 		return base + orma_cfi_read_uleb(cursor);
 	case 0x02:
-		return base + read_bytes(cursor, 2);
+		return base + orma_cfi_read_u16(cursor);
 	case 0x03:
-		return base + read_bytes(cursor, 4);
+		return base + orma_cfi_read_u32(cursor);
 	case 0x09:
 		return base + (uint64_t)orma_cfi_read_sleb(cursor);
 	case 0x0a:
-		return base + (uint64_t)(int64_t)(int16_t)read_bytes(cursor, 2);
+		return base + (uint64_t)(int64_t)(int16_t)orma_cfi_read_u16(cursor);
 	case 0x0b:
-		return base + (uint64_t)(int64_t)(int32_t)read_bytes(cursor, 4);
+		return base + (uint64_t)(int64_t)(int32_t)orma_cfi_read_u32(cursor);
 	default:
 		cursor->is_bad = true;
 		return 0;
