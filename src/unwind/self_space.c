@@ -61,7 +61,7 @@
 
 #define MODULES_MAX     4096u
 #define WALKERS_MAX     32u
-#define CACHE_SLOTS     512u
+#define CACHE_SLOTS     2048u
 #define WAIT_MS         20u
 #define TABLE_BYTES_MAX ((size_t)64 << 20)
 
