@@ -94,8 +94,9 @@ static inline int64_t suspend(size_t size)
 {
 	int64_t left = orma_heap_self.left[ORMA_HEAP_MALLOC];
 
+	/* No allocation is larger than the mask. */
 	orma_heap_self.left[ORMA_HEAP_MALLOC] =
-		ORMA_HEAP_STEP_BYTES + (int64_t)ORMA_MIN((uint64_t)size, (uint64_t)ORMA_HEAP_NEVER);
+		ORMA_HEAP_STEP_BYTES + (int64_t)((uint64_t)size & (uint64_t)ORMA_HEAP_NEVER);
 	atomic_signal_fence(memory_order_seq_cst);
 	return left;
 }
@@ -108,16 +109,23 @@ static inline bool resume(int64_t left, const void *block, size_t size)
 	return block && orma_heap_count(ORMA_HEAP_MALLOC, size);
 }
 
-/* Ends a function that has allocated: the caller of that function is the program. */
-#define LOOK_AND_RETURN(left, block, size)                                                         \
-	do {                                                                                       \
-		if (resume(left, block, size)) {                                                   \
-			const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;              \
-                                                                                                   \
-			orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)(block), size, &caller);       \
-		}                                                                                  \
-		return block;                                                                      \
-	} while (0)
+/* The functions below jump here, so the caller of this function is the program. */
+SLOW void *look_and_return(void *block, size_t size)
+{
+	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
+
+	orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+	return block;
+}
+
+/* Ends a function that has allocated. */
+static inline __attribute__((always_inline)) void *resume_and_return(int64_t left, void *block,
+								     size_t size)
+{
+	if (resume(left, block, size))
+		return look_and_return(block, size);
+	return block;
+}
 
 ORMA_HEAP_API void *calloc(size_t count, size_t size) /* calls: allow calloc, because this is it */
 {
@@ -125,7 +133,7 @@ ORMA_HEAP_API void *calloc(size_t count, size_t size) /* calls: allow calloc, be
 	void *block = orma_heap_next.calloc(count, size);
 
 	/* If the product overflows, there is no block. */
-	LOOK_AND_RETURN(left, block, count * size);
+	return resume_and_return(left, block, count * size);
 }
 
 /* The block that realloc() replaces. */
@@ -134,17 +142,12 @@ struct replaced {
 	bool was_sampled;
 };
 
-static inline bool may_need_look(const void *block)
-{
-	return block && orma_heap_may_be_live((uintptr_t)block);
-}
-
-SLOW void replace_begin(void *block, struct replaced *ret)
+static void replace_begin(void *block, struct replaced *ret)
 {
 	ret->was_sampled = orma_heap_free_begin(ORMA_HEAP_MALLOC, (uintptr_t)block, &ret->block);
 }
 
-SLOW void replace_end(void *old, const void *block, size_t size, const struct replaced *replaced)
+static void replace_end(void *old, const void *block, size_t size, const struct replaced *replaced)
 {
 	int saved_errno = errno;
 
@@ -156,23 +159,38 @@ SLOW void replace_end(void *old, const void *block, size_t size, const struct re
 	errno = saved_errno;
 }
 
-/* The caller is the program's function, as this one becomes a part of it. */
-static inline __attribute__((always_inline)) void *reallocate(void *old, size_t size)
+/* The filter says that the old block may be sampled. The hooks jump here, too. */
+SLOW void *reallocate_and_look(void *old, size_t size)
 {
-	struct replaced replaced = {.was_sampled = false};
+	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
+	struct replaced replaced;
 	int64_t left;
 	void *block;
 
-	if (may_need_look(old)) {
-		if (orma_heap_is_early(old))
-			return orma_heap_early_realloc(old, size);
-		replace_begin(old, &replaced);
-	}
+	if (orma_heap_is_early(old))
+		return orma_heap_early_realloc(old, size);
+	replace_begin(old, &replaced);
 	left = suspend(size);
 	block = orma_heap_next.realloc(old, size);
-	if (ORMA_UNLIKELY(replaced.was_sampled))
+	if (replaced.was_sampled)
 		replace_end(old, block, size, &replaced);
-	LOOK_AND_RETURN(left, block, size);
+	if (resume(left, block, size))
+		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+	return block;
+}
+
+/* Becomes a part of the hook. */
+static inline __attribute__((always_inline)) void *reallocate(void *old, size_t size)
+{
+	int64_t left;
+	void *block;
+
+	/* No block has the address 0, so the answer for it makes no difference. */
+	if (orma_heap_may_be_live((uintptr_t)old))
+		return reallocate_and_look(old, size);
+	left = suspend(size);
+	block = orma_heap_next.realloc(old, size);
+	return resume_and_return(left, block, size);
 }
 
 ORMA_HEAP_API void *realloc(void *old, size_t size) /* calls: allow realloc, because this is it */
@@ -215,7 +233,7 @@ aligned_alloc(size_t alignment, /* calls: allow aligned_alloc, because of that *
 	int64_t left = suspend(size + alignment);
 	void *block = orma_heap_next.aligned_alloc(alignment, size);
 
-	LOOK_AND_RETURN(left, block, size);
+	return resume_and_return(left, block, size);
 }
 
 ORMA_HEAP_API void *memalign(size_t alignment, size_t size)
@@ -223,7 +241,7 @@ ORMA_HEAP_API void *memalign(size_t alignment, size_t size)
 	int64_t left = suspend(size + alignment);
 	void *block = orma_heap_next.memalign(alignment, size);
 
-	LOOK_AND_RETURN(left, block, size);
+	return resume_and_return(left, block, size);
 }
 
 ORMA_HEAP_API void *valloc(size_t size)
@@ -231,7 +249,7 @@ ORMA_HEAP_API void *valloc(size_t size)
 	int64_t left = suspend(size);
 	void *block = orma_heap_next.valloc(size);
 
-	LOOK_AND_RETURN(left, block, size);
+	return resume_and_return(left, block, size);
 }
 
 /* musl has none, so it is made of memalign(). */
@@ -248,7 +266,7 @@ ORMA_HEAP_API void *pvalloc(size_t size)
 	whole &= ~(page - 1);
 	left = suspend(whole);
 	block = orma_heap_next.memalign(page, whole);
-	LOOK_AND_RETURN(left, block, whole);
+	return resume_and_return(left, block, whole);
 }
 
 /* --- allocators of the program ---------------------------------------------------------------- */

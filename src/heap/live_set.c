@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * live_set.c - a hash table of sampled blocks without locks, the filter in front of it, and the queue of late frees.
  *
- *   free(p): filter[index(p)] == 0 -> not sampled: nothing else is read
- *            otherwise            -> look into each table
+ *   free(p): pages[page(p)] == 0   -> not sampled: nothing else is read
+ *            filter[index(p)] == 0 -> not sampled
+ *            otherwise             -> look into each table
  *
  * A table consists of places of 16 bytes. A block lies in one of the 16 places that begin at its hash; so a search ends
  * after 16 places, whatever was removed in between, and removing needs no tombstones. When the 16 places of a new block
@@ -14,10 +15,11 @@
  * An id is in the set at most once per heap: it is published before malloc() returns it, and taken before free() gives
  * it away. Two threads that free one block at the same time are the program's bug; the CAS lets one of them win.
  *
- * The filter is large enough for a hundred thousand blocks, and a program whose heap is small touches little of it: one byte
- * in 64 of its heap. A child of a fork clears only what was written.
+ * The counts of pages take 8 KiB, which stay in the cache; they answer for nearly all frees while there are hundreds of live
+ * samples, as in a program that is sampled each 512 KiB. The filter is large enough for a hundred thousand blocks, and a program
+ * whose heap is small touches little of it: one byte in 64 of its heap. A child of a fork clears only what was written.
  *
- * Rejected: a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place
+ * Rejected: the filter alone (a free in a heap of 50 MB misses the cache: a compiler took 0.7 % longer); a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place
  * (tombstones, and rebuilding that must stop all threads); one table that moves when it grows (readers would need hazard
  * pointers or epochs); tags in the blocks (the allocator is not ours).
  */
@@ -43,6 +45,7 @@ struct orma_heap_place {
 		value; /* serial << 24 | heap << 8 | instances; written while reserved, relaxed */
 };
 
+_Atomic uint16_t orma_heap_pages[ORMA_HEAP_PAGE_COUNT];
 _Atomic uint8_t orma_heap_filter[ORMA_HEAP_FILTER_COUNT];
 /* The parts of the filter that were written. Relaxed: set before the part is. */
 static _Atomic bool is_written[PARTS];
@@ -92,6 +95,8 @@ static _Atomic uint8_t *filter_to_write(uint64_t id)
 void orma_heap_live_mark(uint64_t id)
 {
 	atomic_store_explicit(filter_to_write(id), UINT8_MAX, memory_order_relaxed);
+	atomic_store_explicit(&orma_heap_pages[orma_heap_page_index(id)], UINT16_MAX,
+			      memory_order_relaxed);
 }
 
 static void filter_change(uint64_t id, int change)
@@ -101,6 +106,17 @@ static void filter_change(uint64_t id, int change)
 
 	while (count != UINT8_MAX &&
 	       !atomic_compare_exchange_weak_explicit(place, &count, (uint8_t)(count + change),
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+static void page_change(uint64_t id, int change)
+{
+	_Atomic uint16_t *place = &orma_heap_pages[orma_heap_page_index(id)];
+	uint16_t count = atomic_load_explicit(place, memory_order_relaxed);
+
+	while (count != UINT16_MAX &&
+	       !atomic_compare_exchange_weak_explicit(place, &count, (uint16_t)(count + change),
 						      memory_order_relaxed, memory_order_relaxed))
 		;
 }
@@ -171,6 +187,7 @@ void orma_heap_live_publish(struct orma_heap_place *place, uint64_t id,
 {
 	atomic_store_explicit(&place->value, pack(block), memory_order_relaxed);
 	filter_change(id, 1);
+	page_change(id, 1);
 	atomic_store_explicit(&place->id, id, memory_order_release);
 }
 
@@ -203,6 +220,7 @@ static bool take_from(struct orma_heap_place *places, size_t table, uint64_t id,
 			continue;
 		empty_place(place);
 		filter_change(id, -1);
+		page_change(id, -1);
 		return true;
 	}
 	return false;
@@ -247,6 +265,9 @@ void orma_heap_live_forget(void)
 	for (size_t i = 0; i < PARTS; i++)
 		if (atomic_load_explicit(&is_written[i], memory_order_relaxed))
 			clear_part(&orma_heap_filter[i * FILTER_PART]);
+	for (size_t i = 0; i < ORMA_HEAP_PAGE_COUNT; i++)
+		if (atomic_load_explicit(&orma_heap_pages[i], memory_order_relaxed) != UINT16_MAX)
+			atomic_store_explicit(&orma_heap_pages[i], 0, memory_order_relaxed);
 	for (size_t i = 0; i < LATE_MAX; i++)
 		atomic_store_explicit(&late[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&late_head, 0, memory_order_relaxed);

@@ -23,23 +23,36 @@ struct orma_heap_block {
 	uint8_t instances; /* bit i: instance i of the data source was told */
 };
 
-/* How many sampled blocks have this index; 255 stays. Relaxed. Frees read it, so its address and size are constant. */
+/*
+ * How many sampled blocks lie in a page of 4 KiB, and how many at 64 bytes. The highest number of each stays. Frees ask the first, which
+ * stays in the cache, and only behind that the second. Relaxed. Frees read both, so their addresses and sizes are constant.
+ */
+#define ORMA_HEAP_PAGE_COUNT   ((size_t)1 << 12)
 #define ORMA_HEAP_FILTER_COUNT ((size_t)1 << 20)
+extern _Atomic uint16_t orma_heap_pages[ORMA_HEAP_PAGE_COUNT] __attribute__((visibility("hidden")));
 extern _Atomic uint8_t orma_heap_filter[ORMA_HEAP_FILTER_COUNT]
 	__attribute__((visibility("hidden")));
 
-/* Neighbours in memory are neighbours in the filter, so that frees of a program that works in one place of its heap find
- * the filter in the cache: a line of it stands for 4 KiB. The bits above make a difference, too. */
+/* Neighbours in memory are neighbours here, so that frees of a program that works in one place of its heap find both in the
+ * cache. Blocks that are 64 MiB apart share a place: how many blocks are asked about in vain depends on how many places are
+ * taken, and not on which. */
 static inline size_t orma_heap_filter_index(uint64_t id)
 {
-	return (size_t)(id >> 6 ^ id >> 26) & (ORMA_HEAP_FILTER_COUNT - 1);
+	return (size_t)(id >> 6) & (ORMA_HEAP_FILTER_COUNT - 1);
+}
+
+static inline size_t orma_heap_page_index(uint64_t id)
+{
+	return (size_t)(id >> 12) & (ORMA_HEAP_PAGE_COUNT - 1);
 }
 
 /* False: the block was not sampled. Relaxed, because the thread that frees a block has got it from the thread that
  * allocated it. */
 static inline bool orma_heap_may_be_live(uint64_t id)
 {
-	return ORMA_UNLIKELY(atomic_load_explicit(&orma_heap_filter[orma_heap_filter_index(id)],
+	return ORMA_UNLIKELY(atomic_load_explicit(&orma_heap_pages[orma_heap_page_index(id)],
+						  memory_order_relaxed) != 0) &&
+	       ORMA_UNLIKELY(atomic_load_explicit(&orma_heap_filter[orma_heap_filter_index(id)],
 						  memory_order_relaxed) != 0);
 }
 

@@ -89,6 +89,26 @@ ORMA_TEST(the_filter_says_no_for_most_blocks_beside_many_that_live)
 	CHECK(hits < 200);
 }
 
+ORMA_TEST(a_page_is_clear_when_its_last_block_is_gone)
+{
+	struct orma_heap_block block;
+
+	for (uint64_t i = 0; i < 300; i++)
+		CHECK(put(address_of(i), i + 1, 1));
+	for (uint64_t i = 0; i < 300; i++) {
+		CHECK(orma_heap_may_be_live(address_of(i)));
+		CHECK(orma_heap_live_take(address_of(i), 1, &block));
+	}
+	for (size_t i = 0; i < ORMA_HEAP_PAGE_COUNT; i++)
+		CHECK_INT(atomic_load(&orma_heap_pages[i]), 0);
+	/* A mark stays, whatever comes and goes beside it. */
+	orma_heap_live_mark(address_of(0));
+	CHECK(put(address_of(1), 1, 1) && orma_heap_live_take(address_of(1), 1, &block));
+	CHECK(orma_heap_may_be_live(address_of(0)));
+	orma_heap_live_forget();
+	CHECK(orma_heap_may_be_live(address_of(0)));
+}
+
 ORMA_TEST(a_child_of_a_fork_forgets_everything)
 {
 	struct orma_heap_block block;
