@@ -23,6 +23,7 @@ void orma_heap_set_init(struct orma_heap_set *set, uint32_t item_bytes, uint32_t
 			uint32_t count_max, uint64_t seed)
 {
 	ORMA_ASSERT(item_bytes % 8 == 0 && item_bytes >= key_words * 8);
+	ORMA_ASSERT(key_words == 1 || key_words == 2);
 	*set = (struct orma_heap_set){
 		.item_bytes = item_bytes,
 		.key_words = key_words,
@@ -54,15 +55,28 @@ static uint64_t hash(const struct orma_heap_set *set, const void *item)
 	return result;
 }
 
+/* Keys have one or two words. */
+static bool is_equal(const struct orma_heap_set *set, const void *item, const void *other)
+{
+	uint64_t words[2], other_words[2];
+
+	memcpy(words, item, 8);
+	memcpy(other_words, other, 8);
+	if (words[0] != other_words[0] || set->key_words == 1)
+		return words[0] == other_words[0];
+	memcpy(&words[1], (const uint8_t *)item + 8, 8);
+	memcpy(&other_words[1], (const uint8_t *)other + 8, 8);
+	return words[1] == other_words[1];
+}
+
 /* Returns the slot of the item, or the empty one where it belongs. */
 static uint32_t *find_slot(const struct orma_heap_set *set, const void *item)
 {
 	uint32_t mask = set->slot_count - 1;
-	size_t key_bytes = (size_t)set->key_words * 8;
 
 	for (uint32_t i = (uint32_t)hash(set, item) & mask;; i = (i + 1) & mask) {
 		uint32_t *slot = &set->slots[i];
-		if (*slot == 0 || memcmp(orma_heap_set_item(set, *slot - 1), item, key_bytes) == 0)
+		if (*slot == 0 || is_equal(set, orma_heap_set_item(set, *slot - 1), item))
 			return slot;
 	}
 }

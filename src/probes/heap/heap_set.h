@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An item begins with its key: `key_words` words of 8 bytes, without padding. An item keeps its index. */
+/* An item begins with its key: `key_words` (1 or 2) words of 8 bytes, without padding. An item keeps its index. */
 struct orma_heap_set {
 	uint8_t *items;
 	uint32_t *slots; /* index + 1 of an item; 0 = empty */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/macros.h"
 #include "probes/heap/heap_limits.h"
 
 void orma_heap_stacks_init(struct orma_heap_stacks *stacks, uint64_t seed)
@@ -63,14 +64,38 @@ static int separate_heaps(struct orma_heap_stacks *stacks, uint32_t heap, uint32
 	return r < 0 ? r : take_node(stacks, frame, at);
 }
 
+/* How many frames, from the outermost inwards, the stack has in common with the last one. */
+static size_t common_with_last(const struct orma_heap_stacks *stacks, const uint32_t *frames,
+			       size_t count)
+{
+	size_t max = ORMA_MIN(count, stacks->last_count), same = 0;
+
+	while (same < max && stacks->last[same].frame == frames[count - 1 - same])
+		same++;
+	return same;
+}
+
+static void note_last(struct orma_heap_stacks *stacks, size_t depth, uint32_t frame, uint32_t node)
+{
+	if (depth >= ORMA_ARRAY_SIZE(stacks->last))
+		return;
+	stacks->last[depth].frame = frame;
+	stacks->last[depth].node = node;
+	stacks->last_count = depth + 1;
+}
+
 int orma_heap_stacks_take_site(struct orma_heap_stacks *stacks, uint32_t heap,
 			       const uint32_t *frames, size_t count, uint32_t *ret)
 {
-	uint32_t at = 0;
+	size_t depth = common_with_last(stacks, frames, count);
+	uint32_t at = depth > 0 ? stacks->last[depth - 1].node : 0;
 	int r = count > 0 ? 0 : -EINVAL;
 
-	for (size_t i = count; i > 0 && r == 0; i--)
-		r = take_node(stacks, frames[i - 1], &at);
+	for (; depth < count && r == 0; depth++) {
+		r = take_node(stacks, frames[count - 1 - depth], &at);
+		if (r == 0)
+			note_last(stacks, depth, frames[count - 1 - depth], at);
+	}
 	if (r == 0)
 		r = separate_heaps(stacks, heap, &at);
 	if (r < 0)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes/heap/heap_limits.h"
 #include "probes/heap/heap_set.h"
 
 /* The `module` of frames without one: `address` is one of the process, the id of a heap, or an enum orma_heap_error. */
@@ -67,6 +68,12 @@ enum {
 
 struct orma_heap_stacks {
 	struct orma_heap_set frames, nodes, sites;
+	/* The last stack from the outermost frame inwards, and the node of each of its frames as index + 1. Most of the next one
+	 * is the same. */
+	struct {
+		uint32_t frame, node;
+	} last[ORMA_HEAP_STACK_FRAMES_MAX];
+	size_t last_count;
 };
 
 void orma_heap_stacks_init(struct orma_heap_stacks *stacks, uint64_t seed);
