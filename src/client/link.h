@@ -67,6 +67,8 @@ int orma_client_link_offer_memory(struct orma_client_link *link);
 /* Withdraws that memory, which no service may have taken yet. Ends all instances in it. */
 void orma_client_link_withdraw_memory(struct orma_client_link *link);
 
+/* link_commit.c: how long finished chunks are gathered. Call it before orma_init(). */
+void orma_client_link_gather_for(uint64_t ns);
 /* link_commit.c: sends what is complete, then acknowledges finished flushes. */
 void orma_client_link_commit(struct orma_client_link *link);
 /* link_commit.c: commits when the arbiter of the link's memory asks for it. 0 or -errno. */

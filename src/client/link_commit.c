@@ -2,7 +2,8 @@
  * link_commit.c - sending chunks and acknowledgements of flushes over a link.
  *
  * The arbiter's eventfd wakes the loop when writers have finished chunks. They are gathered for
- * ORMA_CLIENT_COMMIT_NS, or sent at once when memory runs low.
+ * ORMA_CLIENT_COMMIT_NS unless the program has chosen another time, or sent at once when memory runs low. New
+ * writers are announced after ORMA_CLIENT_COMMIT_NS in any case.
  *
  * Flushes are acknowledged in the order of their arrival, because an acknowledgement also stands for
  * all earlier flushes; and only when everything before them was sent. Rejected: the acknowledgement
@@ -14,17 +15,22 @@
 #include "client/link.h"
 #include "shm/view.h"
 
+static uint64_t gather_ns = ORMA_CLIENT_COMMIT_NS;
+
+void orma_client_link_gather_for(uint64_t ns)
+{
+	gather_ns = ns;
+}
+
 static void on_commit_timer(struct orma_timer *timer)
 {
 	orma_client_link_commit(ORMA_CONTAINER_OF(timer, struct orma_client_link, commit_timer));
 }
 
 /* False: no memory for the timer. */
-static bool commit_soon(struct orma_client_link *link)
+static bool commit_in(struct orma_client_link *link, uint64_t ns)
 {
-	return link->commit_timer.is_armed ||
-	       orma_base_loop_arm_in(link->loop, &link->commit_timer, ORMA_CLIENT_COMMIT_NS,
-				     on_commit_timer) == 0;
+	return orma_base_loop_arm_in(link->loop, &link->commit_timer, ns, on_commit_timer) == 0;
 }
 
 static void on_arbiter_wake(struct orma_watch *watch, unsigned ready)
@@ -38,7 +44,11 @@ static void on_arbiter_wake(struct orma_watch *watch, unsigned ready)
 		orma_client_link_commit(link);
 		break;
 	case ORMA_SHM_WANTED_SOON:
-		if (!commit_soon(link))
+		if (!commit_in(link, ORMA_CLIENT_COMMIT_NS))
+			orma_client_link_commit(link);
+		break;
+	case ORMA_SHM_WANTED_LATER:
+		if (!link->commit_timer.is_armed && !commit_in(link, gather_ns))
 			orma_client_link_commit(link);
 		break;
 	case ORMA_SHM_WANTED_NOTHING:
@@ -119,7 +129,7 @@ void orma_client_link_commit(struct orma_client_link *link)
 	if (!link->memory || send_ready(link))
 		acknowledge_flushes(link);
 	else
-		commit_soon(link);
+		(void)commit_in(link, ORMA_CLIENT_COMMIT_NS);
 	link->is_committing = false;
 }
 

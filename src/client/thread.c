@@ -115,6 +115,11 @@ static void make_key(void)
 	atomic_store_explicit(&has_thread_key, thread_key_error == 0, memory_order_relaxed);
 }
 
+void orma_client_threads_prepare(void)
+{
+	(void)syscall(SYS_membarrier, MEMBARRIER_REGISTER, 0);
+}
+
 int orma_client_threads_init(void)
 {
 	pthread_once(&thread_key_once, make_key);

@@ -158,6 +158,9 @@ void orma_client_threads_discard(void);
 /* The application's states; the slot must be entered. Returns NULL without memory. */
 struct orma_client_user *orma_client_slot_user(struct orma_packet *slot);
 int orma_client_threads_init(void);
+/* For programs that know that they have one thread: then it takes no time. Without it, the first end of an instance waits until
+ * the kernel has seen all processors, which is 10 to 50 ms. */
+void orma_client_threads_prepare(void);
 /* Runs in the child of a fork; async-signal-safe. */
 void orma_client_threads_forked(void);
 

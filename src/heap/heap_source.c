@@ -44,8 +44,10 @@
 #include "unwind/self_modules.h"
 #include "unwind/self_space.h"
 
-#define SOURCE_NAME   "orma.heap"
-#define TICK_NS       (100 * ORMA_NS_PER_MS)
+#define SOURCE_NAME "orma.heap"
+/* Each wake-up takes some 30 us of a processor, so ticks that find nothing become rarer. */
+#define TICK_MS_MIN   100u
+#define TICK_MS_MAX   400u
 #define NO_REFRESH_NS (1000 * ORMA_NS_PER_MS)
 /* The limit on a wait of a session without block_client_timeout_us, and the largest limit. */
 #define STALL_TIMEOUT_MS     1000
@@ -71,6 +73,7 @@ struct session {
 
 static struct session sessions[ORMA_INSTANCES_MAX];
 static struct orma_timer tick;
+static uint32_t tick_ms;
 static unsigned long long libraries_seen; /* loaded and unloaded so far */
 static struct orma_client_work registration_work;
 static _Atomic bool is_registration_posted; /* acq_rel: one owner of the work */
@@ -304,6 +307,9 @@ static void on_refresh(struct orma_client_work *work)
 	static unsigned failures;
 
 	(void)work;
+	/* The walk may have met a library that was loaded since the last tick. */
+	if (libraries_have_changed())
+		send_maps();
 	failures = orma_self_space_refresh() == 1 ? 0 : failures + 1;
 	/* Code without a file (of a JIT compiler) would otherwise ask again at each sample. One failure says nothing: the
 	 * walk may have begun before the refresh before this one, and have wanted what that has brought. */
@@ -337,11 +343,13 @@ static void on_stale(void)
 static void on_tick(struct orma_timer *timer)
 {
 	struct orma_data_source *source = source_of();
-	bool is_wanted = false;
+	bool is_wanted = false, had_work = orma_heap_write_late_frees();
 
-	orma_heap_write_late_frees();
-	if (libraries_have_changed())
+	if (libraries_have_changed()) {
 		send_maps();
+		had_work = true;
+	}
+	tick_ms = had_work ? TICK_MS_MIN : ORMA_MIN(2 * tick_ms, TICK_MS_MAX);
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
 		if (!sessions[i].is_started)
@@ -350,7 +358,8 @@ static void on_tick(struct orma_timer *timer)
 		send_lost(i);
 	}
 	if (is_wanted)
-		(void)orma_base_loop_arm_in(orma_client.loop, timer, TICK_NS, on_tick);
+		(void)orma_base_loop_arm_in(orma_client.loop, timer, tick_ms * ORMA_NS_PER_MS,
+					    on_tick);
 }
 
 /* --- heaps ------------------------------------------------------------------------------------ */
@@ -516,7 +525,8 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	send_maps();
 	apply_config(i);
 	orma_heap_tell_heaps();
-	(void)orma_base_loop_arm_in(orma_client.loop, &tick, TICK_NS, on_tick);
+	tick_ms = TICK_MS_MIN;
+	(void)orma_base_loop_arm_in(orma_client.loop, &tick, tick_ms * ORMA_NS_PER_MS, on_tick);
 	atomic_fetch_add_explicit(&starts, 1, memory_order_release);
 	note_answer();
 }
@@ -533,7 +543,7 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 					 memory_order_relaxed) != 0)
 			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
 	orma_heap_tell_heaps();
-	orma_heap_write_late_frees();
+	(void)orma_heap_write_late_frees();
 	send_lost(idx);
 	sessions[idx].is_started = false;
 	return ORMA_COMPLETE;
@@ -543,7 +553,7 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 {
 	(void)ctx;
 	if (sessions[instance->idx].is_started) {
-		orma_heap_write_late_frees();
+		(void)orma_heap_write_late_frees();
 		send_lost(instance->idx);
 	}
 	return ORMA_COMPLETE;
@@ -591,7 +601,7 @@ static void commit_all(struct orma_client_work *work)
 
 	(void)work;
 	atomic_store_explicit(&is_commit_posted, false, memory_order_release);
-	orma_heap_write_late_frees();
+	(void)orma_heap_write_late_frees();
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
 		if (!sessions[i].is_started)

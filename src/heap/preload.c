@@ -19,8 +19,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "client/link.h"
+#include "client/thread.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
 #include "heap/stack_capture.h"
@@ -35,6 +38,9 @@
 /* Between two looks for a session, in programs that were started to be profiled. */
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
+/* Finished chunks are gathered for so long: nobody reads them earlier, and each batch wakes two processes. When memory runs
+ * low, a flush begins or the program ends, they are sent at once. */
+#define GATHER_NS (100 * ORMA_NS_PER_MS)
 /* The library's descriptors are the last of these numbers. */
 #define DESCRIPTORS     64u
 #define DESCRIPTORS_END 1024u
@@ -157,6 +163,8 @@ static int start(const char *socket, bool waits)
 	if (!socket)
 		options.producer_socket =
 			access(FOLDER_IN_RUN, F_OK) == 0 ? SOCKET_IN_RUN : SOCKET_IN_TMP;
+	orma_client_link_gather_for(GATHER_NS);
+	orma_client_threads_prepare();
 	r = orma_heap_tracker_init();
 	if (r == 0)
 		r = orma_init(&options);

@@ -552,14 +552,16 @@ static void write_frees(struct orma_data_source *source, const struct orma_heap_
 	}
 }
 
-void orma_heap_write_late_frees(void)
+bool orma_heap_write_late_frees(void)
 {
+	bool has_written = false;
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
 	struct orma_heap_block block;
 
-	while (orma_heap_late_pop(&block))
+	for (; orma_heap_late_pop(&block); has_written = true)
 		write_frees(source, &block, who_knows(source, &block));
+	return has_written;
 }
 
 bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *ret)

@@ -61,7 +61,7 @@ void orma_heap_free_commit(const struct orma_heap_block *block);
 void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block);
 
 /* Writes the frees that other threads could not write. The library's thread. */
-void orma_heap_write_late_frees(void);
+bool orma_heap_write_late_frees(void);
 uint64_t orma_heap_now_ns(void);
 
 /* Runs a function that writes packets on a thread of the program, whose allocations in it are not sampled. Does nothing

@@ -98,8 +98,10 @@ int orma_shm_arbiter_wake_fd(const struct orma_shm_arbiter *arbiter);
 
 enum orma_shm_wanted {
 	ORMA_SHM_WANTED_NOTHING = 0,
-	ORMA_SHM_WANTED_SOON = 1, /* something can be committed; it may wait for more */
-	ORMA_SHM_WANTED_NOW = 2,  /* the memory fills up, a writer stalls, or a flush needs it */
+	ORMA_SHM_WANTED_LATER = 1, /* chunks can be committed; they may wait for more */
+	/* A writer is new. Until the service knows it, it cannot take what a killed process has left. */
+	ORMA_SHM_WANTED_SOON = 2,
+	ORMA_SHM_WANTED_NOW = 3, /* the memory fills up, a writer stalls, or a flush needs it */
 };
 
 /* How urgent a commit has become since events were gathered last. Resets the wake descriptor. */

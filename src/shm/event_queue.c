@@ -59,7 +59,8 @@ bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_eve
 		event->next = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&arbiter->queue, &head, event, memory_order_seq_cst, memory_order_seq_cst));
-	raise_wanted(arbiter, ORMA_SHM_WANTED_SOON);
+	raise_wanted(arbiter, event->kind == ORMA_SHM_EVENT_REGISTRATION ? ORMA_SHM_WANTED_SOON
+									 : ORMA_SHM_WANTED_LATER);
 	return true;
 }
 

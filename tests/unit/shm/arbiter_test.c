@@ -229,6 +229,25 @@ ORMA_TEST(one_wake_up_for_the_first_chunk_and_one_when_it_presses)
 	reader_done(&reader);
 }
 
+ORMA_TEST(a_new_writer_is_more_urgent_than_a_chunk)
+{
+	struct orma_shm_writer *writers[2];
+
+	reader_init(&reader, 64 * KIB, 4096);
+	writers[0] = new_writer();
+	reader_drain(&reader);
+	(void)orma_shm_arbiter_wanted(reader.arbiter);
+	while (!is_wake_fd_readable())
+		write_packet(writers[0], 200);
+	CHECK_INT(orma_shm_arbiter_wanted(reader.arbiter), ORMA_SHM_WANTED_LATER);
+	writers[1] = new_writer();
+	CHECK(is_wake_fd_readable());
+	CHECK_INT(orma_shm_arbiter_wanted(reader.arbiter), ORMA_SHM_WANTED_SOON);
+	for (int i = 0; i < 2; i++)
+		orma_shm_writer_free(writers[i]);
+	reader_done(&reader);
+}
+
 ORMA_TEST(a_large_backlog_comes_in_several_batches_in_order)
 {
 	struct orma_shm_writer *writer;
