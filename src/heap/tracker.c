@@ -54,11 +54,14 @@
 #define THREADS_MAX_WITH_CHUNK 64
 /* Rounds of destructors that every C library runs at least. */
 #define DESTRUCTOR_ROUNDS 4
-#define COPY_MIN          16384u
-/* Samples before stacks are walked here: programs that end before get no tables. The profiler walks copies of these. */
-#define COPIED_SAMPLES 64u
-/* If more than this of 64 stacks were cut, more is copied. */
-#define CUTS_MAX 3u
+/*
+ * Stacks are copied, and the profiler walks the copies, while that takes less than the tables would that walks here need: 0.6 us
+ * for each function of the program and its libraries, 25 ms for a compiler. That is until there was a sample in 2 ms for a while,
+ * or many in all. Then stacks are walked here for good.
+ */
+#define NS_PER_COPY      (2 * ORMA_NS_PER_MS)
+#define COPIES_AT_A_TIME 64u
+#define COPIES_MAX       2048u
 
 struct orma_heap_tracker orma_heap_tracker = {.idle_step = ORMA_HEAP_STEP_BYTES};
 __thread struct orma_heap_thread orma_heap_self __attribute__((tls_model("initial-exec")));
@@ -72,7 +75,9 @@ static uint8_t always = 1, *is_own_process = &always;
 static pthread_key_t thread_key;
 static _Atomic bool has_key;          /* relaxed: set in the constructor */
 static _Atomic uint32_t thread_count; /* threads with a sequence; relaxed: an estimate */
-static _Atomic uint32_t copy_max = COPY_MIN, copies, cuts; /* relaxed: estimates */
+static _Atomic uint64_t
+	copied_until_ns; /* UINT64_MAX = stacks are walked; relaxed: an estimate, as the next */
+static _Atomic uint32_t copies;
 
 static void add(_Atomic uint64_t *counter)
 {
@@ -243,19 +248,19 @@ static uint64_t key_of(uint32_t heap, uint64_t id)
 		       : (id + heap * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* The share of cut stacks decides how much of the next ones is copied. */
-static size_t bytes_to_copy(size_t available, bool *ret_is_cut)
+/* Each copy takes its 2 ms of the time that was left, and what it takes beyond that has a limit. */
+static bool is_to_be_copied(uint64_t now_ns)
 {
-	uint32_t max = atomic_load_explicit(&copy_max, memory_order_relaxed);
+	uint64_t until_ns = atomic_load_explicit(&copied_until_ns, memory_order_relaxed);
 
-	*ret_is_cut = available > max;
-	if (*ret_is_cut)
-		atomic_fetch_add_explicit(&cuts, 1, memory_order_relaxed);
-	if (atomic_fetch_add_explicit(&copies, 1, memory_order_relaxed) % 64 == 63 &&
-	    atomic_exchange_explicit(&cuts, 0, memory_order_relaxed) > CUTS_MAX &&
-	    max < ORMA_HEAP_COPY_MAX)
-		atomic_store_explicit(&copy_max, 2 * max, memory_order_relaxed);
-	return available < max ? available : max;
+	if (until_ns == UINT64_MAX)
+		return false;
+	until_ns = ORMA_MAX(until_ns, now_ns) + NS_PER_COPY;
+	if (until_ns - now_ns > COPIES_AT_A_TIME * NS_PER_COPY ||
+	    atomic_fetch_add_explicit(&copies, 1, memory_order_relaxed) >= COPIES_MAX)
+		until_ns = UINT64_MAX;
+	atomic_store_explicit(&copied_until_ns, until_ns, memory_order_relaxed);
+	return until_ns != UINT64_MAX;
 }
 
 /*
@@ -270,7 +275,7 @@ static bool walk(const struct orma_unwind_stack *stack, union orma_heap_scratch 
 	struct orma_self_frames frames;
 	int r;
 
-	if (!scratch || sample->serial <= COPIED_SAMPLES)
+	if (!scratch || is_to_be_copied(sample->timestamp_ns))
 		return false;
 	r = orma_self_walk(&sample->registers, &bounds, scratch->addresses, ORMA_HEAP_FRAMES_MAX,
 			   &frames);
@@ -299,7 +304,8 @@ static void capture(const struct orma_unwind_registers *caller,
 	if (walk(&stack, scratch[0], sample))
 		return;
 	sample->stack = stack.bytes;
-	sample->stack_size = bytes_to_copy(stack.size, &sample->is_cut);
+	sample->stack_size = ORMA_MIN(stack.size, (size_t)ORMA_HEAP_COPY_MAX);
+	sample->is_cut = sample->stack_size < stack.size;
 }
 
 /* Losses of an instance with adaptive sampling double its interval. */
