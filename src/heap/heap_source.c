@@ -56,6 +56,7 @@
 #define MAPS_PART_BYTES      16384u
 #define COMMAND_BYTES_MAX    65536u
 #define COMMAND_ARGS_MAX     64u
+#define BYE_ATTEMPTS         3u
 
 /* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
@@ -88,6 +89,8 @@ static bool is_forked;
 /* Instances since the program began: those that have started, and all whose config was looked at, which is a futex of the
  * constructor. */
 static _Atomic uint32_t starts, answers;
+/* The last commit_all() has told all losses. Relaxed: read after an answer to what follows it. */
+static _Atomic bool are_losses_told = true;
 /* True while the constructor waits. Relaxed. */
 static _Atomic bool is_starting;
 
@@ -98,12 +101,15 @@ static struct orma_data_source *source_of(void)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void send_message(uint32_t instance, uint32_t id, struct orma_proto_heap_writer *heap,
+/* False: there is no memory, or shared memory is full. */
+static bool send_message(uint32_t instance, uint32_t id, struct orma_proto_heap_writer *heap,
 			 struct orma_buf *buf)
 {
-	if (orma_proto_heap_writer_finish(heap) == 0)
-		orma_heap_write_message(source_of(), instance, id, buf->data, buf->size);
+	bool is_written = orma_proto_heap_writer_finish(heap) == 0 &&
+			  orma_heap_write_message(source_of(), instance, id, buf->data, buf->size);
+
 	orma_base_buf_done(buf);
+	return is_written;
 }
 
 static void put_command(struct orma_proto_writer *writer)
@@ -139,7 +145,7 @@ static void send_process(uint32_t instance)
 	put_command(writer);
 	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS,
 				orma_heap_now_ns());
-	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
+	(void)send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
 }
 
 /* Any thread. */
@@ -173,7 +179,8 @@ static void on_interval(uint32_t instance, uint32_t heap_id)
 				       memory_order_relaxed));
 }
 
-static void send_lost(uint32_t instance)
+/* False: the counts could not be told, so the next call tells them. */
+static bool send_lost(uint32_t instance)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 	struct orma_heap_instance_counts *counts = &tracker->counts[instance];
@@ -204,10 +211,12 @@ static void send_lost(uint32_t instance)
 	if (sum == sessions[instance].counts_sent) {
 		orma_proto_heap_writer_finish(&heap);
 		orma_base_buf_done(&buf);
-		return;
+		return true;
 	}
+	if (!send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf))
+		return false;
 	sessions[instance].counts_sent = sum;
-	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf);
+	return true;
 }
 
 /* --- mappings --------------------------------------------------------------------------------- */
@@ -224,7 +233,7 @@ static void send_maps_part(uint32_t instance, uint32_t generation, uint32_t part
 	orma_proto_write_bool(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_IS_LAST_PART, is_last);
 	orma_proto_write_bytes(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_TEXT, text.data,
 			       text.size);
-	send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_MAPS, &heap, &buf);
+	(void)send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_MAPS, &heap, &buf);
 }
 
 /*
@@ -355,7 +364,7 @@ static void on_tick(struct orma_timer *timer)
 		if (!sessions[i].is_started)
 			continue;
 		is_wanted = true;
-		send_lost(i);
+		(void)send_lost(i);
 	}
 	if (is_wanted)
 		(void)orma_base_loop_arm_in(orma_client.loop, timer, tick_ms * ORMA_NS_PER_MS,
@@ -544,7 +553,7 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
 	orma_heap_tell_heaps();
 	(void)orma_heap_write_late_frees();
-	send_lost(idx);
+	(void)send_lost(idx);
 	sessions[idx].is_started = false;
 	return ORMA_COMPLETE;
 }
@@ -554,7 +563,7 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 	(void)ctx;
 	if (sessions[instance->idx].is_started) {
 		(void)orma_heap_write_late_frees();
-		send_lost(instance->idx);
+		(void)send_lost(instance->idx);
 	}
 	return ORMA_COMPLETE;
 }
@@ -598,6 +607,7 @@ int orma_heap_source_register(bool waits)
 static void commit_all(struct orma_client_work *work)
 {
 	struct orma_data_source *source = source_of();
+	bool are_told = true;
 
 	(void)work;
 	atomic_store_explicit(&is_commit_posted, false, memory_order_release);
@@ -606,26 +616,27 @@ static void commit_all(struct orma_client_work *work)
 	{
 		if (!sessions[i].is_started)
 			continue;
-		send_lost(i);
+		are_told = send_lost(i) && are_told;
 		orma_data_source_flush_thread(source, i);
 	}
+	atomic_store_explicit(&are_losses_told, are_told, memory_order_relaxed);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_commit(&orma_client.links[i]);
 }
 
-/* Waits until the service has what was written so far. A thread that does not answer, because the program has replaced its
+/* Waits until the service has what was written so far. False: it has not. A thread that does not answer, because the program has replaced its
  * descriptors, does not hold the program up. */
-static void send_everything(uint32_t timeout_ms)
+static bool send_everything(uint32_t timeout_ms)
 {
 	if (!atomic_exchange_explicit(&is_commit_posted, true, memory_order_acq_rel)) {
 		commit_work.fn = commit_all;
 		if (orma_client_post(&commit_work) < 0) {
 			atomic_store_explicit(&is_commit_posted, false, memory_order_release);
-			return;
+			return false;
 		}
 	}
 	/* Work is done in its order, so this is behind the commit. */
-	(void)orma_sync(timeout_ms);
+	return orma_sync(timeout_ms) == 0;
 }
 
 void orma_heap_source_wait(uint32_t timeout_ms)
@@ -645,7 +656,7 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 		}
 	/* The service then knows that this process exists, even if it calls exec at once. */
 	if (atomic_load_explicit(&starts, memory_order_acquire) > 0)
-		send_everything(timeout_ms);
+		(void)send_everything(timeout_ms);
 	atomic_store_explicit(&is_starting, false, memory_order_relaxed);
 	/* This thread has drawn its countdown before there was a session. */
 	if (orma_heap_self.left[ORMA_HEAP_MALLOC] < ORMA_HEAP_NEVER / 2)
@@ -687,7 +698,11 @@ void orma_heap_source_say_bye(uint32_t timeout_ms)
 				to_timeout_ms(sessions[i].config->block_client_timeout_us));
 	}
 	orma_heap_run_inside(write_bye);
-	send_everything(timeout_ms);
+	/* While shared memory is full, there is no room for the number of what was lost. The service makes room before it
+	 * answers. */
+	for (unsigned i = 0; i < BYE_ATTEMPTS && send_everything(timeout_ms); i++)
+		if (atomic_load_explicit(&are_losses_told, memory_order_relaxed))
+			break;
 }
 
 /* --- fork ------------------------------------------------------------------------------------- */
