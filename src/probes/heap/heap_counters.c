@@ -102,6 +102,7 @@ void orma_heap_output_counters(struct orma_heap_output *output, struct orma_heap
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf message = {0};
 
+	orma_heap_output_name(output, process);
 	for (size_t id = 0; id <= ORMA_HEAP_HEAPS_MAX; id++) {
 		struct orma_heap_heap *heap = process->heaps[id];
 		if (!heap)

@@ -189,6 +189,7 @@ void orma_heap_output_process(struct orma_heap_output *output, struct orma_heap_
 	static const struct orma_heap_heap no_heap = {.interval_bytes = 1};
 	bool is_all = process->dumped_state != output->state;
 
+	orma_heap_output_name(output, process);
 	process->dumped_state = output->state;
 	for (size_t id = 0; id <= ORMA_HEAP_HEAPS_MAX; id++) {
 		part.heap = process->heaps[id];

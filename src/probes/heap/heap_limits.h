@@ -12,6 +12,7 @@
 #define ORMA_HEAP_STACK_FRAMES_MAX 1000u
 #define ORMA_HEAP_HEAPS_MAX        256u
 #define ORMA_HEAP_NAME_BYTES       64u
+#define ORMA_HEAP_COMMAND_BYTES    4096u
 #define ORMA_HEAP_MAPS_BYTES       (16u << 20)
 #define ORMA_HEAP_MODULES_MAX      (128u << 10)
 #define ORMA_HEAP_JIT_NAMES_BYTES  (16u << 20)

@@ -11,16 +11,20 @@
 #include "probes/heap/heap_output.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "proto/writer.h"
 #include "schema/gen/interned_data.pb.h"
+#include "schema/gen/process_tree.pb.h"
 #include "schema/gen/profile_common.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
 /* A packet with tables is written when it is so large. */
 #define INTERNED_BYTES (64u << 10)
+
+#define PROCESS(name) ORMA_PB_PROCESS_TREE_PROCESS_##name
 
 enum { IID_STRING, IID_FRAME, IID_STACK };
 
@@ -114,6 +118,36 @@ void orma_heap_output_flush_interned(struct orma_heap_output *output, size_t byt
 	orma_heap_output_packet(output, ORMA_PB_TRACE_PACKET_INTERNED_DATA,
 				orma_base_buf_str(&output->interned));
 	output->interned.size = 0;
+}
+
+void orma_heap_output_name(struct orma_heap_output *output, struct orma_heap_process *process)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf message = {0};
+	struct orma_proto_heap_writer writer;
+	struct orma_proto_nested nested;
+
+	if (process->command.size == 0 || process->named_state == output->state)
+		return;
+	process->named_state = output->state;
+	orma_proto_heap_writer_init(&writer, &message);
+	orma_proto_nested_begin(&writer.writer, &nested, ORMA_PB_PROCESS_TREE_PROCESSES);
+	orma_proto_write_int(&writer.writer, PROCESS(PID), process->pid);
+	if (process->parent_pid > 0)
+		orma_proto_write_int(&writer.writer, PROCESS(PPID), process->parent_pid);
+	for (size_t at = 0; at < process->command.size;) {
+		const char *argument = (const char *)process->command.data + at;
+
+		orma_proto_write_string(&writer.writer, PROCESS(CMDLINE), argument);
+		at += strlen(argument) + 1;
+	}
+	if (process->uid >= 0)
+		orma_proto_write_int(&writer.writer, PROCESS(UID), process->uid);
+	orma_proto_nested_end(&writer.writer, &nested);
+	if (orma_proto_heap_writer_finish(&writer) < 0)
+		output->dropped_count++;
+	else
+		orma_heap_output_packet(output, ORMA_PB_TRACE_PACKET_PROCESS_TREE,
+					orma_base_buf_str(&message));
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */

@@ -61,6 +61,8 @@ void orma_heap_output_flush_interned(struct orma_heap_output *output, size_t byt
 void orma_heap_output_packet(struct orma_heap_output *output, uint32_t field_id,
 			     struct orma_str message);
 
+/* Writes who the process is, if that is not known in the state. */
+void orma_heap_output_name(struct orma_heap_output *output, struct orma_heap_process *process);
 /* Live bytes and the rate of allocations of each heap, since the last call. */
 void orma_heap_output_counters(struct orma_heap_output *output, struct orma_heap_process *process,
 			       uint64_t elapsed_ns);

@@ -37,6 +37,7 @@ int orma_heap_process_new(const struct orma_heap_process_options *options,
 	if (!process)
 		return -ENOMEM;
 	process->pid = options->pid;
+	process->uid = -1;
 	process->epoch = 1;
 	process->default_interval_bytes = options->interval_bytes;
 	process->tracks_max = options->tracks_max;
@@ -64,6 +65,7 @@ void orma_heap_process_free(struct orma_heap_process *process)
 	orma_heap_modules_done(&process->modules);
 	orma_heap_stacks_done(&process->stacks);
 	orma_heap_live_done(&process->live);
+	orma_base_buf_done(&process->command);
 	orma_base_buf_done(&process->maps_text);
 	orma_base_buf_done(&process->waiting);
 	orma_base_buf_done(&process->jit_names);
@@ -501,12 +503,36 @@ static void take_maps(struct orma_heap_process *process, uint32_t writer,
 
 /* --- the process ------------------------------------------------------------------------------ */
 
+/* The process may call itself what it likes. Its numbers count if its namespace is ours. */
+static void take_identity(struct orma_heap_process *process, const struct orma_heap_record *record)
+{
+	struct orma_str argument;
+	size_t offset = 0;
+
+	process->uid = record->uid;
+	if (record->process.pid == (uint64_t)process->pid &&
+	    record->process.parent_pid <= INT32_MAX)
+		process->parent_pid = (int32_t)record->process.parent_pid;
+	process->command.size = 0;
+	process->named_state = 0;
+	while (process->command.size + 1 < ORMA_HEAP_COMMAND_BYTES &&
+	       orma_heap_record_next_argument(record->process.message, &offset, &argument)) {
+		size_t room = ORMA_HEAP_COMMAND_BYTES - 1 - process->command.size;
+
+		argument.size = ORMA_MIN(strnlen(argument.data, argument.size), room);
+		if (orma_base_buf_append(&process->command, argument.data, argument.size) < 0 ||
+		    orma_base_buf_append(&process->command, "", 1) < 0)
+			break;
+	}
+}
+
 void orma_heap_process_take(struct orma_heap_process *process,
 			    const struct orma_heap_record *record, struct orma_str packet,
 			    orma_heap_event_fn *fn, void *ctx)
 {
 	switch (record->kind) {
 	case ORMA_HEAP_RECORD_PROCESS:
+		take_identity(process, record);
 		process->is_from_startup = record->process.is_from_startup;
 		if (record->process.start_timestamp_ns)
 			process->start_timestamp_ns = record->process.start_timestamp_ns;

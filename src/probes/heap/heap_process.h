@@ -50,7 +50,9 @@ struct orma_heap_reported {
 };
 
 struct orma_heap_process {
-	int32_t pid;
+	int32_t pid, parent_pid, uid; /* parent_pid: 0 = not known; uid: -1 = likewise */
+	struct orma_buf command;      /* arguments, each with NUL */
+	uint32_t named_state;         /* state of the output in which it was named; 0 = none */
 	bool has_said_bye, is_from_startup;
 	bool is_ignored;       /* the configuration does not want it */
 	bool has_ended;        /* it had ended when the flush began that is under way */

@@ -21,8 +21,10 @@ static int read_process(struct orma_proto_reader *reader, struct orma_heap_recor
 	int r;
 
 	while ((r = orma_proto_reader_next(reader, &field)) > 0) {
-		if (field.id == RECORD(PROCESS_CMDLINE) && !ret->cmdline.data)
-			ret->cmdline = field.bytes;
+		if (field.id == RECORD(PROCESS_PID))
+			ret->pid = field.value;
+		else if (field.id == RECORD(PROCESS_PARENT_PID))
+			ret->parent_pid = field.value;
 		else if (field.id == RECORD(PROCESS_IS_FROM_STARTUP))
 			ret->is_from_startup = field.value != 0;
 		else if (field.id == RECORD(PROCESS_START_TIMESTAMP_NS))
@@ -173,7 +175,7 @@ static int read_record(struct orma_str bytes, struct orma_heap_record *ret)
 	switch (field.id) {
 	case RECORD(PROCESS):
 		ret->kind = ORMA_HEAP_RECORD_PROCESS;
-		ret->process = (struct orma_heap_record_process){0};
+		ret->process = (struct orma_heap_record_process){.message = field.bytes};
 		return read_process(&inner, &ret->process);
 	case RECORD(HEAP):
 		ret->kind = ORMA_HEAP_RECORD_HEAP;
@@ -211,6 +213,7 @@ int orma_heap_record_parse(struct orma_str packet_untrusted, struct orma_heap_re
 	int r;
 
 	ret->pid = 0;
+	ret->uid = -1;
 	ret->writer = 0;
 	ret->is_after_loss = false;
 	ret->kind = ORMA_HEAP_RECORD_NONE;
@@ -220,6 +223,8 @@ int orma_heap_record_parse(struct orma_str packet_untrusted, struct orma_heap_re
 			record = field.bytes;
 		else if (field.id == ORMA_PB_TRACE_PACKET_TRUSTED_PID)
 			ret->pid = (int32_t)field.value;
+		else if (field.id == ORMA_PB_TRACE_PACKET_TRUSTED_UID)
+			ret->uid = (int32_t)field.value;
 		else if (field.id == ORMA_PB_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID)
 			ret->writer = (uint32_t)field.value;
 		else if (field.id == ORMA_PB_TRACE_PACKET_PREVIOUS_PACKET_DROPPED)
@@ -230,4 +235,20 @@ int orma_heap_record_parse(struct orma_str packet_untrusted, struct orma_heap_re
 	if (r < 0)
 		ret->kind = ORMA_HEAP_RECORD_NONE;
 	return r;
+}
+
+bool orma_heap_record_next_argument(struct orma_str process, size_t *offset, struct orma_str *ret)
+{
+	struct orma_proto_reader reader;
+	struct orma_proto_field field;
+
+	orma_proto_reader_init(&reader, process.data + *offset, process.size - *offset);
+	while (orma_proto_reader_next(&reader, &field) > 0) {
+		if (field.id != RECORD(PROCESS_CMDLINE))
+			continue;
+		*ret = field.bytes;
+		*offset = (size_t)(field.bytes.data + field.bytes.size - process.data);
+		return true;
+	}
+	return false;
 }

@@ -22,7 +22,8 @@ enum orma_heap_record_kind {
 };
 
 struct orma_heap_record_process {
-	struct orma_str cmdline; /* the first argument */
+	struct orma_str message;  /* the whole, for orma_heap_record_next_argument() */
+	uint64_t pid, parent_pid; /* as the process sees them */
 	bool is_from_startup;
 	uint64_t start_timestamp_ns;
 };
@@ -61,6 +62,7 @@ struct orma_heap_record_lost {
 /* Texts and bytes point into the packet. */
 struct orma_heap_record {
 	int32_t pid;        /* that the service vouches for; 0 = none */
+	int32_t uid;        /* likewise; -1 = none */
 	uint32_t writer;    /* sequence */
 	bool is_after_loss; /* packets of the sequence before this one were lost */
 	enum orma_heap_record_kind kind;
@@ -76,5 +78,7 @@ struct orma_heap_record {
 
 /* Reads a TracePacket of the private service. 0 or -EBADMSG. */
 int orma_heap_record_parse(struct orma_str packet_untrusted, struct orma_heap_record *ret);
+/* The next argument of the command line. Begin with *offset = 0. False: there is none. */
+bool orma_heap_record_next_argument(struct orma_str process, size_t *offset, struct orma_str *ret);
 
 #endif

@@ -136,6 +136,20 @@ static inline void heap_tell_maps(struct heap_fixture *fixture, uint32_t generat
 	heap_packet_end(&packet, fixture);
 }
 
+/* Who the process is, with the arguments up to NULL. */
+static inline void heap_tell_process(struct heap_fixture *fixture, int32_t pid, int32_t parent_pid,
+				     const char *const *arguments)
+{
+	struct heap_packet packet;
+	struct orma_proto_writer *writer = heap_packet_begin(&packet, RECORD(PROCESS));
+
+	orma_proto_write_int(writer, RECORD(PROCESS_PID), pid);
+	orma_proto_write_int(writer, RECORD(PROCESS_PARENT_PID), parent_pid);
+	for (; *arguments; arguments++)
+		orma_proto_write_string(writer, RECORD(PROCESS_CMDLINE), *arguments);
+	heap_packet_end(&packet, fixture);
+}
+
 /* The maps of this process. */
 static inline void heap_tell_own_maps(struct heap_fixture *fixture, uint32_t generation)
 {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "heap_fixture.h"
+#include "proto/reader.h"
 #include "unit/trace/import_fixture.h"
 
 static struct heap_fixture fixture;
@@ -193,6 +194,71 @@ ORMA_TEST(counters_show_live_bytes_and_the_rate)
 	const char *counters = import_counters(&trace);
 	CHECK(strstr(counters, "libc.malloc: live: 50\n"));
 	CHECK(strstr(counters, "libc.malloc: allocated per s: 300\n"));
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+static const char *names(void)
+{
+	import_bytes(&trace, fixture.trace.data, fixture.trace.size);
+	CHECK_INT(trace.result, 0);
+	return import_rows(&trace, ORMA_TABLE_PROCESS, "pid name uid cmdline");
+}
+
+static size_t process_trees(void)
+{
+	struct orma_proto_reader packets, fields;
+	struct orma_proto_field packet, field;
+	size_t count = 0;
+
+	orma_proto_reader_init(&packets, fixture.trace.data, fixture.trace.size);
+	while (orma_proto_reader_next(&packets, &packet) > 0) {
+		orma_proto_reader_init(&fields, packet.bytes.data, packet.bytes.size);
+		while (orma_proto_reader_next(&fields, &field) > 0)
+			count += field.id == ORMA_PB_TRACE_PACKET_PROCESS_TREE;
+	}
+	return count;
+}
+
+ORMA_TEST(a_process_has_a_name_once_in_each_state)
+{
+	static const char *const arguments[] = {"/usr/bin/app", "--quick", "", NULL};
+
+	heap_begin(&fixture);
+	fixture.pid = 4711;
+	heap_tell_process(&fixture, 4711, 4700, arguments);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	heap_dump(&fixture, 1000, 0);
+	heap_dump(&fixture, 2000, 0);
+	CHECK_INT(process_trees(), 1);
+	orma_heap_output_clear(&fixture.output);
+	heap_dump(&fixture, 3000, 0);
+	CHECK_INT(process_trees(), 2);
+	CHECK(strstr(names(), "4711 /usr/bin/app - /usr/bin/app --quick"));
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_name_has_a_limit_and_may_be_missing)
+{
+	static char long_argument[3 * ORMA_HEAP_COMMAND_BYTES];
+	const char *const arguments[] = {long_argument, "rest", NULL};
+	static const char *const none[] = {NULL};
+
+	heap_begin(&fixture);
+	fixture.pid = 4711;
+	heap_tell_process(&fixture, 1, 1, none);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	heap_dump(&fixture, 1000, 0);
+	CHECK_INT(process_trees(), 0);
+	memset(long_argument, 'x', sizeof(long_argument) - 1);
+	heap_tell_process(&fixture, 1, 1, arguments);
+	heap_dump(&fixture, 2000, 0);
+	CHECK_INT(process_trees(), 1);
+	const char *row = strchr(names(), 'x');
+	CHECK(row && strspn(row, "x") == ORMA_HEAP_COMMAND_BYTES - 1);
 	import_done(&trace);
 	heap_end(&fixture);
 }
