@@ -136,7 +136,7 @@ static inline void heap_tell_maps(struct heap_fixture *fixture, uint32_t generat
 	heap_packet_end(&packet, fixture);
 }
 
-/* Who the process is, with the arguments up to NULL. */
+/* Says who the process is. The arguments end with NULL. */
 static inline void heap_tell_process(struct heap_fixture *fixture, int32_t pid, int32_t parent_pid,
 				     const char *const *arguments)
 {
