@@ -16,8 +16,7 @@ export function attachList(app, line) {
 		refill(list, ...(lane === undefined ? [] : itemsOf(app, line, lane)));
 	};
 	const later = delayed(LIST_AFTER_MS, update);
-	app.on("view", later);
-	app.on("selection", later);
+	app.on(["view", "selection"], later);
 	onArrows(list, ["ArrowUp", "ArrowDown"], (by) => {
 		const items = [...list.querySelectorAll("button")];
 		const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));

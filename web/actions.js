@@ -1,24 +1,26 @@
-// actions.js - what the keys and buttons of the page do.
+// actions.js - what the keys and buttons of the page do, and the table of keys: the help lists it, and input.js acts on it. A letter or a
+// digit is a place on the keyboard (KeyboardEvent.code), because those are chosen for where they are; other signs are characters
+// (KeyboardEvent.key).
 import { COLOURINGS, COLOUR_STATES, STATE } from "./colour.js";
-import { announce } from "./dom.js";
+import { announce, byId, h } from "./dom.js";
+import { COUNTER_MODES } from "./draw_counter.js";
 import { durationText } from "./time.js";
 
 const MOST_TRACKS_TRIED = 100;
+const NOTE_WIDTH = 200;
 /** A key moves by this share of the screen at once, and makes what is on screen shorter by this factor. */
 const ONCE = { share: 0.08, factor: 0.8 };
 
 /** @typedef {(line: Timeline, step?: { share: number, factor: number }) => void | Promise<void>} Action a key that is held gives it the step for a frame */
 
 /** @type {Action} */
-export const zoomIn = (line, { factor } = ONCE) => line.app.camera.zoom(factor, line.time);
+const zoomIn = (line, { factor } = ONCE) => line.app.camera.zoom(factor, line.time);
 /** @type {Action} */
-export const zoomOut = (line, { factor } = ONCE) => line.app.camera.zoom(1 / factor, line.time);
+const zoomOut = (line, { factor } = ONCE) => line.app.camera.zoom(1 / factor, line.time);
 /** @type {Action} */
-export const panLeft = ({ app }, { share } = ONCE) => app.camera.pan(-share);
+const panLeft = ({ app }, { share } = ONCE) => app.camera.pan(-share);
 /** @type {Action} */
-export const panRight = ({ app }, { share } = ONCE) => app.camera.pan(share);
-/** @type {Action} */
-export const showAll = ({ app }) => app.camera.go(0, app.meta.end);
+const panRight = ({ app }, { share } = ONCE) => app.camera.pan(share);
 
 /** Shows the end of the trace; a recording is followed from then on. @type {Action} */
 export function goToEnd({ app }) {
@@ -26,13 +28,24 @@ export function goToEnd({ app }) {
 	app.camera.go(app.meta.end - (end - start), app.meta.end);
 }
 
-/** @type {Action} */
-export const nextSlice = (line) => step(line, 1);
-/** @type {Action} */
-export const previousSlice = (line) => step(line, -1);
+/** The row under the mouse, or that of the selection. @param {Timeline} line */
+function rowAtHand(line) {
+	const { app, hover } = line;
+	if (hover.y >= 0) return line.hit(hover).row;
+	return app.selection ? app.model.rowOfLane(app.selection.lane) : null;
+}
 
 /** @type {Action} */
-export function changeColours({ app }) {
+function changeCounter(line) {
+	const row = rowAtHand(line);
+	if (row?.kind !== "counter") return;
+	const next = COUNTER_MODES[(COUNTER_MODES.indexOf(row.mode) + 1) % COUNTER_MODES.length];
+	line.app.showCounter(row.node.id, next);
+	announce(`${row.title} is shown as ${next}`);
+}
+
+/** @type {Action} */
+function changeColours({ app }) {
 	const next = COLOURINGS[(COLOURINGS.indexOf(app.colouring) + 1) % COLOURINGS.length];
 	announce(`Colours tell the ${next}`);
 	return app.colourBy(next);
@@ -45,7 +58,7 @@ export function changeClock({ app }) {
 }
 
 /** Shows what is selected; if it is on screen already, zooms to it. @param {Timeline} line */
-export function fitSelection(line) {
+function fitSelection(line) {
 	const { app } = line;
 	const chosen = app.area ?? app.selection;
 	if (!chosen) return;
@@ -97,7 +110,7 @@ async function step(line, dir) {
 }
 
 /** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {Timeline} line @param {1 | -1} down */
-export async function climb(line, down) {
+async function climb(line, down) {
 	const { app } = line;
 	const from = app.selection;
 	if (!from) return selectFirst(line);
@@ -127,7 +140,7 @@ function flowsAt(app, out) {
 }
 
 /** Chooses the next flow, which is drawn before the others and is the one that is followed. @param {Timeline} line @param {boolean} out */
-export function chooseFlow({ app }, out) {
+function chooseFlow({ app }, out) {
 	const flows = flowsAt(app, out);
 	if (flows.length === 0) return;
 	const at = (flows.indexOf(app.flow ?? flows[0]) + 1) % flows.length;
@@ -136,7 +149,7 @@ export function chooseFlow({ app }, out) {
 }
 
 /** @param {Timeline} line @param {boolean} out */
-export function follow(line, out) {
+function follow(line, out) {
 	const { app } = line;
 	const flows = flowsAt(app, out);
 	const flow = flows.find((one) => one === app.flow) ?? flows[0];
@@ -147,7 +160,7 @@ export function follow(line, out) {
 }
 
 /** @type {Action} */
-export function areaOfSelection({ app }) {
+function areaOfSelection({ app }) {
 	const { selection } = app;
 	if (!selection) return;
 	const node = app.model.byLane.get(selection.lane);
@@ -155,7 +168,7 @@ export function areaOfSelection({ app }) {
 }
 
 /** @type {Action} */
-export function selectAll({ app }) {
+function selectAll({ app }) {
 	const { start, end } = app.camera.target;
 	const from = Math.max(0, start);
 	const to = Math.min(app.meta.end, end);
@@ -164,7 +177,7 @@ export function selectAll({ app }) {
 }
 
 /** @type {Action} */
-export function clear({ app }) {
+function clear({ app }) {
 	if (app.area) app.setArea(null);
 	else app.select(null);
 	app.notes = app.notes.filter(({ kept }) => kept);
@@ -172,7 +185,7 @@ export function clear({ app }) {
 }
 
 /** @param {Timeline} line @param {boolean} kept */
-export function mark(line, kept) {
+function mark(line, kept) {
 	const { app } = line;
 	const chosen = app.area ?? app.selection;
 	const time = chosen?.start ?? line.time;
@@ -185,17 +198,128 @@ export function mark(line, kept) {
 	announce(kept ? `Note at ${app.clock.text(time)}` : `Mark at ${app.clock.text(time)}`);
 }
 
-/** @type {Action} */
-export function forget({ app }) {
+/** The note nearest to the selection, or else to the middle of the screen. @param {Timeline} line */
+function nearestNote({ app }) {
 	const time = app.selection?.start ?? app.area?.start ?? app.camera.middle;
-	const nearest = [...app.notes].sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
-	if (nearest) app.removeNote(nearest);
+	return [...app.notes].sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
+}
+
+/** @type {Action} */
+function forget(line) {
+	const note = nearestNote(line);
+	if (note) line.app.removeNote(note);
+}
+
+/** Makes the text of a note a field. Enter keeps what is typed, and so does a click elsewhere; Escape does not. @param {Timeline} line @param {Note} [note] */
+export function editNote(line, note = nearestNote(line)) {
+	if (!note) return;
+	const { app } = line;
+	app.camera.show(note.time, note.time);
+	const input = h("input.note", {
+		value: note.text,
+		"aria-label": "Text of the note",
+		onkeydown: (/** @type {KeyboardEvent} */ { key }) => {
+			if (key === "Escape") input.value = note.text;
+			if (key === "Enter") input.blur();
+		},
+		onblur: () => {
+			input.remove();
+			if (input.value !== note.text) Object.assign(note, { text: input.value, kept: true });
+			app.emit("notes");
+		},
+	});
+	const x = line.scaleOf(app.camera.target).x(note.time);
+	input.style.left = `calc(var(--head) + ${Math.max(0, Math.min(line.width - NOTE_WIDTH, x))}px)`;
+	line.element.append(input);
+	input.select();
 }
 
 /** @param {Timeline} line */
-export function pin(line) {
+function pin(line) {
 	const { app } = line;
-	const lane = app.selection?.lane;
-	const row = line.hover.y >= 0 ? line.hit(line.hover).row : lane === undefined ? null : app.model.rowOfLane(lane);
+	const row = rowAtHand(line);
 	if (row) app.pin(row.node.id);
+}
+
+/** @type {Action} */
+export const openSql = ({ app }) => app.emit("sql");
+
+/** Each key with what the help says of it, and what it does. @type {Record<string, [string, string, Action][]>} */
+export const KEYMAP = {
+	Move: [
+		["W", "Zoom in, where the mouse is", zoomIn],
+		["S", "Zoom out", zoomOut],
+		["A", "Move left", panLeft],
+		["D", "Move right", panRight],
+		["F", "Show the selection; again: zoom to it", fitSelection],
+		["0", "Show the whole trace", ({ app }) => app.camera.go(0, app.meta.end)],
+		["End", "Show the end, and follow a recording", goToEnd],
+		["Backspace", "Back to what was shown", () => history.back()],
+	],
+	Select: [
+		[".", "Next slice of the track", (line) => step(line, 1)],
+		[",", "Previous slice of the track", (line) => step(line, -1)],
+		["→", "Next slice of the track", (line) => step(line, 1)],
+		["←", "Previous slice of the track", (line) => step(line, -1)],
+		["↑", "Out of the slice, or to the track above", (line) => climb(line, -1)],
+		["↓", "Into the slice, or to the track below", (line) => climb(line, 1)],
+		["]", "Follow the flow out of the slice", (line) => follow(line, true)],
+		["[", "Follow the flow into the slice", (line) => follow(line, false)],
+		["Ctrl+]", "Choose another flow out", (line) => chooseFlow(line, true)],
+		["Ctrl+[", "Choose another flow in", (line) => chooseFlow(line, false)],
+		["R", "Select the area of the slice", areaOfSelection],
+		["Ctrl+A", "Select all on screen; again: everything", selectAll],
+		["Esc", "Select nothing", clear],
+	],
+	Mark: [
+		["M", "Mark the selected slice for now", (line) => mark(line, false)],
+		["Shift+M", "Mark it and keep the note", (line) => mark(line, true)],
+		["Enter", "Change the text of the nearest note", (line) => editNote(line)],
+		["Delete", "Remove the nearest note", forget],
+		["Shift+T", "Pin the track under the mouse", pin],
+	],
+	Look: [
+		["/", "Search", () => byId("search").focus()],
+		["Ctrl+P", "Filter the tracks", () => byId("filter").focus()],
+		[":", "Ask in SQL", openSql],
+		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
+		["V", "Show the counter under the mouse as value, log, change or rate", changeCounter],
+		["C", "Colour slices by name, category, duration or process", changeColours],
+		["T", "Times since the start, in ns, or wall clock", changeClock],
+		["?", "This list", ({ app }) => app.emit("help")],
+	],
+};
+
+/** What the mouse does, for the help. @type {[string, string][]} */
+export const MOUSE_HELP = [
+	["Wheel", "Scroll the tracks"],
+	["Ctrl+wheel, pinch", "Zoom"],
+	["Shift+wheel", "Move left and right"],
+	["Click", "Select; Shift+click another: measure the gap"],
+	["Double click", "Select and zoom; on a note: change its text"],
+	["Drag", "Select an area; Alt: without snapping"],
+	["Shift, Space, middle drag", "Move"],
+];
+
+/** Keys that act while they are held. */
+export const HELD_ACTIONS = [zoomIn, zoomOut, panLeft, panRight];
+
+/** What the keyboard calls the keys whose labels are other than their names. @type {Record<string, string>} */
+const KEY_NAMES = { "→": "ArrowRight", "←": "ArrowLeft", "↑": "ArrowUp", "↓": "ArrowDown", Esc: "Escape" };
+
+/** The action of a key. @param {Pick<KeyboardEvent, "code" | "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">} event @returns {Action | undefined} */
+export function actionOf({ code, key, ctrlKey, metaKey, shiftKey, altKey }) {
+	if (altKey) return undefined;
+	const isKey = (/** @type {string} */ label) => {
+		const [, modifier, name] = /** @type {RegExpExecArray} */ (/^(Ctrl\+|Shift\+)?(.+)$/.exec(label));
+		if ((ctrlKey || metaKey) !== (modifier === "Ctrl+")) return false;
+		if (/^[^\w→←↑↓]$/.test(name)) return key === name;
+		return (
+			code === (KEY_NAMES[name] ?? name.replace(/^[A-Z]$/, "Key$&").replace(/^\d$/, "Digit$&")) &&
+			shiftKey === (modifier === "Shift+")
+		);
+	};
+	return Object.values(KEYMAP)
+		.flat()
+		.find(([label]) => isKey(label))?.[2];
 }

@@ -124,11 +124,9 @@ export class App {
 		}));
 	}
 
-	/** @param {Change} change @param {() => void} listener */
-	on(change, listener) {
-		const list = this.listeners.get(change) ?? [];
-		list.push(listener);
-		this.listeners.set(change, list);
+	/** @param {Change | Change[]} changes @param {() => void} listener */
+	on(changes, listener) {
+		for (const change of [changes].flat()) this.listeners.set(change, [...(this.listeners.get(change) ?? []), listener]);
 	}
 
 	/** @param {...Change} changes */
@@ -253,6 +251,13 @@ export class App {
 		this.emit("rows", "view");
 	}
 
+	/** Shows a counter in another way. @param {number} id @param {CounterMode} mode */
+	showCounter(id, mode) {
+		this.model.modes.set(id, mode);
+		this.model.layout();
+		this.emit("rows", "view");
+	}
+
 	/** Selects an event, opens its track and moves there. @param {Chosen} selection @param {boolean} [fit] zooms to it as well */
 	reveal(selection, fit = false) {
 		this.model.reveal(selection.lane);
@@ -267,18 +272,8 @@ export class App {
 		/** @type {Detail | null} */
 		const detail = await this.tryAsk("detail", { table, id });
 		if (detail?.lane == null) return;
-		this.reveal(
-			{
-				table,
-				id,
-				lane: detail.lane,
-				depth: detail.depth ?? 0,
-				start: detail.start,
-				end: detail.end,
-				name: detail.name ?? "",
-			},
-			fit,
-		);
+		const { lane, depth = 0, start, end, name } = detail;
+		this.reveal({ table, id, lane, depth, start, end, name: name ?? "" }, fit);
 	}
 
 	/** @param {Area | null} area */

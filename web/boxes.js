@@ -17,7 +17,7 @@ export const BOX_SCHED = 2;
 /** @typedef {{ text: string, colour: number, lit: boolean, category?: number }} Painted */
 /** @typedef {(name: number) => Painted} Painter */
 /** The colour of a slice that lasts so many ns; without it, that of its name. @typedef {((slice: Painted, duration: number) => number) | null} Colouring */
-/** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, colouring: Colouring }} Place */
+/** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, painter: Painter, colouring: Colouring }} Place */
 
 export class BoxList {
 	constructor() {
@@ -65,23 +65,23 @@ export class BoxList {
 
 	/**
 	 * Adds the boxes of a lane.
-	 * @param {Piece[]} pieces from left to right @param {Place} place @param {Painter} painter
+	 * @param {Piece[]} pieces from left to right @param {Place} place
 	 * @param {Scale} scale @param {number} ratio device pixels per pixel
 	 */
-	add(pieces, place, painter, scale, ratio) {
+	add(pieces, place, scale, ratio) {
 		let before = -1;
 		for (const piece of pieces) {
 			// A box that reaches over the edge of two tiles is in both.
-			this.addPiece(piece, before === piece.from, place, painter, scale, ratio);
+			this.addPiece(piece, before === piece.from, place, scale, ratio);
 			before = piece.to;
 		}
 	}
 
 	/**
 	 * @param {Piece} piece @param {boolean} hasLeft whether the piece to the left was drawn as well
-	 * @param {Place} place @param {Painter} painter @param {Scale} scale @param {number} ratio
+	 * @param {Place} place @param {Scale} scale @param {number} ratio
 	 */
-	addPiece({ tile, from, to }, hasLeft, place, painter, scale, ratio) {
+	addPiece({ tile, from, to }, hasLeft, place, scale, ratio) {
 		const { f64, u32, count } = tile;
 		const left = scale.time(-MARGIN);
 		const right = scale.time(scale.width + MARGIN);
@@ -95,19 +95,19 @@ export class BoxList {
 			if (depth >= place.depths) continue;
 			const x0 = Math.round(Math.max(scale.x(start), -MARGIN) * ratio) / ratio;
 			const x1 = Math.round(Math.min(scale.x(end), scale.width + MARGIN) * ratio) / ratio;
-			this.put(x0, Math.max(x1, x0 + 1), depth, packed >> 8, start, end, u32, i * BOX_U32, place, painter);
+			this.put(x0, Math.max(x1, x0 + 1), depth, packed >> 8, start, end, u32, i * BOX_U32, place);
 		}
 	}
 
 	/**
 	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} flags @param {number} start @param {number} end
-	 * @param {Uint32Array} u32 @param {number} at @param {Place} place @param {Painter} painter
+	 * @param {Uint32Array} u32 @param {number} at @param {Place} place
 	 */
-	put(x0, x1, depth, flags, start, end, u32, at, place, painter) {
+	put(x0, x1, depth, flags, start, end, u32, at, place) {
 		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
 		if (this.length === this.capacity) this.grow(this.capacity * 2);
 		const i = this.length++;
-		const slice = painter(u32[at + AT_NAME]);
+		const slice = place.painter(u32[at + AT_NAME]);
 		this.x[i] = x0;
 		this.w[i] = x1 - x0;
 		this.y[i] = place.y + depth * place.rowHeight;

@@ -129,21 +129,15 @@ export function readerOf(root) {
 export function themeOf(root) {
 	const { dark, value } = readerOf(root);
 	const background = value("--canvas");
-	const inks = ["#111418", dark ? "#111418" : "#2a3037", value("--muted")];
+	const names = /** @type {const} */ (["stripe", "line", "grid", "text", "muted", "accent", "loss", "select"]);
+	const colours = Object.fromEntries(names.map((name) => [name, value(`--${name}`)]));
 	return {
+		.../** @type {Record<typeof names[number], string>} */ (colours),
 		dark,
 		background,
-		stripe: value("--stripe"),
-		line: value("--line"),
-		grid: value("--grid"),
-		text: value("--text"),
-		muted: value("--muted"),
-		accent: value("--accent"),
 		accentSoft: value("--accent-soft"),
-		loss: value("--loss"),
-		select: value("--select"),
 		fills: fillsOf(background.slice(1)),
-		inks,
+		inks: ["#111418", dark ? "#111418" : "#2a3037", value("--muted")],
 		font: `11px ${value("--sans")}`,
 		smallFont: `10px ${value("--sans")}`,
 	};

@@ -5,6 +5,12 @@ import { valueText } from "./time.js";
 
 const TOP_PAD = 4;
 
+/** Ways of showing a counter. */
+export const COUNTER_MODES = /** @type {const} */ (["value", "log", "change", "rate"]);
+/** @typedef {typeof COUNTER_MODES[number]} CounterMode */
+/** @typedef {{ low: number, high: number }} Range */
+/** @typedef {{ time: number, min: number, max: number, last: number }} Point */
+
 /** The least and largest value of each counter that was seen so far, so that its scale changes rarely. */
 export class Ranges {
 	constructor() {
@@ -24,29 +30,61 @@ export class Ranges {
 		this.byLane.set(lane, range);
 	}
 
-	/** What the height of a track stands for: from zero, unless the values differ by less than a tenth. @param {number} lane */
+	/** What the height of a track stands for. @param {number} lane */
 	of(lane) {
-		const { min, max } = this.byLane.get(lane) ?? { min: 0, max: 1 };
-		if (!(min <= max)) return { low: 0, high: 1 };
-		const size = Math.max(Math.abs(min), Math.abs(max));
-		if (max > min && max - min < size / 10 && min > 0) {
-			const pad = (max - min) / 8;
-			return { low: min - pad, high: max + pad };
-		}
-		return { low: Math.min(0, min), high: max > 0 ? max : min === max ? 1 : 0 };
+		return rangeOf(this.byLane.get(lane) ?? { min: 0, max: 1 });
 	}
+}
+
+/** From zero, unless the values differ by less than a tenth. @param {{ min: number, max: number }} values @returns {Range} */
+function rangeOf({ min, max }) {
+	if (!(min <= max)) return { low: 0, high: 1 };
+	const size = Math.max(Math.abs(min), Math.abs(max));
+	if (max > min && max - min < size / 10 && min > 0) {
+		const pad = (max - min) / 8;
+		return { low: min - pad, high: max + pad };
+	}
+	return { low: Math.min(0, min), high: max > 0 ? max : min === max ? 1 : 0 };
+}
+
+/** The points as a way of showing them has them. After the last one nothing changes. @param {Point[]} points @param {CounterMode} mode @returns {Point[]} */
+export function shownPoints(points, mode) {
+	if (mode !== "change" && mode !== "rate") return points;
+	return points.map(({ time, last }, i) => {
+		const next = points[i + 1] ?? points[i];
+		const change = next.last - last;
+		const value = mode === "change" ? change : (change * 1e9) / Math.max(1, next.time - time);
+		return { time, min: value, max: value, last: value };
+	});
+}
+
+/** How high a value is drawn, from 0 to 1. @param {number} value @param {Range} range @param {CounterMode} mode */
+export function heightOfValue(value, { low, high }, mode) {
+	// The size of small values beside the largest one stays visible over six powers of ten.
+	const unit = Math.max(Math.abs(low), Math.abs(high)) / 1e6;
+	const scaled = (/** @type {number} */ v) => (mode === "log" ? Math.sign(v) * Math.log10(1 + Math.abs(v) / unit) : v);
+	return (scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1);
+}
+
+/** @param {number} value @param {string | null | undefined} unit @param {CounterMode} mode */
+export function counterLabel(value, unit, mode) {
+	return valueText(value, unit) + (mode === "rate" ? "/s" : "");
 }
 
 /**
  * @param {CanvasRenderingContext2D} context @param {Piece[]} pieces @param {Row} row
- * @param {Scale} scale @param {{ low: number, high: number }} range
+ * @param {Scale} scale @param {Range} values of the counter
  * @param {{ fill: string, edge: string, band: string }} colours @param {Theme} theme @param {number} end when the trace ends
  */
-export function drawCounter(context, pieces, row, scale, range, colours, theme, end) {
-	const points = pointsOf(pieces);
+export function drawCounter(context, pieces, row, scale, values, colours, theme, end) {
+	const { mode } = row;
+	const points = shownPoints(pointsOf(pieces), mode);
+	const lasts = points.map(({ last }) => last);
+	const isChange = mode === "change" || mode === "rate";
+	const range = isChange ? rangeOf({ min: Math.min(...lasts), max: Math.max(...lasts) }) : values;
 	const height = row.height - TOP_PAD - 2;
 	const bottom = row.y + row.height - 2;
-	const yOf = (/** @type {number} */ value) => bottom - ((value - range.low) / (range.high - range.low || 1)) * height;
+	const yOf = (/** @type {number} */ value) => bottom - heightOfValue(value, range, mode) * height;
 	const zero = Math.round(yOf(Math.max(range.low, Math.min(0, range.high))));
 	const right = Math.min(scale.width, scale.x(end));
 	for (let i = 0; i < points.length; i++) {
@@ -65,9 +103,9 @@ export function drawCounter(context, pieces, row, scale, range, colours, theme, 
 	drawScale(context, row, range, theme);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Row} row @param {{ low: number, high: number }} range @param {Theme} theme */
+/** @param {CanvasRenderingContext2D} context @param {Row} row @param {Range} range @param {Theme} theme */
 function drawScale(context, row, range, theme) {
-	const text = valueText(range.high, row.body?.unit);
+	const text = counterLabel(range.high, row.body?.unit, row.mode);
 	setFont(context, theme.smallFont, "top");
 	// The text lies on data, whose lines would strike it through.
 	paint(context, theme.background, 1, row.y + 2, context.measureText(text).width + 6, 14, 0.85);
@@ -95,14 +133,9 @@ export function pointsOf(pieces) {
 	return points;
 }
 
-/** The value of a counter at a time. @param {Piece[]} pieces @param {number} time */
-export function valueAt(pieces, time) {
-	let found = null;
-	for (const point of pointsOf(pieces)) {
-		if (point.time > time) break;
-		found = point;
-	}
-	return found;
+/** What a way of showing a counter has at a time. @param {Piece[]} pieces @param {number} time @param {CounterMode} mode */
+export function valueAt(pieces, time, mode) {
+	return shownPoints(pointsOf(pieces), mode).findLast((point) => point.time <= time) ?? null;
 }
 
 /**

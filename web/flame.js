@@ -3,6 +3,7 @@
 import { paint, setFont, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { errorText, h, refill } from "./dom.js";
+import { drawOutline } from "./draw_overlay.js";
 import { bytesText, durationText, grouped, percentText } from "./time.js";
 
 const ROW = 18;
@@ -85,22 +86,26 @@ export class Flame {
 		this.root = flameTree(answer.nodes);
 		if (this.sides) this.root.sides = this.sides;
 		this.focus = this.root;
+		/** Where the keyboard is. @type {FlameNode | null} */
+		this.chosen = null;
 		this.isUpward = false;
 		this.levels = 0;
 		/** @type {FlameBox[]} */
 		this.boxes = [];
 		this.canvas = h("canvas.flame", {
-			role: "img",
-			"aria-label": "Flame graph; the table beside it has the same numbers",
+			role: "application",
+			"aria-label": "Flame graph: arrows go through it, Enter makes a function as wide as the graph, Escape shows all",
+			tabIndex: 0,
+			onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+			onpointermove: (/** @type {MouseEvent} */ event) => this.describe(this.at(event)),
+			onpointerleave: () => this.describe(this.chosen),
+			onclick: (/** @type {MouseEvent} */ event) => this.zoom(this.at(event)),
 		});
-		this.label = h("div.flame-label");
+		this.label = h("div.flame-label", { "aria-live": "polite" });
 		this.scroller = h("div.flame-scroll", this.canvas);
 		refill(element, this.label, this.scroller);
-		this.canvas.addEventListener("pointermove", (event) => this.describe(this.at(event)));
-		this.canvas.addEventListener("pointerleave", () => this.describe(null));
-		this.canvas.addEventListener("click", (event) => this.zoom(this.at(event)));
 		new ResizeObserver(() => this.draw()).observe(this.scroller);
-		for (const change of /** @type {const} */ (["theme", "hits"])) app.on(change, () => this.draw());
+		app.on(["theme", "hits"], () => this.draw());
 		this.describe(null);
 	}
 
@@ -132,6 +137,37 @@ export class Flame {
 		return this.boxes.find((box) => box.y === y && event.offsetX >= box.x && event.offsetX < box.x + box.w)?.node ?? null;
 	}
 
+	/** @param {KeyboardEvent} event */
+	key(event) {
+		const { code } = event;
+		const from = this.chosen ?? this.focus;
+		if (code === "Enter") this.zoom(from);
+		else if (code === "Escape" && this.focus !== this.root) this.zoom(this.root);
+		else if (code.startsWith("Arrow")) this.choose(this.neighbour(from, code) ?? from);
+		else return;
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	/** What is drawn beside a node, above it or below. @param {FlameNode} node @param {string} code of an arrow key */
+	neighbour(node, code) {
+		if (code === (this.isUpward ? "ArrowDown" : "ArrowUp")) return node.parent;
+		const isBeside = code === "ArrowLeft" || code === "ArrowRight";
+		const level = this.boxes.filter((box) => (isBeside ? box.y === node.depth : box.node.parent === node));
+		const nodes = level.sort((a, b) => a.x - b.x).map((box) => box.node);
+		return isBeside ? nodes[nodes.indexOf(node) + (code === "ArrowLeft" ? -1 : 1)] : nodes[0];
+	}
+
+	/** @param {FlameNode} node */
+	choose(node) {
+		this.chosen = node;
+		this.describe(node);
+		this.draw();
+		const top = this.levelAt(node.depth) * ROW;
+		const { clientHeight, scrollTop } = this.scroller;
+		this.scroller.scrollTop = Math.max(top + ROW - clientHeight, Math.min(top, scrollTop));
+	}
+
 	/** The level that is drawn in a row, and the row of a level. @param {number} row */
 	levelAt(row) {
 		return this.isUpward ? this.levels - 1 - row : row;
@@ -147,7 +183,7 @@ export class Flame {
 	zoom(node) {
 		if (!node) return;
 		this.focus = node === this.focus ? this.root : node;
-		this.draw();
+		this.choose(this.focus);
 	}
 
 	/** @param {FlameNode | null} node */
@@ -174,6 +210,7 @@ export class Flame {
 		sizeCanvas(context, width, height);
 		paint(context, theme.background, 0, 0, width, height);
 		setFont(context, theme.font);
+		let chosen = null;
 		for (const { node, x, w, y } of this.boxes) {
 			const top = this.levelAt(y) * ROW;
 			const isDim = node !== this.root && (node.depth < this.focus.depth || names?.wanted?.(node.name) === false);
@@ -182,7 +219,9 @@ export class Flame {
 			const text = w > 24 ? cropper.crop(node.name, w - 8) : "";
 			context.fillStyle = node === this.root || isDim ? theme.text : theme.inks[0];
 			if (text) context.fillText(text, x + 4, top + ROW / 2);
+			if (node === this.chosen) chosen = { x0: x, x1: x + w, y: top, h: ROW };
 		}
+		if (chosen) drawOutline(context, chosen, theme.select, 2);
 	}
 }
 

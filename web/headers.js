@@ -1,5 +1,6 @@
 // headers.js - the headers of tracks, to the left of the boxes: name, fold, pin, and moving a track by dragging its name.
 import { h, trackPointer } from "./dom.js";
+import { COUNTER_MODES } from "./draw_counter.js";
 import { rowIndexAt } from "./model.js";
 import { grouped } from "./time.js";
 
@@ -16,12 +17,22 @@ export function makeHeader(app, row, rowsOf) {
 		row.foldable ? h("button.fold", { onclick: toggle }) : h("span.fold"),
 		name,
 		node.unit ? h("span.unit", node.unit) : null,
+		row.kind === "counter" ? modeMenu(app, row) : null,
 		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: () => app.pin(node.id) }),
 	);
 	if (row.isContainer) name.addEventListener("click", toggle);
 	else name.addEventListener("dblclick", toggle);
 	if (!row.pinned) name.addEventListener("pointerdown", (event) => startMove(app, event, element, node, rowsOf));
 	return element;
+}
+
+/** How a counter is shown. @param {App} app @param {Row} row */
+function modeMenu(app, { node, title, mode }) {
+	const select = h("select.mode", { title: "How the counter is shown (V)", "aria-label": `How ${title} is shown` });
+	select.append(...COUNTER_MODES.map((value) => h("option", { value }, value)));
+	select.addEventListener("change", () => app.showCounter(node.id, /** @type {CounterMode} */ (select.value)));
+	select.value = mode;
+	return select;
 }
 
 /** @param {Row} row */
@@ -41,6 +52,9 @@ export function updateHeader(element, row) {
 		fold.setAttribute("aria-label", `${row.open ? "Fold" : "Unfold"} ${row.title}`);
 	}
 	element.classList.toggle("is-open", row.open);
+	const menu = element.querySelector("select");
+	if (menu) menu.value = row.mode;
+	menu?.classList.toggle("is-set", row.mode !== "value");
 }
 
 /** Moves a track among its siblings. @param {App} app @param {PointerEvent} event @param {HTMLElement} element @param {TrackNode} node @param {() => Row[]} rowsOf */

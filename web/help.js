@@ -1,7 +1,7 @@
 // help.js - the list of keys, of what the mouse does, and of what colours stand for.
 import { STATE, durationLegend } from "./colour.js";
 import { byId, h, onClick, refill } from "./dom.js";
-import { KEYMAP, MOUSE_HELP, openSql } from "./keymap.js";
+import { KEYMAP, MOUSE_HELP, openSql } from "./actions.js";
 
 /** The states of threads that are drawn in a colour of their own. @type {[number, string][]} */
 const STATE_LEGEND = [

@@ -2,7 +2,7 @@
 // and owns the mouse until the button goes up.
 import { BOX_SLICE } from "./boxes.js";
 import { byId, listen, trackPointer } from "./dom.js";
-import { HELD_ACTIONS, actionOf } from "./keymap.js";
+import { HELD_ACTIONS, actionOf, editNote } from "./actions.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const CLICK_PIXELS = 4;
@@ -197,9 +197,20 @@ function clickAt(line, point) {
 	if (row?.isContainer && !row.open) app.fold(row.node.id);
 }
 
+/** The note whose label is at a point of the ruler. @param {Timeline} line @param {Point} point */
+function noteAt({ app, scale }, { x }) {
+	return app.notes.findLast(({ time, text }) => {
+		const left = scale.x(time);
+		return x >= left && x < left + Math.max(12, text.length * app.cropper.letter + 8);
+	});
+}
+
 /** @param {Timeline} line @param {MouseEvent} event */
 function doubleClick(line, event) {
-	const { pane, box } = line.hit(pointOf(line, event));
+	const point = pointOf(line, event);
+	const note = event.currentTarget === byId("ruler") && noteAt(line, point);
+	if (note) return editNote(line, note);
+	const { pane, box } = line.hit(point);
 	if (box < 0) return;
 	const selection = pane.selectionOf(box);
 	line.app.select(selection);
@@ -261,7 +272,7 @@ function listenToKeys(line) {
 			const isOverTracks = target === document.body || (target.closest("#timeline") && !target.matches("button"));
 			const action = actionOf(event);
 			if (code === "Space" && isOverTracks) isSpaceHeld = true;
-			else if (!action || (code.startsWith("Arrow") && !isOverTracks)) return;
+			else if (!action || (/^(Arrow|Enter)/.test(code) && !isOverTracks)) return;
 			else if (!HELD_ACTIONS.includes(action)) line.act(action);
 			else if (!held.has(code)) {
 				before = performance.now();

@@ -67,11 +67,8 @@ export function attachLinks(app, line) {
 		await applyLink(app, line, linkOf(location.hash.slice(1)));
 		isNew = isReading = false;
 	};
-	for (const change of /** @type {const} */ (["selection", "area", "view", "rows", "notes"]))
-		app.on(change, () => {
-			isNew ||= change === "selection" || change === "area";
-			later();
-		});
+	app.on(["selection", "area"], () => (isNew = true));
+	app.on(["selection", "area", "view", "rows", "notes"], later);
 	addEventListener("popstate", read);
 	return read;
 }

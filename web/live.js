@@ -107,6 +107,8 @@ function inherit(app, next) {
 		if (!same) continue;
 		found.set(node.id, same);
 		next.model.open[same.id] = app.model.open[node.id];
+		const mode = app.model.modes.get(node.id);
+		if (mode) next.model.modes.set(same.id, mode);
 		const range = node.lane === null ? undefined : app.ranges.byLane.get(node.lane);
 		if (range && same.lane !== null) next.ranges.byLane.set(same.lane, { ...range });
 	}

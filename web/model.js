@@ -19,6 +19,8 @@ export class Model {
 		/** @type {number[]} */
 		this.pins = [];
 		this.filter = "";
+		/** How counters are shown, unless as values. @type {Map<number, CounterMode>} */
+		this.modes = new Map();
 		/** @type {Row[]} */
 		this.rows = [];
 		/** @type {Row[]} */
@@ -107,6 +109,7 @@ export class Model {
 			strip,
 			stripHeight: strip ? (body ? HEIGHTS.strip : HEIGHTS.wideStrip) : 0,
 			body,
+			mode: this.modes.get(node.id) ?? "value",
 			depths: open ? depths : 1,
 			rowHeight: kind === "sched" || kind === "counter" ? HEIGHTS[kind] : HEIGHTS.slice,
 			foldable: isContainer ? this.children[node.id].length > 0 : depths > 1,

@@ -11,7 +11,7 @@ import { attachLinks } from "./links.js";
 import { attachPanels } from "./panels.js";
 import { attachSearch } from "./search.js";
 import { Timeline } from "./timeline.js";
-import { durationText, grouped } from "./time.js";
+import { countText, durationText } from "./time.js";
 
 /** @param {App} app @param {Timeline} line */
 function showStatus(app, line) {
@@ -29,9 +29,9 @@ function showStatus(app, line) {
 		refill(
 			byId("status"),
 			h("span", title),
-			slices === undefined ? null : h("span.muted", `${grouped(slices)} slices`),
+			slices === undefined ? null : h("span.muted", countText(slices, "slice")),
 			lost > 0
-				? h("span.lost", `${lost} ${lost === 1 ? "kind" : "kinds"} of loss: see the tab Trace`)
+				? h("span.lost", `${countText(lost, "kind")} of loss: see the tab Trace`)
 				: gaps.length
 					? h("span.lost", "data were lost: see the row Losses")
 					: h("span.muted", "nothing lost"),

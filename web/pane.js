@@ -1,6 +1,6 @@
 // pane.js - a scrolled stack of tracks: headers in the document, boxes on one canvas. The canvas is a part of what scrolls
 // and reaches beyond the screen above and below, so that headers and boxes scroll together, and a short scroll draws nothing.
-import { BoxList, BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { BoxList, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { paint, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, colourOfProcess, mixed } from "./colour.js";
 import { h } from "./dom.js";
@@ -111,8 +111,8 @@ export class Pane {
 		if (node.lane === null) return;
 		const pieces = this.app.tiles.cover("tiles", node.lane, scale.level, scale.start, scale.end);
 		const colouring = kind === BOX_SLICE ? this.app.colouringOf(node.lane) : null;
-		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind, colouring };
-		this.boxes.add(pieces, place, this.app.painterOf(kind), scale, ratio);
+		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind, colouring, painter: this.app.painterOf(kind) };
+		this.boxes.add(pieces, place, scale, ratio);
 	}
 
 	/** @param {Row} row @param {TrackNode} node @param {Scale} scale */
@@ -179,18 +179,15 @@ export class Pane {
 	/** What a box is, as a selection. @param {number} i @returns {Chosen} */
 	selectionOf(i) {
 		const { boxes, app } = this;
-		const kind = boxes.kind[i];
-		const table =
-			app.model.byLane.get(boxes.lane[i])?.table ??
-			(kind === BOX_SCHED ? "sched" : kind === BOX_STATE ? "thread_state" : "slice");
+		const lane = boxes.lane[i];
 		return {
-			table,
+			table: app.model.byLane.get(lane)?.table ?? "",
 			id: boxes.id[i],
-			lane: boxes.lane[i],
+			lane,
 			depth: boxes.depth[i],
 			start: boxes.start[i],
 			end: boxes.end[i],
-			name: app.textOf(kind, boxes.name[i]),
+			name: app.textOf(boxes.kind[i], boxes.name[i]),
 		};
 	}
 }

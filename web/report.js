@@ -26,7 +26,7 @@ function makePainter() {
 		context.font = painter.theme.font;
 		painter.cropper.measure(context);
 	}
-	const on = (/** @type {string} */ _, /** @type {() => void} */ listener) =>
+	const on = (/** @type {unknown} */ _, /** @type {() => void} */ listener) =>
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 			painter.theme = themeOf(document.documentElement);
 			listener();

@@ -1,6 +1,6 @@
 // search.js - the search over all names: boxes that do not match are dimmed at once, the hits come from the server, and Enter
 // goes from one to the next.
-import { announce, byId, onClick } from "./dom.js";
+import { announce, byId, onClick, sleep } from "./dom.js";
 import { matcherOf } from "./model.js";
 import { grouped } from "./time.js";
 
@@ -19,7 +19,6 @@ export function searchFor(text) {
 export function attachSearch(app, line) {
 	const input = /** @type {HTMLInputElement} */ (byId("search"));
 	const output = byId("hits");
-	let timer = 0;
 	/** @type {AbortController | null} */
 	let abort = null;
 	const show = () => {
@@ -62,14 +61,12 @@ export function attachSearch(app, line) {
 		line.scrollTo(hit.lane);
 		show();
 	};
-	input.addEventListener("input", () => {
-		clearTimeout(timer);
-		if (timer === 0) app.waiting++;
-		timer = setTimeout(() => {
-			timer = 0;
-			ask().finally(() => app.waiting--);
-		}, WAIT_MS);
-	});
+	let typed = 0;
+	const askLater = async (/** @type {number} */ mine) => {
+		await sleep(WAIT_MS);
+		if (mine === typed) await ask();
+	};
+	input.addEventListener("input", () => app.during(askLater(++typed)));
 	input.addEventListener("keydown", (event) => {
 		if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
 		if (event.key === "Escape") {

@@ -1,7 +1,7 @@
 // table.js - tables of answers: sorted by a click, only the rows on screen are in the document, copied as TSV, and each with
 // the query that made it.
 import { copyText, h, onArrows, refill } from "./dom.js";
-import { durationText, grouped } from "./time.js";
+import { countText, durationText, grouped } from "./time.js";
 
 const ROW_HEIGHT = 24;
 const BEYOND_ROWS = 6;
@@ -155,7 +155,7 @@ function toolsOf(answer, rowsOf) {
 	};
 	return h(
 		"div.tabletools",
-		h("span.muted", `${grouped(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`),
+		h("span.muted", countText(answer.rows.length, "row")),
 		h("button", { onclick: () => copyText(tsvOf(answer.columns, rowsOf())) }, "Copy"),
 		sql ? h("button", { onclick: toggle, title: "The query that made this table" }, "SQL") : null,
 		query,

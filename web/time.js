@@ -96,6 +96,11 @@ export function grouped(value) {
 	return text.replace(/^(-?\d+)/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, "\u2009"));
 }
 
+/** A count with its noun. @param {number} count @param {string} noun */
+export function countText(count, noun) {
+	return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** How the page writes points in time; there is one for all of it. */
 export class Clock {
 	constructor() {

@@ -40,8 +40,8 @@ export class Timeline {
 		this.frames = 0;
 		/** Called in each frame, for movements that go on while a key is held. @type {(now: number) => boolean} */
 		this.tick = () => false;
-		for (const change of /** @type {const} */ (["view", "theme", "clock", "hits"])) app.on(change, redraw);
-		for (const change of /** @type {const} */ (["over", "notes"])) app.on(change, () => this.redrawOver());
+		app.on(["view", "theme", "clock", "hits"], redraw);
+		app.on(["over", "notes"], () => this.redrawOver());
 		app.on("rows", () => this.layout());
 		let height = this.element.clientHeight;
 		new ResizeObserver(() => {

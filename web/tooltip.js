@@ -1,8 +1,8 @@
 // tooltip.js - says what is under the mouse.
 import { BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { byId, h, refill } from "./dom.js";
-import { valueAt } from "./draw_counter.js";
-import { durationText, grouped, valueText } from "./time.js";
+import { counterLabel, valueAt } from "./draw_counter.js";
+import { durationText, grouped } from "./time.js";
 
 const AWAY = 14;
 
@@ -58,13 +58,13 @@ function counterContent({ app, hover, scale }, row) {
 	const lane = row.body?.lane;
 	if (lane == null) return null;
 	const pieces = app.tiles.cover("counters", lane, scale.level, scale.start, scale.end);
-	const point = valueAt(pieces, scale.time(hover.x));
+	const point = valueAt(pieces, scale.time(hover.x), row.mode);
 	if (!point) return null;
-	const unit = row.body?.unit;
 	const isBand = point.max > point.min;
+	const text = (/** @type {number} */ value) => counterLabel(value, row.body?.unit, row.mode);
 	return [
 		h("b", row.title),
-		h("span.number", valueText(point.last, unit)),
-		isBand ? h("small", `${valueText(point.min, unit)} to ${valueText(point.max, unit)} in this pixel`) : null,
+		h("span.number", text(point.last)),
+		isBand ? h("small", `${text(point.min)} to ${text(point.max)} in this pixel`) : null,
 	];
 }

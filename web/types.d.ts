@@ -6,6 +6,7 @@
 type App = import("./app.js").App;
 type BoxList = import("./boxes.js").BoxList;
 type Cropper = import("./text.js").Cropper;
+type CounterMode = import("./draw_counter.js").CounterMode;
 type Drawer = import("./drawer.js").Drawer;
 type Pane = import("./pane.js").Pane;
 type Queries = import("./queries.js").Queries;
@@ -287,6 +288,8 @@ interface Row {
 	stripHeight: number;
 	/** The node whose boxes or points are drawn. */
 	body: TrackNode | null;
+	/** How a counter is shown. */
+	mode: CounterMode;
 	/** How many depths are drawn, and how high one is. */
 	depths: number;
 	rowHeight: number;

@@ -113,6 +113,38 @@ test("the graph of one range is compared with that of another", { skip }, async 
 	await page.press("Escape", "Escape");
 });
 
+test("the keyboard goes through a flame graph", { skip }, async () => {
+	const { start } = await selectTimes(0.5, 0.9);
+	await press("Flame graph");
+	const label = () => page.text(".flame-label");
+	const walk = async (...keys) => {
+		for (const key of keys) await page.press(key, key);
+		return label();
+	};
+	await page.run("document.querySelector('.flame').focus()");
+	assert.match(await page.run("document.activeElement.getAttribute('aria-label')"), /arrows go through it/);
+	assert.match(await walk("ArrowDown"), /^main /);
+	const wide = await walk("ArrowDown");
+	assert.match(wide, /^(work|wait) /);
+	const other = await walk("ArrowRight");
+	assert.match(other, wide.startsWith("work") ? /^wait / : /^work /);
+	// At the end of a row, and in the last one, there is nothing to go to.
+	assert.equal(await walk("ArrowRight", "ArrowRight"), other);
+	assert.equal(await walk("ArrowLeft"), wide);
+	assert.match(await walk("ArrowUp"), /^main /);
+	await walk("ArrowDown", "ArrowRight", "Enter");
+	// The function is as wide as the graph now.
+	const { left, top, width } = await page.run("document.querySelector('.flame').getBoundingClientRect().toJSON()");
+	for (const x of [left + 3, left + width - 3]) {
+		await page.move(x, top + 2.5 * 18);
+		assert.equal((await label()).split(" ")[0], other.split(" ")[0]);
+	}
+	await page.move(5, 5);
+	assert.match(await walk("Escape"), /^all /);
+	assert.equal((await page.state()).area.start, start, "Escape has not left the area");
+	await page.press("Escape", "Escape");
+});
+
 test("rows of SQL are shown as slices, and a click tells what is in them", { skip }, async () => {
 	await page.press("Digit0", "0");
 	const query =

@@ -42,13 +42,14 @@ function makeHooks({ app, line }) {
 			colouring: app.colouring,
 			level: line.scale.level,
 			scrollTop: line.tracks.element.scrollTop,
-			rows: app.model.rows.map(({ title, kind, node, y, height, open, body, strip }) => ({
+			rows: app.model.rows.map(({ title, kind, node, y, height, open, mode, body, strip }) => ({
 				title,
 				kind,
 				id: node.id,
 				y,
 				height,
 				open,
+				mode,
 				lane: body?.lane ?? null,
 				strip: strip?.lane ?? null,
 			})),

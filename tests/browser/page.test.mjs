@@ -364,6 +364,35 @@ test("colours tell the name, the category, the duration or the process of slices
 	await page.press("Escape", "Escape");
 });
 
+test("a counter is shown as its changes or rate, by a key and by the menu in its header", { skip }, async () => {
+	await reset();
+	const counter = async () => (await page.state()).rows.find(({ kind, title }) => kind === "counter" && title === "memory");
+	const { id, y } = await counter();
+	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
+	const values = [];
+	for (const mode of ["value", "log", "change", "rate", "value"]) {
+		assert.equal((await counter()).mode, mode);
+		await page.move(700, top + y + 14);
+		await page.idle();
+		values.push(await page.text("#tooltip .number"));
+		await page.press("KeyV", "v");
+		await page.idle();
+	}
+	assert.match(values[0], /^1\.\d MiB$|KiB$/);
+	assert.equal(values[1], values[0]);
+	assert.notEqual(values[2], values[0]);
+	assert.match(values[3], /B\/s$/);
+	assert.equal(values[4], values[0]);
+	const menu = `document.querySelector('#tracks [data-node="${id}"] select')`;
+	await page.run(`${menu}.focus()`);
+	assert.equal(await page.run(`${menu}.getAttribute("aria-label")`), "How memory is shown");
+	assert.equal(await page.run(`${menu}.value`), "log");
+	for (let i = 0; i < 3; i++) await page.press("ArrowUp", "ArrowUp");
+	await page.idle();
+	assert.equal((await counter()).mode, "value");
+	await page.run("document.activeElement.blur()");
+});
+
 test("tracks are filtered, folded and pinned", { skip }, async () => {
 	await reset();
 	await page.press("KeyP", "p", CTRL);
@@ -401,6 +430,38 @@ test("notes are kept in the address, and Back goes back", { skip }, async () => 
 	assert.equal(state.notes[0].time, slice.start);
 	assert.equal(state.selection.id, slice.id);
 	await page.press("Delete", "Delete");
+	assert.equal((await page.state()).notes.length, 0);
+});
+
+test("the text of a note is changed by a double click on it, and by Enter", { skip }, async () => {
+	await reset();
+	await page.move(700, 400);
+	await page.press("KeyM", "M", SHIFT);
+	await page.idle();
+	const time = (await page.state()).notes[0].time;
+	const { left, top, width } = await page.run("document.querySelector('#ruler').getBoundingClientRect().toJSON()");
+	const scroll = await page.run("document.querySelector('#ruler canvas').clientWidth");
+	assert.ok(scroll <= width);
+	await page.click(left + (time / END) * scroll + 6, top + 12, { count: 2 });
+	assert.equal(await page.run("document.activeElement.getAttribute('aria-label')"), "Text of the note");
+	assert.equal(await page.run("document.activeElement.value"), "note 1");
+	await page.type("slow <b>start</b>");
+	await page.press("Enter", "Enter");
+	await page.idle();
+	assert.equal((await page.state()).notes[0].text, "slow <b>start</b>");
+	await page.press("Enter", "Enter");
+	await page.type("another");
+	await page.press("Escape", "Escape");
+	await page.idle();
+	assert.deepEqual(
+		(await page.state()).notes.map(({ text, kept }) => [text, kept]),
+		[["slow <b>start</b>", true]],
+	);
+	assert.equal(await page.run("document.querySelector('.note')"), null);
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	assert.match(await page.run("decodeURIComponent(location.hash)"), /slow\+<b>start<\/b>/);
+	await page.press("Delete", "Delete");
+	await page.idle();
 	assert.equal((await page.state()).notes.length, 0);
 });
 

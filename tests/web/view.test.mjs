@@ -4,11 +4,10 @@ import { test } from "node:test";
 import { BoxList, MOST_BOXES_DRAWN } from "../../web/boxes.js";
 import { Camera } from "../../web/camera.js";
 import { LOOK_DIM, LOOK_MERGED } from "../../web/colour.js";
-import { Ranges, pointsOf, valueAt } from "../../web/draw_counter.js";
+import { Ranges, counterLabel, drawCounter, heightOfValue, pointsOf, shownPoints, valueAt } from "../../web/draw_counter.js";
 import { drawOrder } from "../../web/draw_slices.js";
 import { colourOfChange, flameBoxes, flameTree } from "../../web/flame.js";
-import { KEYMAP, actionOf } from "../../web/keymap.js";
-import { panLeft, selectAll, zoomIn } from "../../web/actions.js";
+import { KEYMAP, actionOf } from "../../web/actions.js";
 import { fragmentOf, linkOf } from "../../web/links.js";
 import { compareCells, tsvOf } from "../../web/table.js";
 import { Scale } from "../../web/time.js";
@@ -16,14 +15,14 @@ import { tileWith } from "./fixtures.mjs";
 
 const box = (start, end, more = {}) => ({ start, end, name: 1, row: start, count: 1, depth: 0, flags: 0, ...more });
 const painter = (name) => ({ colour: name % 24, lit: name !== 9 });
-const place = { lane: 3, y: 100, rowHeight: 18, boxHeight: 17, depths: 8, kind: 0 };
+const place = { lane: 3, y: 100, rowHeight: 18, boxHeight: 17, depths: 8, kind: 0, painter };
 const spanOf = ({ start, end }) => end - start;
 const piece = (boxes, from, to) => ({ tile: tileWith(boxes), from, to, exact: true });
 
 function drawn(pieces, scale = new Scale(0, 1000, 1000)) {
 	const boxes = new BoxList();
 	boxes.begin();
-	boxes.add(pieces, place, painter, scale, 1);
+	boxes.add(pieces, place, scale, 1);
 	return boxes;
 }
 const column = (boxes, name) => [...boxes[name].slice(0, boxes.length)];
@@ -63,7 +62,7 @@ test("too many boxes are joined, and none is lost", () => {
 	const scale = new Scale(0, 20000, 20000);
 	do {
 		boxes.begin();
-		boxes.add(pieces, place, painter, scale, 1);
+		boxes.add(pieces, place, scale, 1);
 	} while (boxes.isTooFull);
 	assert.ok(boxes.length <= MOST_BOXES_DRAWN, String(boxes.length));
 	assert.equal(
@@ -85,7 +84,7 @@ test("a screen of short boxes with gaps between them has no more than are drawn"
 	const boxes = new BoxList();
 	do {
 		boxes.begin();
-		for (let lane = 0; lane < 73; lane++) boxes.add(sparse, { ...place, lane }, painter, scale, 1);
+		for (let lane = 0; lane < 73; lane++) boxes.add(sparse, { ...place, lane }, scale, 1);
 	} while (boxes.isTooFull);
 	assert.ok(boxes.length <= MOST_BOXES_DRAWN, String(boxes.length));
 	assert.equal(
@@ -137,14 +136,69 @@ test("a counter holds its value until the next one, over the edges of tiles", ()
 			[600, 7],
 		],
 	);
-	assert.equal(valueAt(pieces, 599).last, 6);
-	assert.equal(valueAt(pieces, -1), null);
+	assert.equal(valueAt(pieces, 599, "value").last, 6);
+	assert.equal(valueAt(pieces, -1, "value"), null);
 	const ranges = new Ranges();
 	ranges.learn(1, pieces[0].tile);
 	assert.deepEqual(ranges.of(1), { low: 0, high: 7 });
 	const narrow = new Ranges();
 	narrow.learn(1, raw([[0, 1000]]));
 	assert.ok(narrow.of(1).low > 900);
+});
+
+test("a counter is shown as change, as rate, and on a logarithmic scale", () => {
+	const at = (time, last) => ({ time, min: last - 1, max: last + 1, last });
+	const points = [at(0, 5), at(1e9, 9), at(3e9, 1)];
+	const lasts = (mode) => shownPoints(points, mode).map(({ last }) => last);
+	assert.deepEqual(lasts("value"), [5, 9, 1]);
+	assert.deepEqual(lasts("change"), [4, -8, 0]);
+	assert.deepEqual(lasts("rate"), [4, -4, 0]);
+	assert.deepEqual(shownPoints(points, "rate")[0], { time: 0, min: 4, max: 4, last: 4 });
+	assert.deepEqual(shownPoints([at(7, 1), at(7, 3)], "rate")[1].last, 0);
+	assert.equal(counterLabel(4, "requests", "rate"), "4 requests/s");
+	const range = { low: 0, high: 1e6 };
+	assert.equal(heightOfValue(5e5, range, "value"), 0.5);
+	assert.equal(heightOfValue(0, range, "log"), 0);
+	assert.equal(heightOfValue(1e6, range, "log"), 1);
+	assert.ok(Math.abs(heightOfValue(1e3, range, "log") - 0.5) < 0.001);
+	assert.ok(
+		heightOfValue(-10, { low: -10, high: 10 }, "log") === 0 && heightOfValue(0, { low: -10, high: 10 }, "log") === 0.5,
+	);
+});
+
+test("changes of a counter are drawn up and down from zero", () => {
+	const tile = tileWith(
+		[0, 500, 750].map((time) => ({ start: time, end: 0, name: 0, row: 0, count: 0, depth: 0, flags: 0 })),
+	);
+	[10, 30, 20].forEach((value, i) => tile.f64.set([value, value, value], 4 * i + 1));
+	const rects = [];
+	const context = {
+		fillRect: (...rect) => rects.push([context.fillStyle, ...rect]),
+		measureText: () => ({ width: 9 }),
+		fillText() {},
+	};
+	const row = { y: 0, height: 36, mode: "change", body: { unit: "" } };
+	const colours = { fill: "fill", edge: "edge", band: "band" };
+	const pieces = [{ tile, from: 0, to: 1024, exact: true }];
+	drawCounter(
+		context,
+		pieces,
+		row,
+		new Scale(0, 1000, 1000),
+		{ low: 0, high: 99 },
+		colours,
+		{ background: "", muted: "" },
+		1000,
+	);
+	// 20 up, 10 down, then nothing: zero is at a third of 30 pixels above the lower end.
+	assert.deepEqual(
+		rects.filter(([fill]) => fill === "fill"),
+		[
+			["fill", 0, 4, 500, 20],
+			["fill", 500, 24, 250, 10],
+			["fill", 750, 24, 250, 1],
+		],
+	);
 });
 
 test("a flame graph is as wide as its focus, and children are inside their parents", () => {
@@ -186,9 +240,9 @@ test("keys are places for letters, characters for signs", () => {
 		Object.values(KEYMAP)
 			.flat()
 			.find((row) => row[2] === action)?.[1];
-	assert.equal(key("KeyW", "z"), zoomIn);
-	assert.equal(key("KeyA", "q"), panLeft);
-	assert.equal(key("KeyA", "a", { ctrlKey: true }), selectAll);
+	assert.match(textOf(key("KeyW", "z")), /^Zoom in/);
+	assert.match(textOf(key("KeyA", "q")), /^Move left/);
+	assert.match(textOf(key("KeyA", "a", { ctrlKey: true })), /^Select all/);
 	assert.match(textOf(key("KeyM", "M", { shiftKey: true })), /keep the note/);
 	assert.match(textOf(key("Digit7", "/", { shiftKey: true })), /Search/);
 	assert.match(textOf(key("Slash", "?", { shiftKey: true })), /This list/);
