@@ -143,16 +143,20 @@ static int load(struct orma_trace_database *database, const struct orma_formats_
 {
 	const struct orma_trace_options *options = &database->options;
 	/* Content is analyzed as that of packets with fields. */
-	const struct orma_formats_options formats = {.has_records = !options->analyzes_content};
-	int r = orma_formats_open_all(sources, count, &formats, &database->files, &database->input,
-				      reterr);
+	const struct orma_formats_options formats = {.has_records = !options->analyzes_content,
+						     .converted = orma_importer_take_converted,
+						     .converted_ctx = &database->importer};
+	int r = orma_importer_begin(&database->importer, &database->tables, &database->input,
+				    options->unpack);
+	if (r == 0)
+		r = orma_formats_open_all(sources, count, &formats, &database->files,
+					  &database->input, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	if (r < 0 && !damage)
 		return r;
 	database->input.progress = options->progress ? count_read_bytes : NULL;
 	database->input.progress_ctx = database;
-	r = orma_importer_run(&database->importer, &database->tables, &database->input,
-			      options->unpack, damage ? NULL : reterr);
+	r = orma_importer_end(&database->importer, damage ? NULL : reterr);
 	/* Queries read arguments from the packets. */
 	database->input.progress = NULL;
 	return r == 0 ? damage : r;

@@ -106,9 +106,10 @@ struct orma_archive {
 	struct file *files; /* waiting from `next` on */
 	uint32_t count, capacity, next;
 	struct orma_trace_files *list;
-	int32_t file;     /* the number of the archive that adds files */
-	unsigned depth;   /* its depth */
-	bool has_records; /* only src/trace reads what is converted */
+	int32_t file;   /* the number of the archive that adds files */
+	unsigned depth; /* its depth */
+	const struct orma_formats_options *options;
+	bool is_joined; /* conversions write parts of the trace, and not the trace */
 };
 
 #define UNKNOWN_TYPE "Unknown trace type provided (ERR:fmt)"
@@ -138,7 +139,9 @@ static int convert(const struct orma_format *format, int fd, struct orma_trace_b
 	if (format->is_wrapper || is_archive(format))
 		return format->convert(&conversion, reterr);
 	orma_packet_output_init(&output, ret);
-	output.has_records = archive->has_records;
+	output.has_records = archive->options->has_records;
+	output.converted = archive->is_joined ? NULL : archive->options->converted;
+	output.converted_ctx = archive->options->converted_ctx;
 	conversion.output = &output;
 	int r = format->convert(&conversion, reterr);
 	way->files->items[way->file].size_bytes += conversion.folder_bytes;
@@ -355,6 +358,7 @@ static int join_all(struct orma_archive *archive, int *retdamage, struct orma_tr
 		    struct orma_error *reterr)
 {
 	struct orma_packet_join join = {.output = ret};
+	archive->is_joined = true;
 	int r = join_files(archive, &join, retdamage, reterr);
 	orma_packet_join_done(&join);
 	if (r == 0)
@@ -380,7 +384,7 @@ static int open_one(const struct orma_formats_source *source,
 		    const struct orma_formats_options *options, struct orma_trace_files *files,
 		    struct orma_trace_bytes *ret, struct orma_error *reterr)
 {
-	struct orma_archive archive = {.list = files, .has_records = options->has_records};
+	struct orma_archive archive = {.list = files, .options = options};
 	struct way way = {.files = files,
 			  .file = orma_trace_files_add(files, orma_base_str(source->name),
 						       ORMA_TRACE_FILE_NONE)};
@@ -423,7 +427,7 @@ int orma_formats_open_all(const struct orma_formats_source *sources, size_t coun
 	if (count == 1)
 		return open_one(sources, options, files, ret, reterr);
 	struct orma_archive archive = {
-		.list = files, .file = ORMA_TRACE_FILE_NONE, .has_records = options->has_records};
+		.list = files, .file = ORMA_TRACE_FILE_NONE, .options = options};
 	int r = 0, damage = 0;
 	for (size_t i = 0; i < count && r == 0; i++) {
 		r = add_source(&archive, &sources[i], options->folder);

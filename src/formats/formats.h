@@ -6,6 +6,7 @@
 
 #include <orma/error.h>
 
+#include "trace/converted_packets.h"
 #include "trace/trace_bytes.h"
 #include "trace/trace_files.h"
 
@@ -30,6 +31,9 @@ struct orma_formats_options {
 	const char *folder; /* for the spool, as above */
 	/* Only src/trace reads the packets, so those of a format with records (trace/event_record.h) may have them. */
 	bool has_records;
+	/* Called with the packets of a trace that is one file and is converted, all of them, in their order; NULL = not called. */
+	orma_converted_fn *converted;
+	void *converted_ctx;
 };
 
 /*

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/conversion_report.pb.h"
 #include "schema/gen/trace.pb.h"
@@ -58,7 +59,16 @@ static void flush(struct orma_packet_output *output)
 	if (output->error == 0 && output->batch.size > 0)
 		set_error(output, orma_trace_bytes_add(output->bytes, output->batch.data,
 						       output->batch.size, &address));
+	if (output->error == 0 && output->batch.size > 0 && output->converted) {
+		const struct orma_converted_packets packets = {.data = output->batch.data,
+							       .size = output->batch.size,
+							       .address = address,
+							       .runs = output->runs,
+							       .run_count = output->run_count};
+		set_error(output, output->converted(output->converted_ctx, &packets));
+	}
 	output->batch.size = 0;
+	output->run_count = 0;
 	orma_proto_heap_writer_init(&output->heap, &output->batch);
 }
 
@@ -174,6 +184,29 @@ int orma_packet_output_end(struct orma_packet_output *output)
 	return output->error;
 }
 
+/* Notes that a record of the chosen sequence is in the batch. A time before 0 is counted by the index. */
+static inline void note_record(struct orma_packet_output *output, const uint8_t *record,
+			       size_t offset, size_t size)
+{
+	struct orma_event_record head;
+	memcpy(&head, record, sizeof(head));
+	const struct orma_event_place place = {head.ns, head.order};
+	struct orma_record_run *last =
+		output->run_count > 0 ? &output->runs[output->run_count - 1] : NULL;
+	if (head.ns < 0)
+		return;
+	if (last && last->offset + last->size == offset && last->sequence == head.sequence) {
+		last->is_disordered |= orma_event_place_is_before(&place, &last->last);
+		last->last = place;
+		last->max_ns = ORMA_MAX(last->max_ns, head.ns);
+		last->size += size;
+		last->count++;
+	} else if (output->run_count < ORMA_OUTPUT_RUNS) {
+		output->runs[output->run_count++] = (struct orma_record_run){
+			offset, size, head.sequence, 1, place, place, head.ns, false};
+	}
+}
+
 int orma_packet_output_record(struct orma_packet_output *output,
 			      const uint8_t record[ORMA_RECORD_MAX_BYTES], size_t size,
 			      struct orma_str text)
@@ -191,6 +224,7 @@ int orma_packet_output_record(struct orma_packet_output *output,
 		orma_proto_nested_end(writer, &field);
 		return orma_packet_output_end(output);
 	}
+	size_t offset = (size_t)orma_proto_writer_written(writer);
 	uint8_t *at = orma_proto_heap_writer_reserve(&output->heap,
 						     HEADS_MAX + ORMA_RECORD_MAX_BYTES + text.size);
 	if (at) {
@@ -205,6 +239,8 @@ int orma_packet_output_record(struct orma_packet_output *output,
 		if (text.size > 0)
 			memcpy(at + size, text.data, text.size);
 		writer->cursor = at + content;
+		note_record(output, record, offset,
+			    (size_t)orma_proto_writer_written(writer) - offset);
 	}
 	if (orma_proto_writer_written(writer) >= BATCH_BYTES)
 		flush(output);

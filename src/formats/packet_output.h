@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "proto/writer.h"
+#include "trace/converted_packets.h"
 #include "trace/event_record.h"
 #include "trace/stat_values.h"
 #include "trace/trace_bytes.h"
@@ -15,6 +16,9 @@
 enum { ORMA_OUTPUT_SEQUENCES_MAX = 1024 };
 
 enum { ORMA_OUTPUT_RECENT_BITS = 12, ORMA_OUTPUT_RECENT_STRINGS = 1 << ORMA_OUTPUT_RECENT_BITS };
+
+/* Records behind so many runs of a batch are taken one by one. */
+enum { ORMA_OUTPUT_RUNS = 1024 };
 
 /* Tells what has been written into a sequence. */
 struct orma_output_state {
@@ -36,6 +40,9 @@ struct orma_packet_output {
 	uint32_t clock;
 	bool lacks_idle_task; /* the trace is not of a kernel, so number 0 is a task like any other */
 	bool has_records; /* only src/trace reads the packets, so events may be records; see trace/event_record.h */
+	/* Called with packets that were written; NULL = not called. */
+	orma_converted_fn *converted;
+	void *converted_ctx;
 	struct orma_stats stats; /* counted by the conversion; the importer adds them to its own */
 	int error;
 	/* Private. */
@@ -48,6 +55,8 @@ struct orma_packet_output {
 	uint32_t string_count;
 	uint32_t sequence; /* the open packet's, from 0 */
 	bool has_clock, has_interned;
+	struct orma_record_run runs[ORMA_OUTPUT_RUNS]; /* in the batch */
+	uint32_t run_count;
 	struct orma_output_state states[ORMA_OUTPUT_SEQUENCES_MAX];
 };
 

@@ -43,6 +43,31 @@ static void make_event(const struct orma_event_record *head, struct orma_track_e
 	ret->flags = head->flags & ORMA_RECORD_HAS_ARGS ? ORMA_EVENT_HAS_ARGS : 0;
 }
 
+/* All but the numbers. Member by member, because a compiler clears a structure of this size slowly. */
+static void make_legacy(const struct orma_event_record *head, struct orma_legacy_event *ret)
+{
+	uint32_t flags = head->flags;
+	ret->name_iid = 0;
+	ret->id_scope = ret->text = (struct orma_str){NULL, 0};
+	ret->number = ret->io_wait = ret->thread_instruction_delta = 0;
+	ret->phase = head->phase;
+	ret->pid_override = (int32_t)head->pid;
+	ret->tid_override = (int32_t)head->tid;
+	ret->flow_direction =
+		(flags & ORMA_RECORD_FLOW_IN ? 1u : 0) | (flags & ORMA_RECORD_FLOW_OUT ? 2u : 0);
+	ret->instant_scope = head->scope;
+	ret->style = ORMA_EVENT_STYLE_JSON;
+	ret->has_thread_time = (flags & ORMA_RECORD_THREAD_TIME) != 0;
+	ret->has_thread_duration = (flags & ORMA_RECORD_THREAD_DURATION) != 0;
+	ret->has_number = ret->has_io_wait = false;
+	ret->has_phase = ret->has_pid_override = ret->has_tid_override = true;
+	ret->has_id = (flags & ORMA_RECORD_ID) != 0;
+	ret->is_local_id = (flags & ORMA_RECORD_ID_IS_LOCAL) != 0;
+	ret->has_unscoped_id = (flags & ORMA_RECORD_ID_IS_UNSCOPED) != 0;
+	ret->has_bind_id = ret->has_direction = (flags & ORMA_RECORD_BIND_ID) != 0;
+	ret->binds_enclosing = (flags & ORMA_RECORD_BINDS_ENCLOSING) != 0;
+}
+
 int orma_event_record_read(struct orma_str record, struct orma_track_event *ret,
 			   struct orma_legacy_event *ret_legacy)
 {
@@ -55,26 +80,7 @@ int orma_event_record_read(struct orma_str record, struct orma_track_event *ret,
 	if (record.size - sizeof(head) < size_of_numbers(flags))
 		return -EBADMSG;
 	make_event(&head, ret);
-	*ret_legacy = (struct orma_legacy_event){
-		.phase = head.phase,
-		.has_phase = true,
-		.pid_override = (int32_t)head.pid,
-		.has_pid_override = true,
-		.tid_override = (int32_t)head.tid,
-		.has_tid_override = true,
-		.instant_scope = head.scope,
-		.style = ORMA_EVENT_STYLE_JSON,
-		.has_thread_time = (flags & ORMA_RECORD_THREAD_TIME) != 0,
-		.has_thread_duration = (flags & ORMA_RECORD_THREAD_DURATION) != 0,
-		.has_id = (flags & ORMA_RECORD_ID) != 0,
-		.is_local_id = (flags & ORMA_RECORD_ID_IS_LOCAL) != 0,
-		.has_unscoped_id = (flags & ORMA_RECORD_ID_IS_UNSCOPED) != 0,
-		.has_bind_id = (flags & ORMA_RECORD_BIND_ID) != 0,
-		.has_direction = (flags & ORMA_RECORD_BIND_ID) != 0,
-		.flow_direction = (flags & ORMA_RECORD_FLOW_IN ? 1u : 0) |
-				  (flags & ORMA_RECORD_FLOW_OUT ? 2u : 0),
-		.binds_enclosing = (flags & ORMA_RECORD_BINDS_ENCLOSING) != 0,
-	};
+	make_legacy(&head, ret_legacy);
 	ret_legacy->duration_ns = (int64_t)take_number(&at, flags, ORMA_RECORD_DURATION);
 	ret_legacy->thread_time_ns = (int64_t)take_number(&at, flags, ORMA_RECORD_THREAD_TIME);
 	ret_legacy->thread_duration_ns =

@@ -258,6 +258,16 @@ static void seed_maps(struct orma_importer *importer, uint64_t seed)
 	importer->seed = importer->index.seed = importer->processes.seed = seed;
 }
 
+/* The list gets longer while files are converted. */
+static void take_files(struct orma_importer *importer)
+{
+	const struct orma_trace_files *files = importer->system.files;
+	if (!files)
+		return;
+	importer->index.trace_file = orma_trace_files_first(files);
+	importer->index.trace_file_count = files->count;
+}
+
 int orma_importer_init(struct orma_importer *importer, struct orma_tables *tables,
 		       struct orma_trace_bytes *input, orma_unpack_fn *unpack)
 {
@@ -308,10 +318,7 @@ int orma_importer_init(struct orma_importer *importer, struct orma_tables *table
 	};
 	importer->content.is_wanted = analyzes;
 	importer->index.each = analyzes ? count_content : NULL;
-	if (files) {
-		importer->index.trace_file = orma_trace_files_first(files);
-		importer->index.trace_file_count = files->count;
-	}
+	take_files(importer);
 	orma_profiles_init(&importer->profiles, &importer->system);
 	importer->index.threads = threads;
 	importer->index.bundle = take_bundle;
@@ -349,16 +356,28 @@ static void begin_keeping(struct orma_importer *importer)
 	kept->max_bytes = importer->index.bytes / KEPT_SHARE;
 }
 
-int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
-		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
-		      struct orma_error *reterr)
+int orma_importer_begin(struct orma_importer *importer, struct orma_tables *tables,
+			struct orma_trace_bytes *input, orma_unpack_fn *unpack)
 {
 	int r = orma_importer_init(importer, tables, input, unpack);
 	importer->system.has_log = true;
 	importer->slices.on_refusal = log_refusal;
 	importer->slices.on_refusal_ctx = importer;
-	if (r == 0)
-		r = orma_packet_index_build(&importer->index, reterr);
+	return r;
+}
+
+int orma_importer_take_converted(void *ctx, const struct orma_converted_packets *packets)
+{
+	struct orma_importer *importer = ctx;
+	take_files(importer);
+	return orma_packet_index_take(&importer->index, packets);
+}
+
+int orma_importer_end(struct orma_importer *importer, struct orma_error *reterr)
+{
+	if (importer->index.converted_end == 0)
+		take_files(importer);
+	int r = orma_packet_index_build(&importer->index, reterr);
 	int damage = r == -EBADMSG ? r : 0;
 	/* Counts of all files together stand with the first. */
 	if (importer->system.files)
@@ -373,7 +392,7 @@ int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables
 	if (r == 0)
 		r = finish(importer);
 	if (r == 0)
-		r = orma_tables_seal(tables);
+		r = orma_tables_seal(importer->tables);
 	return r < 0 ? r : damage;
 }
 

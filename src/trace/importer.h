@@ -71,12 +71,16 @@ struct orma_importer {
 	uint64_t counts[ORMA_IMPORT_COUNTS];
 };
 
-/* Reads a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events`, `system.files`,
- * `system.crops_events`, `content.is_wanted` and `index.threads`. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the
- * tables hold what came before. `unpack` may be NULL. */
-int orma_importer_run(struct orma_importer *importer, struct orma_tables *tables,
-		      struct orma_trace_bytes *input, orma_unpack_fn *unpack,
-		      struct orma_error *reterr);
+/* Begins to read a trace into empty tables. `importer` is {0}, but for the options `system.has_no_raw_events`, `system.files`,
+ * `system.crops_events`, `content.is_wanted` and `index.threads`. `input` may get its content later, and `unpack` may be NULL. 0 or a
+ * negative errno value. */
+int orma_importer_begin(struct orma_importer *importer, struct orma_tables *tables,
+			struct orma_trace_bytes *input, orma_unpack_fn *unpack);
+/* Takes packets when they are converted, before `input` has them; the context is the importer. See orma_packet_index_take(). */
+orma_converted_fn orma_importer_take_converted;
+/* Reads the rest of the trace. 0 or a negative errno value; -EBADMSG with `reterr` when it is damaged, and then the tables hold what
+ * came before. */
+int orma_importer_end(struct orma_importer *importer, struct orma_error *reterr);
 /* The parts of it, for live_import.c. All return 0 or a negative errno value. */
 int orma_importer_init(struct orma_importer *importer, struct orma_tables *tables,
 		       struct orma_trace_bytes *input, orma_unpack_fn *unpack);

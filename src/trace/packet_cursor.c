@@ -37,7 +37,7 @@ static int read_entry(struct orma_packet_cursor *cursor, uint64_t end)
 	if (r < 0)
 		return -EIO;
 	cursor->address += size;
-	if (r == 0 || orma_trace_packet_read(bytes.data, bytes.size, &cursor->packet) < 0)
+	if (r == 0 || orma_trace_packet_read_next(bytes.data, bytes.size, &cursor->packet) < 0)
 		return 0;
 	cursor->packet.address = cursor->address - bytes.size;
 	cursor->packet.header = (uint32_t)(size - bytes.size);

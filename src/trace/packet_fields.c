@@ -123,7 +123,8 @@ enum {
 		     BYTES(ORMA_PACKET_EVENT_RECORD) >> 14 << 16,
 };
 
-/* Reads the record that a packet begins with. Returns the address behind it, or NULL when it begins with something else. */
+/* Reads the record that a packet begins with, but for what all records have in common. Returns the address behind it, or NULL when
+ * the packet begins with something else. */
 static inline const uint8_t *take_record(struct orma_packet *packet, const uint8_t *at,
 					 const uint8_t *end)
 {
@@ -135,7 +136,6 @@ static inline const uint8_t *take_record(struct orma_packet *packet, const uint8
 	if (!at || size < sizeof(head) || size > (uint64_t)(end - at))
 		return NULL;
 	memcpy(&head, at, sizeof(head));
-	packet->kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT;
 	packet->timestamp = (uint64_t)head.ns;
 	packet->sequence = head.sequence;
 	packet->order = head.order;
@@ -186,6 +186,7 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	ret->kind = ret->clock = ret->sequence = ret->machine = ret->header = ret->dropped =
 		ret->order = 0;
 	ret->pid = 0;
+	ret->is_record = false;
 	unsigned flags = ret->flags = 0;
 	/* Nearly all packets begin with their time. */
 	const uint8_t *behind = size > 0 && *at == NUMBER(ORMA_PB_TRACE_PACKET_TIMESTAMP)
@@ -197,6 +198,8 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	} else if ((behind = take_record(ret, at, end)) != NULL) {
 		flags = ORMA_PACKET_HAS_TIMESTAMP | ORMA_PACKET_HAS_SEQUENCE |
 			ORMA_PACKET_NEEDS_STATE;
+		ret->kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT;
+		ret->is_record = behind == end;
 		at = behind;
 	}
 	while (end - at >= 2) {
@@ -228,6 +231,16 @@ int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *re
 	if (at != end)
 		return -EBADMSG;
 	ret->flags |= flags;
+	return 0;
+}
+
+int orma_trace_packet_read_next(const void *data, size_t size, struct orma_packet *packet)
+{
+	const uint8_t *end = (const uint8_t *)data + size;
+	/* The other members are as the record before has left them. A packet that is more than a record is read again. */
+	if (!packet->is_record || take_record(packet, data, end) != end)
+		return orma_trace_packet_read(data, size, packet);
+	packet->bytes = (struct orma_str){data, size};
 	return 0;
 }
 

@@ -37,6 +37,7 @@ struct orma_packet {
 	uint32_t dropped; /* causes of a loss before this packet; 0 = no loss */
 	int32_t pid;
 	unsigned flags; /* ORMA_PACKET_... */
+	bool is_record; /* it is a record and nothing else */
 };
 
 /* Returns the ThreadDescriptor that a packet gives its sequence, itself or in the descriptor of a track; data is NULL when there
@@ -45,5 +46,7 @@ struct orma_str orma_trace_packet_thread(const struct orma_packet *packet);
 
 /* Reads the packet but for its address. 0 or -EBADMSG. */
 int orma_trace_packet_read(const void *data, size_t size, struct orma_packet *ret);
+/* The same where `packet` is the packet that was read before, or {0}, which takes less time for one record after the other. */
+int orma_trace_packet_read_next(const void *data, size_t size, struct orma_packet *packet);
 
 #endif

@@ -5,6 +5,8 @@
  * snapshots a timestamp knows, which notes an event's names come from. The second pass reads each sequence on its own,
  * merged by time, and takes from here the runs of entries to read.
  *
+ * Packets that a conversion writes are taken when it writes them, records many at a time, so that only the second pass reads them.
+ *
  * Invariants: the runs of a sequence are in the order of the file, and are all of its entries but for bundles of kernel
  * events; a run starts and ends at entries. Notes are in the order of
  * their addresses.
@@ -18,6 +20,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "proto/reader.h"
@@ -394,12 +397,12 @@ static bool is_compressed(const struct orma_packet *packet)
 	       packet->kind == ORMA_PB_TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
 }
 
-/* 0, 1 (the packet is compressed), or a negative errno value. */
+/* *ret is the packet before, or {0}. 0, 1 (the packet is compressed), or a negative errno value. */
 static int take_entry(struct orma_packet_index *index, struct orma_str bytes, uint64_t entry,
 		      uint64_t entry_size, struct orma_packet *ret)
 {
 	/* The next packet can be found all the same. */
-	if (orma_trace_packet_read(bytes.data, bytes.size, ret) < 0) {
+	if (orma_trace_packet_read_next(bytes.data, bytes.size, ret) < 0) {
 		index->counts[ORMA_COUNT_BAD_PACKETS]++;
 		return 0;
 	}
@@ -430,7 +433,7 @@ static int take_compressed(struct orma_packet_index *index, const struct orma_pa
 	r = orma_trace_bytes_add(index->input, unpacked.data, unpacked.size, &address);
 	for (size_t at = 0; r == 0 && at < unpacked.size;) {
 		struct orma_str bytes;
-		struct orma_packet inner;
+		struct orma_packet inner = {0};
 		uint64_t size;
 		r = orma_trace_entry_read(unpacked.data + at, unpacked.size - at, &bytes, &size);
 		if (r < 0) {
@@ -466,20 +469,90 @@ static int read_entry(struct orma_packet_index *index, struct orma_trace_window 
 	}
 }
 
-int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr)
+static int begin(struct orma_packet_index *index)
 {
-	/* Unpacked packets are added behind this end, after take_compressed() has read them. */
-	uint64_t end = orma_trace_bytes_end(index->input), address = 0;
-	struct orma_trace_window window = {0};
+	if (index->has_begun)
+		return 0;
 	orma_trace_clocks_init(&index->clocks);
 	index->machines.seed = index->sequence_map.seed = index->cpus.seed = index->seed;
 	index->clocks.domains.seed = index->clocks.sets_by_key.seed = index->seed;
 	index->trace_default_clock = ORMA_CLOCK_BOOTTIME;
+	index->has_begun = true;
+	return find_machine(index, 0) < 0 ? -ENOMEM : 0;
+}
+
+/* Takes all records of a run as take_usual() takes each. 1, 0 (they have to be taken one by one), or -ENOMEM. */
+static int take_run(struct orma_packet_index *index, const struct orma_record_run *run,
+		    uint64_t address)
+{
+	const struct orma_packet packet = {.kind = ORMA_PB_TRACE_PACKET_TRACK_EVENT,
+					   .flags = ORMA_PACKET_HAS_TIMESTAMP |
+						    ORMA_PACKET_HAS_SEQUENCE |
+						    ORMA_PACKET_NEEDS_STATE,
+					   .sequence = run->sequence,
+					   .order = run->first.order,
+					   .timestamp = (uint64_t)run->first.ns},
+				 last = {.order = run->last.order};
+	struct orma_sequence *sequence;
+	int r = orma_packet_index_sequence(index, &packet, &sequence);
+	if (r < 0)
+		return r;
+	if (index->each || !is_usual(index, &packet) ||
+	    !orma_sequence_time_is_trace_time(&sequence->time, &index->clocks,
+					      index->trace_default_clock, &packet))
+		return 0;
+	index->packets += run->count;
+	sequence->packets += run->count;
+	sequence->needed_state += run->count;
+	sequence->events += run->count;
+	sequence->is_disordered |= run->is_disordered;
+	check_order(index, sequence, orma_packet_rank(&packet, true), run->first.ns);
+	check_order(index, sequence, orma_packet_rank(&last, true), run->last.ns);
+	index->max_ns = ORMA_MAX(index->max_ns, run->max_ns);
+	r = add_run(index, sequence, address, run->size);
+	return r < 0 ? r : 1;
+}
+
+int orma_packet_index_take(struct orma_packet_index *index,
+			   const struct orma_converted_packets *packets)
+{
+	const struct orma_record_run *run = packets->runs, *end = run + packets->run_count;
+	struct orma_packet packet = {0};
+	int r = begin(index);
+	for (size_t at = 0; r == 0 && at < packets->size;) {
+		struct orma_str bytes;
+		uint64_t size;
+		if (run < end && run->offset == at) {
+			r = take_run(index, run, packets->address + at);
+			at += r > 0 ? run->size : 0;
+			run++;
+			if (r != 0) {
+				r = ORMA_MIN(r, 0);
+				continue;
+			}
+		}
+		r = orma_trace_entry_read(packets->data + at, packets->size - at, &bytes, &size);
+		/* A conversion writes whole packets, and compresses none. */
+		ORMA_ASSERT(r > 0);
+		r = take_entry(index, bytes, packets->address + at, size, &packet);
+		at += size;
+	}
+	index->converted_end = packets->address + packets->size;
+	return r;
+}
+
+int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr)
+{
+	/* Unpacked packets are added behind this end, after take_compressed() has read them. */
+	uint64_t end = orma_trace_bytes_end(index->input), address = index->converted_end;
+	struct orma_trace_window window = {0};
+	struct orma_packet packet = {0};
 	index->bytes = end;
-	int r = find_machine(index, 0) < 0 ? -ENOMEM : 0;
+	int r = begin(index);
+	if (r == 0 && address > 0 && index->input->progress)
+		r = index->input->progress(index->input->progress_ctx, address);
 	while (r == 0 && address < end) {
 		struct orma_str bytes;
-		struct orma_packet packet;
 		uint64_t size;
 		r = read_entry(index, &window, address, end, &bytes, &size);
 		if (r > 0)

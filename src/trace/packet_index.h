@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "trace/clocks.h"
 #include "trace/conversion_fields.h"
+#include "trace/converted_packets.h"
 #include "trace/packet_fields.h"
 #include "trace/sequence_time.h"
 #include "trace/trace_bytes.h"
@@ -168,6 +169,8 @@ struct orma_packet_index {
 	int64_t max_ns;
 	uint64_t counts[ORMA_COUNT_KINDS];
 	uint64_t packets, bytes;
+	bool has_begun;
+	uint64_t converted_end; /* packets before it were taken when they were converted */
 	uint64_t
 		seed; /* makes the maps hard to attack; a secret number when strangers wrote the trace */
 };
@@ -190,6 +193,10 @@ int orma_packet_index_add_gap(struct orma_packet_index *index, const struct orma
  * trace, or damaged: `reterr` says where; what came before is indexed), -ENOMEM, or an error of reading or of a
  * function. */
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr);
+/* Takes packets that will be in the input, when they are written: those that the input begins with, and the next of them with each
+ * call. orma_packet_index_build() reads what is behind them. 0, -ENOMEM or an error of a function. */
+int orma_packet_index_take(struct orma_packet_index *index,
+			   const struct orma_converted_packets *packets);
 /* Returns the packet's sequence, which is made when it is new, and takes a clock snapshot. 0 or a negative errno value. */
 int orma_packet_index_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
 			       struct orma_sequence **ret);
@@ -205,11 +212,19 @@ static inline int orma_trace_entry_read(const uint8_t *data, size_t size,
 					struct orma_str *ret_packet, uint64_t *ret_size)
 {
 	enum { PACKET_TAG = 1 << 3 | 2 };
-	/* Nearly all entries are packets of up to 127 bytes. */
+	/* Nearly all entries are packets of up to 127 bytes, or of up to 16383. */
 	if (size >= 2 && data[0] == PACKET_TAG && data[1] < 0x80 && data[1] <= size - 2) {
 		*ret_packet = (struct orma_str){(const char *)data + 2, data[1]};
 		*ret_size = (uint64_t)data[1] + 2;
 		return 1;
+	}
+	if (size >= 3 && data[0] == PACKET_TAG && data[2] < 0x80) {
+		size_t packet = (size_t)(data[1] & 0x7f) | (size_t)data[2] << 7;
+		if (data[1] >= 0x80 && packet <= size - 3) {
+			*ret_packet = (struct orma_str){(const char *)data + 3, packet};
+			*ret_size = (uint64_t)packet + 3;
+			return 1;
+		}
 	}
 	return orma_trace_entry_read_any(data, size, ret_packet, ret_size);
 }

@@ -79,19 +79,26 @@ enum orma_clock_failure orma_sequence_time_convert(struct orma_sequence_time *ti
 						   uint32_t trace_default_clock,
 						   const struct orma_packet *packet,
 						   uint32_t snapshots, int64_t *ret);
+/* True when the packet's timestamp is its time, because it is on the clock of the trace, as most are. */
+static inline bool orma_sequence_time_is_trace_time(const struct orma_sequence_time *time,
+						    const struct orma_clocks *clocks,
+						    uint32_t trace_default_clock,
+						    const struct orma_packet *packet)
+{
+	uint32_t clock = packet->clock         ? packet->clock
+			 : time->default_clock ? time->default_clock
+					       : trace_default_clock;
+	return packet->flags & ORMA_PACKET_HAS_TIMESTAMP && !time->has_reference && clock != 0 &&
+	       packet->timestamp <= INT64_MAX &&
+	       orma_trace_clock_key(time->machine_idx, time->sequence, clock) == clocks->trace_time;
+}
 static inline enum orma_clock_failure orma_sequence_time_of(struct orma_sequence_time *time,
 							    const struct orma_clocks *clocks,
 							    uint32_t trace_default_clock,
 							    const struct orma_packet *packet,
 							    uint32_t snapshots, int64_t *ret)
 {
-	/* Most timestamps are on the clock of the trace. */
-	uint32_t clock = packet->clock         ? packet->clock
-			 : time->default_clock ? time->default_clock
-					       : trace_default_clock;
-	if (packet->flags & ORMA_PACKET_HAS_TIMESTAMP && !time->has_reference && clock != 0 &&
-	    packet->timestamp <= INT64_MAX &&
-	    orma_trace_clock_key(time->machine_idx, time->sequence, clock) == clocks->trace_time) {
+	if (orma_sequence_time_is_trace_time(time, clocks, trace_default_clock, packet)) {
 		*ret = (int64_t)packet->timestamp;
 		return ORMA_CLOCK_CONVERTED;
 	}

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../import_run.h"
 #include "base/fd.h"
 #include "formats/formats.h"
 #include "trace/importer.h"
@@ -39,7 +40,7 @@ static void import(struct orma_trace_bytes *bytes, bool is_ours)
 	if (orma_tables_init(&tables, 0, NULL) < 0)
 		return;
 	importer = (struct orma_importer){0};
-	int r = orma_importer_run(&importer, &tables, bytes, NULL, &error);
+	int r = import_run(&importer, &tables, bytes, NULL, &error);
 	if (is_ours && (r < 0 || importer.index.counts[ORMA_COUNT_BAD_PACKETS] > 0))
 		abort();
 	if (r == 0)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "../import_run.h"
 #include "base/macros.h"
 #include "formats/format.h"
 #include "trace/importer.h"
@@ -18,7 +19,7 @@ static void import(struct orma_trace_bytes *packets)
 	struct orma_tables tables;
 	if (orma_tables_init(&tables, 0, NULL) == 0) {
 		importer = (struct orma_importer){0};
-		if (orma_importer_run(&importer, &tables, packets, NULL, NULL) != 0)
+		if (import_run(&importer, &tables, packets, NULL, NULL) != 0)
 			abort();
 		orma_importer_done(&importer);
 	}

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../import_run.h"
 #include "base/fd.h"
 #include "codec/compression.h"
 #include "schema/gen/trace_packet.pb.h"
@@ -105,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    orma_trace_bytes_open(&input, fd, NULL) < 0 ||
 	    orma_tables_init(&tables, MEMORY_BYTES, NULL) < 0)
 		abort();
-	int r = orma_importer_run(&importer, &tables, &input, unpack, &error);
+	int r = import_run(&importer, &tables, &input, unpack, &error);
 	if (r == 0 || r == -EBADMSG)
 		read_all(&importer, &tables);
 	else

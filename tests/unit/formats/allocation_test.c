@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../import_run.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "codec/unpack.h"
@@ -54,7 +55,7 @@ static void try_file(int fd, uint64_t nth, struct attempt *ret)
 	if (has_tables)
 		r = orma_tables_init(&tables, 0, NULL);
 	if (r == 0)
-		r = orma_importer_run(&importer, &tables, &bytes, orma_codec_unpack, NULL);
+		r = import_run(&importer, &tables, &bytes, orma_codec_unpack, NULL);
 	ret->has_failed = orma_test_allocation_failed();
 	orma_test_fail_allocation(0);
 	ret->result = r < 0 ? r : damage;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../import_run.h"
 #include "convert_fixture.h"
 #include "formats/formats.h"
 
@@ -144,8 +145,7 @@ ORMA_TEST(several_traces_share_the_tables_and_stay_apart)
 		  1);
 	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
 	fixture.importer.system.files = &files;
-	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
-		  0);
+	CHECK_INT(import_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL), 0);
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts name"), "5000 b\n5000 a\n");
 	CHECK_STR(import_slice_args(&fixture, 1), "args.k=a");
 	/* The trace of packets is read first, because it may relate the clocks of the others. */
@@ -188,8 +188,7 @@ ORMA_TEST(an_error_of_one_of_several_traces_has_its_name)
 		  -EBADMSG);
 	CHECK_STR(error.message, "c.pftrace: the trace is damaged at byte 4");
 	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
-	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
-		  0);
+	CHECK_INT(import_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL), 0);
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "name"), "a\n");
 	import_done(&fixture);
 	orma_trace_files_done(&files);

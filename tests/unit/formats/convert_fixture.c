@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * convert_fixture.c - the file is a memory file. A text is converted twice: an event that is a record has the rows of one with fields.
+ * convert_fixture.c - the file is a memory file. A text is converted twice: an event that is a record, and is indexed when it is
+ * converted, has the rows of one with fields that is indexed when the packets are read.
  */
 #include "convert_fixture.h"
 
@@ -15,7 +16,10 @@ static int open_input(struct import_fixture *fixture, int fd, bool has_records,
 {
 	struct orma_trace_files files = {0};
 	struct orma_formats_source source = {.fd = fd};
-	struct orma_formats_options options = {.has_records = has_records};
+	struct orma_formats_options options = {
+		.has_records = has_records,
+		.converted = has_records ? orma_importer_take_converted : NULL,
+		.converted_ctx = &fixture->importer};
 	int r = orma_formats_open_all(&source, 1, &options, &files, &fixture->input, error);
 	orma_trace_files_done(&files);
 	return r;
@@ -27,16 +31,19 @@ static int convert(struct import_fixture *fixture, const void *data, size_t size
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	CHECK(fd >= 0);
 	CHECK_INT(write(fd, data, size), (long long)size);
+	CHECK_INT(orma_tables_init(&fixture->tables, 0, NULL), 0);
+	CHECK_INT(orma_importer_begin(&fixture->importer, &fixture->tables, &fixture->input, NULL),
+		  0);
 	int r = open_input(fixture, fd, has_records, error);
 	if (r != 0)
 		close(fd);
 	if (r < 0 && r != -EBADMSG) {
+		orma_importer_done(&fixture->importer);
+		orma_tables_done(&fixture->tables);
 		orma_trace_bytes_done(&fixture->input);
 		return r;
 	}
-	CHECK_INT(orma_tables_init(&fixture->tables, 0, NULL), 0);
-	fixture->result = orma_importer_run(&fixture->importer, &fixture->tables, &fixture->input,
-					    NULL, NULL);
+	fixture->result = orma_importer_end(&fixture->importer, NULL);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../import_run.h"
 #include "convert_fixture.h"
 #include "formats/event_output.h"
 #include "formats/packet_output.h"
@@ -164,8 +165,7 @@ ORMA_TEST(each_sequence_gets_the_strings_that_it_uses)
 	CHECK_INT(orma_packet_output_finish(&output, "test", 0), 0);
 	fixture.input = bytes;
 	CHECK_INT(orma_tables_init(&fixture.tables, 0, NULL), 0);
-	CHECK_INT(orma_importer_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL),
-		  0);
+	CHECK_INT(import_run(&fixture.importer, &fixture.tables, &fixture.input, NULL, NULL), 0);
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur category name track_id"),
 		  "0 7 cat even 0\n10 7 cat odd 1\n20 7 cat even 2\n30 7 cat odd 0\n");
 	CHECK_STR(import_slice_args(&fixture, 3), "debug.a_b=text");

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../import_run.h"
 #include "harness.h"
 #include "proto/writer.h"
 #include "schema/gen/clock_snapshot.pb.h"
@@ -90,8 +91,8 @@ static void import_seeded(struct imported *imported, orma_unpack_fn *unpack)
 	CHECK_INT(lseek(imported->fd, 0, SEEK_SET), 0);
 	CHECK_INT(orma_trace_bytes_open(&imported->input, imported->fd, NULL), 0);
 	CHECK_INT(orma_tables_init(&imported->tables, 0, NULL), 0);
-	CHECK_INT(orma_importer_run(&imported->importer, &imported->tables, &imported->input,
-				    unpack, &error),
+	CHECK_INT(import_run(&imported->importer, &imported->tables, &imported->input, unpack,
+			     &error),
 		  0);
 }
 

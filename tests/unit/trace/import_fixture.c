@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../import_run.h"
 #include "schema/gen/trace.pb.h"
 
 void import_bytes(struct import_fixture *fixture, const void *data, size_t size)
@@ -19,8 +20,8 @@ void import_bytes(struct import_fixture *fixture, const void *data, size_t size)
 	fixture->input = (struct orma_trace_bytes){.fd = -1, .spool_fd = -1};
 	CHECK_INT(orma_trace_bytes_open(&fixture->input, fd, NULL), 0);
 	CHECK_INT(orma_tables_init(&fixture->tables, 0, NULL), 0);
-	fixture->result = orma_importer_run(&fixture->importer, &fixture->tables, &fixture->input,
-					    NULL, &error);
+	fixture->result =
+		import_run(&fixture->importer, &fixture->tables, &fixture->input, NULL, &error);
 }
 
 void import_text(struct import_fixture *fixture, const char *text)

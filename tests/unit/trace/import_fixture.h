@@ -12,7 +12,7 @@ struct import_fixture {
 	struct orma_tables tables;
 	struct orma_trace_bytes input;
 	struct orma_importer importer;
-	int result; /* result of orma_importer_run() */
+	int result; /* result of import_run() */
 	char text[1 << 16];
 };
 
