@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/macros.h"
+
 static bool is_word_char(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -197,14 +199,12 @@ struct orma_str orma_sql_token_trim(struct orma_str sql)
 void orma_sql_token_position(struct orma_str sql, size_t offset, unsigned *retline,
 			     unsigned *retcolumn)
 {
-	*retline = 1;
-	*retcolumn = 1;
-	for (size_t i = 0; i < offset && i < sql.size; i++) {
-		if (sql.data[i] == '\n') {
-			(*retline)++;
-			*retcolumn = 1;
-		} else if (((unsigned char)sql.data[i] & 0xc0) != 0x80) {
-			(*retcolumn)++;
-		}
+	const char *at = sql.data, *end = at + ORMA_MIN(offset, sql.size), *line_end;
+	*retline = *retcolumn = 1;
+	while (at < end && (line_end = memchr(at, '\n', (size_t)(end - at)))) {
+		(*retline)++;
+		at = line_end + 1;
 	}
+	for (; at < end; at++)
+		*retcolumn += ((unsigned char)*at & 0xc0) != 0x80;
 }
