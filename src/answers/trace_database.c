@@ -192,6 +192,8 @@ static int complete(struct orma_trace_database *database, int r, struct orma_err
 	database->kernel_args.system = &database->importer.system;
 	database->args.tables = &database->tables;
 	if (r == 0)
+		r = orma_main_threads_find(database);
+	if (r == 0)
 		r = open_sql(database, reterr);
 	if (r < 0) {
 		orma_trace_database_free(database);
@@ -270,5 +272,6 @@ void orma_trace_database_free(struct orma_trace_database *database)
 	if (database->mapped)
 		munmap(database->mapped, database->mapped_bytes);
 	orma_modules_done(&database->modules);
+	orma_base_free(database->main_threads);
 	orma_base_free(database);
 }

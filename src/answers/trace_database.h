@@ -55,7 +55,9 @@ struct orma_trace_database {
 	struct orma_module_list modules;      /* the user's */
 	struct orma_sql *sql;
 	uint64_t trace_bytes, trace_ns; /* size and time of the only trace before it was read */
-	void *mapped;                   /* the index that the tables are in; NULL = none */
+	uint32_t *main_threads;         /* by upid: the utid + 1, or 0; see task_names.c */
+	uint64_t main_thread_count;
+	void *mapped; /* the index that the tables are in; NULL = none */
 	size_t mapped_bytes;
 	int64_t start_ns, end_ns; /* the time that the events cover, on the trace's clock */
 };
@@ -116,6 +118,7 @@ bool orma_slice_has_args(const struct orma_column *columns, uint64_t row);
 int orma_trace_index_note_file(struct orma_trace_database *database, int fd);
 int orma_trace_index_restore(struct orma_trace_database *database, int fd,
 			     const struct orma_trace_index *index);
+int orma_main_threads_find(struct orma_trace_database *database);
 int orma_trace_relations_add(struct orma_trace_database *database);
 int orma_args_table_add(struct orma_trace_database *database);
 int orma_trace_functions_add(struct orma_trace_database *database);

@@ -303,9 +303,8 @@ static int write_list(struct writer *writer, const char *name, struct orma_buf *
 /* The tree of a machine with hundreds of processes is longer than many traces, but most of it is the same words. */
 static int write_tracks(struct writer *writer)
 {
-	struct orma_error error = {0};
 	writer->text.size = 0;
-	int r = orma_view_tracks(writer->view, ORMA_STR(""), &writer->text, &error);
+	int r = orma_view_tracks_append(writer->view, UINT32_MAX, &writer->text);
 	return r ? r
 		 : orma_report_text_write("tracks", orma_base_buf_str(&writer->text),
 					  &writer->ret->bytes, &writer->ret->layout);

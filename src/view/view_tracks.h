@@ -27,6 +27,8 @@ void orma_view_tracks_done(struct orma_view *view);
 /* Returns the node of a lane, or -1. */
 int64_t orma_view_node_of_lane(const struct orma_view *view, uint32_t lane);
 
+/* Appends the tree with at most so many nodes, threads and processes each, as JSON. 0 or -ENOMEM. */
+int orma_view_tracks_append(const struct orma_view *view, uint32_t limit, struct orma_buf *ret);
 /* Answers /api/tracks. Errors as of orma_view_fn. */
 int orma_view_tracks(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
 		     struct orma_error *reterr);

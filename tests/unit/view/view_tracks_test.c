@@ -39,6 +39,32 @@ static char *tree_text(const struct orma_view *view)
 	return (char *)(uintptr_t)orma_base_buf_cstr(&text);
 }
 
+ORMA_TEST(a_page_gets_the_first_rows_and_the_number_of_the_others)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		PROCESS("1", "10", "server") THREAD("2", "10", "12", "worker")
+			THREAD("3", "10", "11", "io") SLICE("100", "200", "2", "a")
+				SLICE("100", "200", "3", "b"));
+	struct orma_buf json = {0};
+	CHECK_STR(tree_text(view), "process server (10)\n"
+				   " thread io (11)\n"
+				   "  slices io\n"
+				   " thread worker (12)\n"
+				   "  slices worker\n");
+	CHECK_INT(orma_view_tracks_append(view, 2, &json), 0);
+	const char *text = orma_base_buf_cstr(&json);
+	CHECK(strstr(text, "\"name\":\"io (11)\""));
+	CHECK(!strstr(text, "\"kind\":\"slices\""));
+	CHECK(strstr(text, "{\"id\":2,\"lane\":null,"));
+	CHECK(strstr(text, "\"name\":\"and 3 more tracks and threads, which only SQL can ask\""));
+	CHECK(strstr(text, "\"threads\":[["));
+	json.size = 0;
+	CHECK_INT(orma_view_tracks_append(view, 5, &json), 0);
+	CHECK(!strstr(orma_base_buf_cstr(&json), "more tracks"));
+	orma_base_buf_done(&json);
+	view_fixture_close_trace(view);
+}
+
 ORMA_TEST(a_process_has_its_tracks_then_its_main_thread_then_the_others)
 {
 	struct orma_view *view = view_fixture_open_trace(
