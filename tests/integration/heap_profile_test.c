@@ -1,332 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_profile_test.c - the heap profiler with a daemon and with programs that are not to be trusted: what they say of their
- * allocations comes into the trace, whatever happens to them.
- *
- * The programs write the records of liborma-heap by hand, through liborma. So a test decides what they say, and the library's
- * own tests need no profiler.
+ * heap_profile_test.c - what programs say of their allocations comes into the trace, whatever happens to them.
  */
-#include <orma/data_source.h>
-#include <orma/init.h>
-#include <orma/session.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/clock_ns.h"
-#include "base/fd.h"
-#include "base/macros.h"
-#include "daemon.h"
-#include "harness.h"
-#include "heap_trace.h"
-#include "proto/wire.h"
-#include "proto/writer.h"
-#include "schema/gen/orma_heap_record.pb.h"
-#include "schema/gen/trace.pb.h"
-#include "tool/daemon/probes_run.h"
-
-#define RECORD(name) ORMA_PB_ORMA_HEAP_RECORD_##name
-
-enum { WAIT_MS = 20000, SAMPLES = 2000 };
-
-/* --- the program ------------------------------------------------------------------------------ */
-
-static uint32_t idx; /* the instance for which records are written */
-static struct orma_data_source *heap_source;
-static int told_fd; /* gets a byte when everything is written */
-
-/* Begins a packet with one record. */
-static struct orma_packet *begin_record(struct orma_nested nested[2], uint32_t kind)
-{
-	struct orma_packet *packet = orma_packet_begin(heap_source, idx);
-
-	orma_packet_nested_begin(packet, &nested[0], RECORD(PACKET_FIELD_PACKET_FIELD));
-	orma_packet_nested_begin(packet, &nested[1], kind);
-	return packet;
-}
-
-static void end_record(struct orma_packet *packet, struct orma_nested nested[2])
-{
-	orma_packet_nested_end(packet, &nested[0]);
-	orma_packet_end(packet);
-}
-
-static void tell_heap(void)
-{
-	struct orma_nested nested[2];
-	struct orma_packet *packet = begin_record(nested, RECORD(HEAP));
-
-	orma_packet_varint(packet, RECORD(HEAP_HEAP_ID), 1);
-	orma_packet_string(packet, RECORD(HEAP_NAME), "libc.malloc");
-	orma_packet_varint(packet, RECORD(HEAP_INTERVAL_BYTES), 1);
-	orma_packet_varint(packet, RECORD(HEAP_ORIGINAL_INTERVAL_BYTES), 1);
-	end_record(packet, nested);
-}
-
-static void tell_maps(void)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	struct orma_nested nested[2];
-
-	if (orma_base_file_read(-100, "/proc/self/maps", 1 << 20, &text) < 0)
-		_exit(3);
-	struct orma_packet *packet = begin_record(nested, RECORD(MAPS));
-	orma_packet_varint(packet, RECORD(MAPS_GENERATION), 1);
-	orma_packet_varint(packet, RECORD(MAPS_PART), 0);
-	orma_packet_bool(packet, RECORD(MAPS_IS_LAST_PART), true);
-	orma_packet_bytes(packet, RECORD(MAPS_TEXT), text.data, text.size);
-	end_record(packet, nested);
-}
-
-/* Three sites, which take turns: two frames, the inner one of the site's own. */
-static void tell_sample(uint64_t serial)
-{
-	uint64_t pcs[] = {(uint64_t)(uintptr_t)tell_heap + serial % 3,
-			  (uint64_t)(uintptr_t)tell_maps};
-	struct orma_nested nested[2];
-	struct orma_packet *packet = begin_record(nested, RECORD(SAMPLE));
-
-	orma_packet_varint(packet, RECORD(SAMPLE_SERIAL), serial);
-	orma_packet_varint(packet, RECORD(SAMPLE_HEAP_ID), 1);
-	orma_packet_varint(packet, RECORD(SAMPLE_SIZE), serial);
-	orma_packet_varint(packet, RECORD(SAMPLE_POINTS), 1);
-	orma_packet_varint(packet, RECORD(SAMPLE_TIMESTAMP_NS),
-			   orma_base_clock_ns(CLOCK_MONOTONIC_COARSE));
-	orma_packet_varint(packet, RECORD(SAMPLE_MAPS_GENERATION), 1);
-	orma_packet_bytes(packet, RECORD(SAMPLE_PCS), pcs, sizeof(pcs));
-	end_record(packet, nested);
-}
-
-static void tell_free(uint64_t serial)
-{
-	uint8_t bytes[ORMA_PROTO_VARINT_MAX];
-	struct orma_nested nested[2];
-	struct orma_packet *packet = begin_record(nested, RECORD(FREE));
-
-	orma_packet_bytes(packet, RECORD(FREE_SERIALS), bytes,
-			  (size_t)(orma_proto_put_varint(bytes, serial) - bytes));
-	end_record(packet, nested);
-}
-
-/* A reader may take these before those of another thread. Every fourth block is freed, before or after it is told of. */
-static void tell_blocks(uint64_t first, uint64_t last)
-{
-	for (uint64_t i = first; i <= last; i++) {
-		if (i % 8 == 0)
-			tell_free(i);
-		tell_sample(i);
-		if (i % 8 == 4)
-			tell_free(i);
-	}
-}
-
-/* The second half is not committed: a program that is killed leaves it in its shared memory. */
-static void tell_allocations(void)
-{
-	tell_heap();
-	tell_maps();
-	tell_blocks(1, SAMPLES / 2);
-	orma_data_source_flush_thread(heap_source, idx);
-	if (orma_sync(WAIT_MS))
-		_exit(4);
-	tell_blocks(SAMPLES / 2 + 1, SAMPLES);
-}
-
-static void tell_nonsense(void)
-{
-	uint64_t state = 88172645463325252u;
-
-	for (size_t i = 0; i < 20000; i++) {
-		uint8_t bytes[200];
-		for (size_t j = 0; j < sizeof(bytes); j++) {
-			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-			bytes[j] = (uint8_t)(state >> 11);
-		}
-		struct orma_packet *packet = orma_packet_begin(heap_source, idx);
-		/* A kind of record that exists, with nonsense in it. */
-		bytes[0] = (uint8_t)((1 + i % 7) << 3 | 2);
-		bytes[1] = 198 - 128;
-		orma_packet_bytes(packet, RECORD(PACKET_FIELD_PACKET_FIELD), bytes,
-				  i % sizeof(bytes));
-		orma_packet_end(packet);
-	}
-}
-
-enum behaviour { HONEST, HOSTILE };
-
-static _Noreturn void run_program(enum behaviour behaviour, int session_count, int fd)
-{
-	struct orma_data_source_options options = {
-		.struct_size = sizeof(options),
-		.name = "orma.heap",
-		.policy = ORMA_EXHAUSTED_STALL,
-	};
-	struct orma_init_options init = {
-		.struct_size = sizeof(init),
-		.producer_name = "orma.heap",
-		.producer_socket = getenv("ORMA_HEAP_SOCK"),
-	};
-
-	told_fd = fd;
-	if (orma_init(&init) || orma_data_source_register(&options, &heap_source))
-		_exit(2);
-	while (__builtin_popcount(orma_data_source_started(heap_source)) < session_count)
-		usleep(1000);
-	ORMA_FOR_EACH_INSTANCE(heap_source, i)
-	{
-		idx = i;
-		if (behaviour == HONEST)
-			tell_allocations();
-		else
-			tell_nonsense();
-	}
-	if (write(told_fd, "x", 1) != 1)
-		_exit(2);
-	for (;;)
-		pause();
-}
-
-struct program {
-	pid_t pid;
-	int fd;
-};
-
-/* Before any thread starts. */
-static void program_start(struct program *program, enum behaviour behaviour, int session_count)
-{
-	int fds[2];
-
-	CHECK_INT(pipe(fds), 0);
-	program->pid = fork();
-	if (program->pid == 0) {
-		close(fds[0]);
-		run_program(behaviour, session_count, fds[1]);
-	}
-	close(fds[1]);
-	program->fd = fds[0];
-}
-
-static void program_await(struct program *program)
-{
-	char byte;
-
-	CHECK_INT(read(program->fd, &byte, 1), 1);
-}
-
-static void program_end(struct program *program)
-{
-	kill(program->pid, SIGKILL);
-	CHECK_INT(waitpid(program->pid, NULL, 0), program->pid);
-	close(program->fd);
-}
-
-/* --- the profiler ----------------------------------------------------------------------------- */
-
-struct profiler {
-	struct orma_test_daemon daemon;
-	struct orma_probes *probes;
-	pthread_t thread;
-	struct orma_buf trace;
-};
-
-static void choose_socket(void)
-{
-	char path[200];
-
-	snprintf(path, sizeof(path), "%s/profiler", orma_test_tmpdir());
-	CHECK_INT(setenv("ORMA_HEAP_SOCK", path, 1), 0);
-}
-
-static void *run_probes(void *ctx)
-{
-	CHECK_INT(orma_tool_probes_run(ctx), 0);
-	return NULL;
-}
-
-static void profiler_start(struct profiler *profiler)
-{
-	struct orma_probes_options options = {
-		.producer_socket = profiler->daemon.producers,
-		.producer_name = "orma.profd",
-		.kinds = ORMA_PROBES_PROFILERS,
-	};
-
-	profiler->trace = (struct orma_buf){0};
-	orma_test_daemon_start(&profiler->daemon);
-	CHECK_INT(orma_tool_probes_new(&options, &profiler->probes), 0);
-	CHECK_INT(orma_sync(WAIT_MS), 0);
-	CHECK_INT(pthread_create(&profiler->thread, NULL, run_probes, profiler->probes), 0);
-}
-
-static void profiler_stop(struct profiler *profiler)
-{
-	orma_tool_probes_stop(profiler->probes);
-	pthread_join(profiler->thread, NULL);
-	orma_tool_probes_free(profiler->probes);
-	orma_test_daemon_stop(&profiler->daemon);
-	orma_base_buf_done(&profiler->trace);
-}
-
-static struct orma_session *session_start(struct profiler *profiler, const char *heapprofd)
-{
-	struct orma_session_options options = {
-		.struct_size = sizeof(options),
-		.consumer_socket = profiler->daemon.consumers,
-		.timeout_ms = WAIT_MS,
-	};
-	struct orma_session *session;
-	struct orma_error error = {0};
-	char text[1000];
-	void *config;
-	size_t size;
-
-	snprintf(text, sizeof(text),
-		 "buffers { size_kb: 65536 } data_sources { config { name: 'android.heapprofd' "
-		 "heapprofd_config { sampling_interval_bytes: 1 all: true %s } } }",
-		 heapprofd);
-	CHECK_INT(orma_session_new(&options, &session, &error), 0);
-	if (orma_config_parse("config", text, strlen(text), &config, &size, &error) < 0)
-		orma_test_fail(__FILE__, __LINE__, "%s", error.message);
-	CHECK_INT(orma_session_enable(session, config, size, -1), 0);
-	orma_config_free(config);
-	CHECK_INT(orma_session_wait_started(session, WAIT_MS), 0);
-	return session;
-}
-
-static int add_packet(void *ctx, const void *data, size_t size)
-{
-	struct orma_buf *trace = ctx;
-	struct orma_proto_heap_writer writer;
-
-	orma_proto_heap_writer_init(&writer, trace);
-	orma_proto_write_bytes(&writer.writer, ORMA_PB_TRACE_PACKET, data, size);
-	return orma_proto_heap_writer_finish(&writer);
-}
-
-/* Ends the session, and imports its trace. */
-static void session_end(struct profiler *profiler, struct orma_session *session,
-			struct heap_trace *ret)
-{
-	CHECK_INT(orma_session_stop(session), 0);
-	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
-	profiler->trace.size = 0;
-	CHECK_INT(orma_session_read(session, add_packet, &profiler->trace), 0);
-	orma_session_free(session);
-	heap_trace_read(profiler->trace.data, profiler->trace.size, ret);
-}
-
-/* The whole of tell_allocations(). */
-static void check_totals(const struct heap_trace *sums)
-{
-	int64_t freed_bytes = 0;
-
-	for (int64_t i = 4; i <= SAMPLES; i += 4)
-		freed_bytes += i;
-	CHECK_INT(sums->count, SAMPLES);
-	CHECK_INT(sums->bytes, (int64_t)SAMPLES * (SAMPLES + 1) / 2);
-	CHECK_INT(sums->freed_count, -SAMPLES / 4);
-	CHECK_INT(sums->freed_bytes, -freed_bytes);
-}
+#include "heap_profiler.h"
 
 static struct profiler profiler;
 static struct heap_trace trace;
@@ -337,7 +12,7 @@ ORMA_TEST(the_totals_of_a_program_are_in_the_trace)
 {
 	struct program program;
 	choose_socket();
-	program_start(&program, HONEST, 1);
+	program_start(&program, &honest_behaviour, 1);
 	profiler_start(&profiler);
 	struct orma_session *session = session_start(&profiler, "");
 	program_await(&program);
@@ -352,7 +27,7 @@ ORMA_TEST(dumps_at_intervals_add_up)
 {
 	struct program program;
 	choose_socket();
-	program_start(&program, HONEST, 1);
+	program_start(&program, &honest_behaviour, 1);
 	profiler_start(&profiler);
 	struct orma_session *session =
 		session_start(&profiler, "continuous_dump_config { dump_interval_ms: 100 }");
@@ -369,7 +44,7 @@ ORMA_TEST(a_program_that_is_killed_leaves_what_it_has_written)
 {
 	struct program program;
 	choose_socket();
-	program_start(&program, HONEST, 1);
+	program_start(&program, &honest_behaviour, 1);
 	profiler_start(&profiler);
 	struct orma_session *session = session_start(&profiler, "");
 	program_await(&program);
@@ -380,46 +55,11 @@ ORMA_TEST(a_program_that_is_killed_leaves_what_it_has_written)
 	profiler_stop(&profiler);
 }
 
-ORMA_TEST(a_program_that_hangs_does_not_hold_up_the_end)
-{
-	struct program program;
-	choose_socket();
-	program_start(&program, HONEST, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "");
-	program_await(&program);
-	CHECK_INT(kill(program.pid, SIGSTOP), 0);
-	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	session_end(&profiler, session, &trace);
-	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns < 4 * ORMA_NS_PER_SEC);
-	check_totals(&trace);
-	program_end(&program);
-	profiler_stop(&profiler);
-}
-
-ORMA_TEST(nonsense_of_one_program_does_not_disturb_another)
-{
-	struct program honest, hostile;
-	choose_socket();
-	program_start(&honest, HONEST, 1);
-	program_start(&hostile, HOSTILE, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "");
-	program_await(&hostile);
-	program_await(&honest);
-	session_end(&profiler, session, &trace);
-	CHECK(strstr(heap_trace_heaps(), "libc.malloc"));
-	CHECK(trace.is_corrupted);
-	program_end(&honest);
-	program_end(&hostile);
-	profiler_stop(&profiler);
-}
-
 ORMA_TEST(sessions_at_the_same_time_have_totals_of_their_own)
 {
 	struct program program;
 	choose_socket();
-	program_start(&program, HONEST, 2);
+	program_start(&program, &honest_behaviour, 2);
 	profiler_start(&profiler);
 	struct orma_session *first = session_start(&profiler, "");
 	struct orma_session *second = session_start(&profiler, "dump_at_max: true");

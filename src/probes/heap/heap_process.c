@@ -577,16 +577,29 @@ static uint64_t losses_allowed(const struct orma_heap_process *process, uint64_t
 	return count / 100;
 }
 
+/* The program says how many records it has written. The flush behind its end brings all that are there. The others were in shared
+ * memory that somebody has overwritten. */
+static uint64_t count_missing(const struct orma_heap_process *process, uint64_t written,
+			      uint64_t taken)
+{
+	return process->has_said_bye && process->has_ended && written > taken ? written - taken : 0;
+}
+
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
 {
 	uint64_t lost =
 		add_up(process->faults.lost_samples,
 		       add_up(process->told.samples, process->told.samples_beyond_live_set));
 
+	lost = add_up(lost,
+		      count_missing(process, process->told.samples_written, process->sample_count));
+
 	/* The process counts what it drops, unless it was killed before it could tell. */
 	if (process->faults.gaps > 0 && lost == 0)
 		return true;
 	uint64_t lost_frees = add_up(process->told.frees, process->faults.lost_frees);
+	lost_frees = add_up(lost_frees, count_missing(process, process->told.frees_written,
+						      process->free_count));
 	return lost > losses_allowed(process, process->sample_count) ||
 	       lost_frees > losses_allowed(process, process->free_count);
 }

@@ -157,6 +157,10 @@ static int read_lost(struct orma_proto_reader *reader, struct orma_heap_record_l
 			ret->nested_calls = field.value;
 		else if (field.id == RECORD(LOST_FAILED_STACKS))
 			ret->failed_stacks = field.value;
+		else if (field.id == RECORD(LOST_SAMPLES_WRITTEN))
+			ret->samples_written = field.value;
+		else if (field.id == RECORD(LOST_FREES_WRITTEN))
+			ret->frees_written = field.value;
 	}
 	return r;
 }

@@ -57,6 +57,7 @@ struct orma_heap_record_free {
 
 struct orma_heap_record_lost {
 	uint64_t samples, samples_beyond_live_set, frees, nested_calls, failed_stacks;
+	uint64_t samples_written, frees_written;
 };
 
 /* Texts and bytes point into the packet. */

@@ -288,6 +288,37 @@ ORMA_TEST(records_that_make_no_sense_are_counted)
 	heap_end(&fixture);
 }
 
+static void tell_end(uint64_t samples_written)
+{
+	struct heap_packet packet;
+	struct orma_proto_writer *writer = heap_packet_begin(&packet, RECORD(LOST));
+
+	orma_proto_write_varint(writer, RECORD(LOST_SAMPLES_WRITTEN), samples_written);
+	heap_packet_end(&packet, &fixture);
+	(void)heap_packet_begin(&packet, RECORD(BYE));
+	heap_packet_end(&packet, &fixture);
+}
+
+ORMA_TEST(samples_that_were_written_and_have_not_come_are_lost)
+{
+	heap_begin(&fixture);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	sample(1, 100, inner, 3);
+	sample(2, 50, outer, 2);
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK(process);
+	tell_end(2);
+	process->has_ended = true;
+	CHECK(!orma_heap_process_has_overrun(process));
+	tell_end(3);
+	CHECK(orma_heap_process_has_overrun(process));
+	/* Before the flush that follows its end, the others may still come. */
+	process->has_ended = false;
+	CHECK(!orma_heap_process_has_overrun(process));
+	heap_end(&fixture);
+}
+
 ORMA_TEST(limits_bound_what_a_process_can_make_grow)
 {
 	uint64_t pcs[2000];
