@@ -92,6 +92,7 @@ static enum orma_json_next read_word(struct orma_json_scan *scan, const char *wo
 	if (have < size)
 		return ORMA_JSON_CUT;
 	ret->kind = kind;
+	ret->text = (struct orma_str){scan->at, size};
 	scan->at += size;
 	return ORMA_JSON_MEMBER;
 }
@@ -218,7 +219,7 @@ static const char *unescape_unit(const char *at, const char *end, char **to)
 struct orma_str orma_json_unescape(const struct orma_json_value *value, struct orma_arena *arena)
 {
 	static const char names[] = "bfnrt", characters[] = "\b\f\n\r\t";
-	if (!value->has_escapes)
+	if (value->kind != ORMA_JSON_STRING || !value->has_escapes)
 		return value->text;
 	/* No escape is shorter than what it stands for, but for "\u" without digits. */
 	char *copy = orma_base_arena_alloc(arena, value->text.size * 2 + 1), *to = copy;

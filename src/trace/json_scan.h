@@ -25,8 +25,8 @@ enum orma_json_kind {
 struct orma_json_value {
 	enum orma_json_kind kind;
 	bool has_escapes; /* a string has to go through orma_json_unescape() */
-	struct orma_str
-		text; /* a number as it stands there, a string without its quotes, what is between the brackets */
+	/* A number or a word as it stands there, a string without its quotes, what is between the brackets. */
+	struct orma_str text;
 	/* A number of up to 19 digits without an exponent: its digits without the point, and how many are behind it. */
 	bool is_plain, is_negative;
 	uint8_t decimals;
@@ -60,7 +60,7 @@ const char *orma_json_find_close(const char *at, const char *end, char open, cha
 /* Reads the next member of an array. */
 enum orma_json_next orma_json_read_item(struct orma_json_scan *scan, struct orma_json_value *ret);
 
-/* Returns the text of a string, which is copied into the arena only if it has escapes. A text without data: out of memory. */
+/* Returns the text of a value; that of a string is copied into the arena if it has escapes. A text without data: out of memory. */
 struct orma_str orma_json_unescape(const struct orma_json_value *value, struct orma_arena *arena);
 /* False when the value is no integer that fits. */
 bool orma_json_value_i64(const struct orma_json_value *value, int64_t *ret);

@@ -192,10 +192,11 @@ ORMA_TEST(metadata_of_the_file_have_names_of_their_own)
 	static struct import_fixture fixture;
 	convert_text(&fixture,
 		     "{\"displayTimeUnit\":\"ns\",\"samples\":[[{\"]\":\"}\"}]],\"metadata\":"
-		     "{\"source\":\"D\\u0065v\",\"n\":5,\"o\":{\"p\":1},\"q\":null},"
+		     "{\"b\":true,\"source\":\"D\\u0065v\",\"n\":5,\"o\":{\"p\":1},\"q\":null},"
 		     "\"traceEvents\":[]}");
 	const char *rows = import_rows(&fixture, ORMA_TABLE_METADATA, "name int_value str_value");
 	CHECK(strstr(rows, "json_metadata.source - Dev\n"));
+	CHECK(strstr(rows, "json_metadata.b 1 -\n"));
 	CHECK(strstr(rows, "json_metadata.n 5 -\n"));
 	CHECK(strstr(rows, "json_metadata.o - \"p\":1\n") && !strstr(rows, "json_metadata.q"));
 	CHECK(strstr(rows, "trace_type - json\n"));

@@ -217,6 +217,20 @@ ORMA_TEST(flows_of_boxes_that_are_not_there_are_refused)
 	refuse_page(TRACKS(""), "[\"stacks\",1,2]", "[[", 2, "its layout");
 }
 
+ORMA_TEST(keys_of_arguments_that_are_no_texts_are_taken_as_they_stand)
+{
+	static struct import_fixture fixture;
+	static const char columns[] =
+		"[\"slice.line_lane\",1,1],[\"slice.line_count\",1,1],[\"slice.gap\",1,1],"
+		"[\"slice.args\",1,1],[\"names\",1,2],[\"args\",1,47]";
+	static const char data[] = "\4\1\0\1[]"
+				   "[[{\"key\":null,\"value\":3},{\"key\":5,\"value\":{}}]]";
+	convert_page(&fixture, META(""), TRACKS(NODE(4, "slices", 2, "worker", null)), columns,
+		     data, sizeof(data) - 1);
+	CHECK_STR(import_slice_args(&fixture, 0), "debug.null=3");
+	import_done(&fixture);
+}
+
 ORMA_TEST(damage_is_told)
 {
 	static const char line[] =
