@@ -274,6 +274,28 @@ ORMA_TEST(the_category_of_a_name_is_that_of_its_first_slice)
 	view_fixture_close_trace(view);
 }
 
+ORMA_TEST(a_category_is_found_behind_many_slices_of_other_names)
+{
+	enum { MANY = 2 * ORMA_BLOCK_ROWS + 10 };
+	static const char *const texts[] = {"many", "rare", "a", "b"};
+	struct orma_trace_database *database = view_fixture_new();
+	uint32_t ids[4];
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++)
+		CHECK_INT(orma_store_pool_add(&database->tables.strings, orma_base_str(texts[i]),
+					      &ids[i]),
+			  0);
+	VIEW_FIXTURE_ADD(database, ORMA_TABLE_TRACK, ORMA_TRACK_PARENT_ID, ORMA_CELL_NULL);
+	for (int i = 0; i <= MANY; i++)
+		VIEW_FIXTURE_ADD(database, ORMA_TABLE_SLICE, ORMA_SLICE_TS, i, ORMA_SLICE_DUR, 1,
+				 ORMA_SLICE_TRACK_ID, 0, ORMA_SLICE_DEPTH, 0, ORMA_SLICE_NAME,
+				 ids[i == MANY], ORMA_SLICE_CATEGORY, ids[2 + (i == MANY)]);
+	struct orma_view view;
+	view_fixture_open(database, 0, MANY + 1, &view);
+	CHECK_STR(ask_categories(&view, texts, 2), "{\"categories\":[\"a\",\"b\"]}");
+	CHECK_STR(ask_categories(&view, texts, 4), "{\"categories\":[\"a\",\"b\",null,null]}");
+	view_fixture_close(&view);
+}
+
 ORMA_TEST(views_report_that_memory_is_short)
 {
 	struct orma_trace_database *database = fixture_open(
