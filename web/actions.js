@@ -215,9 +215,11 @@ export function editNote(line, note = nearestNote(line)) {
 	if (!note) return;
 	const { app } = line;
 	app.camera.show(note.time, note.time);
+	const x = line.scaleOf(app.camera.target).x(note.time);
 	const input = h("input.note", {
 		value: note.text,
 		"aria-label": "Text of the note",
+		style: `left: calc(var(--head) + ${Math.max(0, Math.min(line.width - NOTE_WIDTH, x))}px)`,
 		onkeydown: (/** @type {KeyboardEvent} */ { key }) => {
 			if (key === "Escape") input.value = note.text;
 			if (key === "Enter") input.blur();
@@ -228,8 +230,6 @@ export function editNote(line, note = nearestNote(line)) {
 			app.emit("notes");
 		},
 	});
-	const x = line.scaleOf(app.camera.target).x(note.time);
-	input.style.left = `calc(var(--head) + ${Math.max(0, Math.min(line.width - NOTE_WIDTH, x))}px)`;
 	line.element.append(input);
 	input.select();
 }

@@ -58,7 +58,10 @@ export const COLOURINGS = /** @type {const} */ (["name", "category", "duration",
 
 /** What the colours of durations stand for. @returns {[string, string][]} */
 export function durationLegend() {
-	return DURATION_COLOURS.map(([least, hex]) => [`#${hex}`, least > 0 ? `${durationText(least)} or longer` : "Shorter"]);
+	return DURATION_COLOURS.map(([least, hex]) => [
+		`#${hex}`,
+		least > 0 ? `${durationText(least)} or longer` : "Less than 10 µs",
+	]);
 }
 
 /** Which colour of states a state has. @param {string} state its letter, or what the tracing system writes out */

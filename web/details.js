@@ -131,11 +131,9 @@ function timeOf({ time }) {
 		...time.blocked.map(({ state, ns, waker }) => ({ text: stateText(state), ns, state, waker })),
 	].filter(({ ns }) => ns > 0);
 	const total = parts.reduce((sum, { ns }) => sum + ns, 0) || 1;
-	const bar = parts.map(({ ns, state, text }) => {
-		const part = h(`i.state-${colourOfState(state)}`, { title: text });
-		part.style.flexGrow = String(ns / total);
-		return part;
-	});
+	const bar = parts.map(({ ns, state, text: title }) =>
+		h(`i.state-${colourOfState(state)}`, { title, style: `flex-grow: ${ns / total}` }),
+	);
 	const rows = parts.map(({ text, ns, state, waker }) => {
 		const woken = waker && h("small", ` woken by ${waker}`);
 		return timeRow([h(`i.swatch.state-${colourOfState(state)}`), text, woken], ns, percentText(ns / total));

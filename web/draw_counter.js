@@ -68,7 +68,7 @@ export function heightOfValue(value, { low, high }, mode) {
 
 /** @param {number} value @param {string | null | undefined} unit @param {CounterMode} mode */
 export function counterLabel(value, unit, mode) {
-	return valueText(value, unit) + (mode === "rate" ? "/s" : "");
+	return `${mode === "change" ? "Δ " : ""}${valueText(value, unit)}${mode === "rate" ? "/s" : ""}`;
 }
 
 /**
@@ -105,7 +105,8 @@ export function drawCounter(context, pieces, row, scale, values, colours, theme,
 
 /** @param {CanvasRenderingContext2D} context @param {Row} row @param {Range} range @param {Theme} theme */
 function drawScale(context, row, range, theme) {
-	const text = counterLabel(range.high, row.body?.unit, row.mode);
+	const { low, high } = range;
+	const text = counterLabel(-low > high ? low : high, row.body?.unit, row.mode);
 	setFont(context, theme.smallFont, "top");
 	// The text lies on data, whose lines would strike it through.
 	paint(context, theme.background, 1, row.y + 2, context.measureText(text).width + 6, 14, 0.85);

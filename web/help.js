@@ -22,11 +22,7 @@ export function attachHelp(app) {
 		return helpList("keys", title, usable, kbd);
 	});
 	const stateSwatch = (/** @type {number} */ state) => h(`i.swatch.state-${state}`);
-	const swatch = (/** @type {string} */ background) => {
-		const element = h("i.swatch");
-		Object.assign(element.style, { background });
-		return element;
-	};
+	const swatch = (/** @type {string} */ colour) => h("i.swatch", { style: `background: ${colour}` });
 	refill(
 		dialog,
 		h(

@@ -28,7 +28,6 @@ export function attachSql(app, drawer, queries) {
 	});
 	const older = h("select", {
 		title: "Earlier queries",
-		"aria-label": "Earlier queries",
 		hidden: true,
 		onchange: () => {
 			input.value = older.value;

@@ -57,14 +57,14 @@ export function tableOf(answer, options = {}) {
 	const wide = widest(widths, isNumeric);
 	const template = widths.map((width, c) => (c === wide ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");
 	const head = h("div.thead", { role: "row" });
-	const body = h("div.tbody", { role: "rowgroup" });
+	const body = h("div.tbody", { role: "rowgroup", style: `height: ${rows.length * ROW_HEIGHT}px` });
 	const scroller = h("div.table", {
 		role: "table",
 		tabIndex: 0,
 		"aria-label": options.name ?? "Table",
 		"aria-rowcount": rows.length + 1,
+		style: `--columns: ${template}`,
 	});
-	scroller.style.setProperty("--columns", template);
 	const cells = (/** @type {Cell[]} */ row) =>
 		row.map((value, c) =>
 			h(
@@ -83,13 +83,9 @@ export function tableOf(answer, options = {}) {
 		for (let i = first; i < last; i++) {
 			const row = rows[i];
 			const onclick = options.onrow ? () => options.onrow?.(row, columns) : undefined;
-			const element = h(
-				"div.tr",
-				{ role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint },
-				...cells(row),
-			);
-			element.style.top = `${i * ROW_HEIGHT}px`;
-			shown.push(element);
+			const style = `top: ${i * ROW_HEIGHT}px`;
+			const props = { role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint, style };
+			shown.push(h("div.tr", props, ...cells(row)));
 		}
 		const hadFocus = body.contains(document.activeElement);
 		refill(body, ...shown);
@@ -120,7 +116,6 @@ export function tableOf(answer, options = {}) {
 		const button = h("button", { onclick: () => order(c) }, column);
 		head.append(h(`span.${isNumeric[c] ? "number" : ""}`, { role: "columnheader", "aria-sort": "none" }, button));
 	});
-	body.style.height = `${rows.length * ROW_HEIGHT}px`;
 	scroller.append(head, body);
 	scroller.addEventListener("scroll", show);
 	new ResizeObserver(show).observe(scroller);

@@ -36,6 +36,7 @@ export class Timeline {
 		/** @type {{ name: string, shares: Uint8Array }[]} */
 		this.layers = [];
 		this.layersWidth = 0;
+		this.told = app.camera.target;
 		this.frameMs = 0;
 		this.frames = 0;
 		/** Called in each frame, for movements that go on while a key is held. @type {(now: number) => boolean} */
@@ -108,6 +109,12 @@ export class Timeline {
 		this.isQueued = false;
 		const begun = performance.now();
 		const isHeld = this.tick(now);
+		// A new target of the camera is told once, however it was set.
+		const { target } = this.app.camera;
+		if (this.told !== target) {
+			this.told = target;
+			this.app.emit("view");
+		}
 		if (this.app.camera.step(now)) this.isDirty = true;
 		if (this.isDirty) this.draw();
 		if (this.isOverDirty) this.drawOver();

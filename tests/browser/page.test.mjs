@@ -81,6 +81,23 @@ test("zooming in shows single slices with their names, at their places", { skip 
 	assert.ok(Math.abs(box.w / (slice.end - slice.start) - (1200 - 240 - 15) / (end - start)) * 1e6 < 2);
 });
 
+test("the length of what is shown is told, and is in the address, also when all tiles are there", { skip }, async () => {
+	await reset();
+	await page.move(700, 400);
+	for (const [code, key] of [
+		["KeyW", "w"],
+		["Digit0", "0"],
+		["KeyW", "w"],
+		["Digit0", "0"],
+	]) {
+		await page.press(code, key);
+		await page.idle();
+	}
+	assert.equal(await page.text("#range"), "2 s of 2 s");
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	assert.match(await page.run("location.hash"), /^#t=0-2000000000/);
+});
+
 test("the wheel zooms where the mouse is, and Shift and the wheel pan", { skip }, async () => {
 	await reset();
 	const x = 700;
@@ -360,7 +377,7 @@ test("colours tell the name, the category, the duration or the process of slices
 	assert.deepEqual(await coloursBy(({ name }) => name), byName);
 
 	await page.press("Slash", "?", SHIFT);
-	assert.match(await page.text("#help"), /Slices coloured by duration\s+Shorter\s+10 µs or longer/);
+	assert.match(await page.text("#help"), /Slices coloured by duration\s+Less than 10 µs\s+10 µs or longer/);
 	await page.press("Escape", "Escape");
 });
 

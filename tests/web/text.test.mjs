@@ -43,7 +43,7 @@ test("durations have five colours, whose legend says where each begins", () => {
 	const legend = durationLegend();
 	assert.deepEqual(
 		legend.map(([, text]) => text),
-		["Shorter", "10 µs or longer", "100 µs or longer", "1 ms or longer", "10 ms or longer"],
+		["Less than 10 µs", "10 µs or longer", "100 µs or longer", "1 ms or longer", "10 ms or longer"],
 	);
 	const fills = fillsOf("ffffff");
 	const fillOf = (ns) => fills[colourOfDuration(ns)];
