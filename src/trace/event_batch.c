@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * event_batch.c - events become records with places in place of pointers, and events again.
  *
- * Most events are plain: they are read here, on the thread that merges, which has less to do than the importer, and their packets
- * stay behind, but for the numbers that are kept of their arguments (kept_args.h). Copying another packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows
+ * Most events are plain: they are read here, and their packets stay behind, but for the numbers that are kept of their arguments
+ * (kept_args.h). Which of the two threads reads them is decided for each batch, so that none waits for the other; the importer gets
+ * packets that are not larger than what is read of them. Copying another packet costs some nanoseconds, and is worth it on one thread too: the merge touches the windows
  * of all sequences and the importer the tails of all columns, and each has the cache to itself for a batch. Kernel events are
  * not copied; see open_bundle.c.
  */
@@ -46,22 +47,20 @@ static bool is_usual(const struct orma_packet *packet)
 	       packet->dropped == 0 && packet->machine == 0 && packet->clock == 0;
 }
 
-/* Notes the arguments of an event that begins a slice, if they are plain annotations and nothing else. */
-static void note_args(struct orma_event_batch *batch, const struct orma_track_event *event,
-		      struct orma_plain_event *ret)
+/* Notes the arguments of an event that begins a slice, if they are plain annotations and nothing else. Returns how many there are. */
+static size_t note_args(const struct orma_track_event *event,
+			struct orma_noted_arg ret[ORMA_KEPT_ARGS_MAX])
 {
 	struct orma_plain_arg args[ORMA_PLAIN_ARGS_MAX];
 	int count = 1;
 	if (event->annotations == 0 || event->flags & ORMA_EVENT_HAS_OTHER_ARGS ||
 	    event->type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
-		return;
+		return 0;
 	if (event->annotations > 1)
 		count = orma_plain_args_read(event->bytes, 0, args);
 	else if (!orma_plain_arg_read(event->annotation, args))
-		return;
-	size_t noted = orma_note_args(args, count, &batch->args[batch->arg_count]);
-	ret->args = noted > 0 ? (uint32_t)batch->arg_count + 1 : 0;
-	batch->arg_count += noted;
+		return 0;
+	return orma_note_args(args, count, ret);
 }
 
 static bool make_plain(struct orma_event_batch *batch, const struct orma_packet *packet,
@@ -73,7 +72,21 @@ static bool make_plain(struct orma_event_batch *batch, const struct orma_packet 
 	    orma_track_event_read(packet->content, &event) < 0 ||
 	    !orma_plain_event_make(&event, ret))
 		return false;
-	note_args(batch, &event, ret);
+	size_t noted = note_args(&event, &batch->args[batch->arg_count]);
+	ret->args = noted > 0 ? (uint32_t)batch->arg_count + 1 : 0;
+	batch->arg_count += noted;
+	return true;
+}
+
+/* Copies a packet that the importer reads. False when it is too large, or its event is not plain. */
+static inline bool make_small(const struct orma_packet *packet, struct orma_batched_event *ret)
+{
+	if (packet->bytes.size > ORMA_SMALL_PACKET_BYTES || packet->order != 0)
+		return false;
+	ret->small.size = (uint8_t)packet->bytes.size;
+	ret->small.content = (uint8_t)(packet->content.data - packet->bytes.data);
+	ret->small.content_size = (uint8_t)packet->content.size;
+	memcpy(ret->small.bytes, packet->bytes.data, packet->bytes.size);
 	return true;
 }
 
@@ -122,9 +135,11 @@ int orma_event_batch_add_packet(struct orma_event_batch *batch, const struct orm
 	bool has_record = packet->record.size > 0;
 	event->is_usual = is_event && is_usual(packet) && !(has_record && batch->needs_bytes);
 	event->is_record = event->is_usual && has_record;
-	event->is_plain = event->is_usual && !has_record && !batch->needs_bytes &&
-			  make_plain(batch, packet, &event->plain);
-	if (!event->is_plain && copy_bytes(batch, packet, event) < 0)
+	bool may_be_plain = event->is_usual && !has_record && !batch->needs_bytes;
+	event->is_small = may_be_plain && batch->leaves_reading && make_small(packet, event);
+	event->is_plain =
+		may_be_plain && !event->is_small && make_plain(batch, packet, &event->plain);
+	if (!event->is_plain && !event->is_small && copy_bytes(batch, packet, event) < 0)
 		return -ENOMEM;
 	batch->count++;
 	return 0;
@@ -216,6 +231,28 @@ static int take_usual(struct orma_batch_reader *reader, const struct orma_event_
 	return take_at(reader, event);
 }
 
+/* Reads a packet as make_plain() does. */
+static int take_small(struct orma_batch_reader *reader, const struct orma_batched_event *batched,
+		      struct orma_ordered_event *event)
+{
+	const char *bytes = batched->small.bytes;
+	struct orma_str content = {bytes + batched->small.content, batched->small.content_size};
+	struct orma_track_event read;
+	struct orma_plain_event plain;
+	if (orma_track_event_read(content, &read) < 0 || !orma_plain_event_make(&read, &plain)) {
+		fill_event(reader, batched, &reader->usual, event);
+		reader->usual.bytes = (struct orma_str){bytes, batched->small.size};
+		reader->usual.content = content;
+		return take_at(reader, event);
+	}
+	fill_event(reader, batched, &reader->plain, event);
+	event->args = note_args(&read, reader->noted) > 0 ? reader->noted : NULL;
+	event->plain = &plain;
+	int r = take_at(reader, event);
+	event->plain = NULL;
+	return r;
+}
+
 static int take_record(struct orma_batch_reader *reader, const struct orma_event_batch *batch,
 		       const struct orma_batched_event *batched, struct orma_ordered_event *event)
 {
@@ -255,6 +292,7 @@ int orma_batch_reader_take(struct orma_batch_reader *reader, const struct orma_e
 		event.address = batched->address;
 		if (batched->kind <= ORMA_ORDERED_TRACK_EVENT) {
 			r = batched->is_plain    ? take_plain(reader, batch, batched, &event)
+			    : batched->is_small  ? take_small(reader, batched, &event)
 			    : batched->is_record ? take_record(reader, batch, batched, &event)
 			    : batched->is_usual  ? take_usual(reader, batch, batched, &event)
 						 : take_packet(reader, batch, batched, &event);

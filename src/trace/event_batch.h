@@ -11,9 +11,9 @@
 #include "trace/open_bundle.h"
 #include "trace/ordered_read.h"
 
-enum { ORMA_BATCH_EVENTS = 2048, ORMA_BATCH_BYTES = 256 << 10 };
+enum { ORMA_BATCH_EVENTS = 2048, ORMA_BATCH_BYTES = 256 << 10, ORMA_SMALL_PACKET_BYTES = 29 };
 
-/* `data` and `content` are places in the batch's bytes. */
+/* `data` and `content` of a packet are places in the batch's bytes. */
 struct orma_batched_event {
 	int64_t ns;
 	uint64_t address; /* the packet's, or that of the bundle's packet */
@@ -23,6 +23,7 @@ struct orma_batched_event {
 	bool is_untimed;
 	bool is_usual;  /* a packet with a time, a sequence and a track event, and nothing else */
 	bool is_plain;  /* the event of a usual packet */
+	bool is_small;  /* a usual packet whose event is read by the importer */
 	bool is_record; /* a usual packet with a record, of which only the numbers are copied */
 	union {
 		struct {
@@ -30,6 +31,10 @@ struct orma_batched_event {
 			uint32_t content, content_size; /* for a usual packet */
 		} packet;
 		struct orma_plain_event plain;
+		struct {
+			uint8_t size, content, content_size; /* `content` is a place in `bytes` */
+			char bytes[ORMA_SMALL_PACKET_BYTES];
+		} small;
 		/* In a bundle that this batch or a later one owns. */
 		const struct orma_kernel_event *kernel_event;
 		const struct orma_compact_switch *compact_switch;
@@ -47,6 +52,7 @@ struct orma_event_batch {
 	struct orma_open_bundle *bundles; /* they have their last event in this batch */
 	uint64_t read_bytes;              /* how much of the trace was read for it */
 	bool needs_bytes;                 /* no packet is plain, as the bytes of all are needed */
+	bool leaves_reading;              /* small packets are read by the importer */
 };
 
 /* 0 or -ENOMEM. */
@@ -88,6 +94,7 @@ struct orma_batch_reader {
 	struct orma_sequence_state untimed; /* the state at the last untimed packet */
 	struct orma_packet plain, usual,
 		record; /* the packets of the last plain event, the last other of a usual packet, and the last record */
+	struct orma_noted_arg noted[ORMA_KEPT_ARGS_MAX]; /* arguments of the last small packet */
 };
 
 /* `index`, `fn` and `ctx` are set, all else is 0. 0 or -ENOMEM. */

@@ -41,6 +41,8 @@ static void *fill_batches(void *arg)
 			continue;
 		}
 		struct orma_event_batch *batch = &ring->batches[ring->filled % BATCHES];
+		/* The thread that has less to do reads the events. */
+		batch->leaves_reading = ring->filled - ring->taken < BATCHES / 2;
 		pthread_mutex_unlock(&ring->mutex);
 		orma_event_batch_clear(batch);
 		r = ring->fill(ring->ctx, batch);

@@ -68,7 +68,17 @@ static void write_packet(int fd, uint64_t *state, uint64_t now_ns[SEQUENCES])
 	} else {
 		put_number(&event, 9, 1 + draw(state, 2));
 		put_number(&event, 11, draw(state, UINT32_MAX));
-		put_bytes(&event, 23, "a name of the event", draw(state, 19));
+		if (draw(state, 2) == 0) {
+			put_bytes(&event, 23, "a name of the event", draw(state, 19));
+		} else {
+			/* A plain event, which is read on either thread. */
+			struct message arg = {0};
+			put_number(&event, 10, 1 + draw(state, 50));
+			put_number(&arg, 1, 1);
+			put_number(&arg, 4, draw(state, 1000));
+			if (draw(state, 2) == 0)
+				put_message(&event, 4, &arg);
+		}
 		put_message(&packet, 11, &event);
 	}
 	put_message(&entry, 1, &packet);
@@ -136,7 +146,7 @@ struct seen {
 
 struct pass {
 	struct seen *seen;
-	size_t count, fail_at;
+	size_t count, fail_at, plain;
 };
 
 static int see(void *ctx, const struct orma_ordered_event *event)
@@ -175,6 +185,13 @@ static int see(void *ctx, const struct orma_ordered_event *event)
 	seen.hash = orma_base_fnv1a(ORMA_FNV1A_INIT, numbers, sizeof(numbers));
 	if (bytes.size > 0)
 		seen.hash = orma_base_fnv1a(seen.hash, bytes.data, bytes.size);
+	if (event->kind == ORMA_ORDERED_TRACK_EVENT && event->plain) {
+		const uint64_t plain[] = {event->plain->name_iid, event->plain->track_uuid,
+					  event->plain->type,
+					  event->args ? (uint64_t)event->args->value : 0};
+		seen.hash = orma_base_fnv1a(seen.hash, plain, sizeof(plain));
+		pass->plain++;
+	}
 	CHECK(pass->count < SEEN_MAX);
 	pass->seen[pass->count++] = seen;
 	return pass->count == pass->fail_at ? -EPERM : 0;
@@ -256,6 +273,8 @@ ORMA_TEST(two_threads_give_what_one_gives_which_is_sorted)
 		CHECK_INT(run(fd, ORMA_THREADS_ONE, &first), 0);
 		CHECK_INT(run(fd, ORMA_THREADS_TWO, &second), 0);
 		CHECK_INT(first.count, second.count);
+		CHECK_INT(first.plain, second.plain);
+		CHECK(first.plain >= sizes[i] / 4);
 		CHECK(memcmp(one, two, first.count * sizeof(*one)) == 0);
 		memcpy(sorted, one, first.count * sizeof(*one));
 		sort_seen(sorted, first.count);
