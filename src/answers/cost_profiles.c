@@ -25,6 +25,20 @@ void orma_cost_profiles_done(struct orma_cost_profiles *profiles)
 	*profiles = (struct orma_cost_profiles){0};
 }
 
+uint64_t orma_cost_profile_wait_count(const struct orma_cost_profile *profile)
+{
+	uint64_t sum = 0;
+	size_t value = 1;
+	while (value < profile->value_count &&
+	       !orma_base_str_is(profile->values[value].name, "waits"))
+		value++;
+	if (!orma_cost_profile_is_time(profile) || value >= profile->value_count)
+		return 0;
+	for (uint32_t row = 0; row < profile->row_count; row++)
+		sum += (uint64_t)ORMA_MAX(profile->rows[row].values[value], INT64_C(0));
+	return sum > profile->sample_count ? sum : 0;
+}
+
 bool orma_cost_profile_is_time(const struct orma_cost_profile *profile)
 {
 	return profile->value_count > 0 &&
@@ -207,6 +221,7 @@ static int add_sample(struct reading *reading, uint64_t sample)
 	int64_t task = cell(reading, ORMA_TABLE_PROFILER_SAMPLE,
 			    ORMA_PROFILER_SAMPLE_TASK_CONTEXT_ID, sample);
 	int64_t utid = ORMA_CELL_NULL, upid = ORMA_CELL_NULL;
+	reading->profiles->items[number].sample_count++;
 	if (callsite < 0) {
 		reading->profiles->items[number].stackless_count++;
 		return 0;

@@ -36,6 +36,7 @@ struct orma_cost_profile {
 	struct orma_profile_value values[ORMA_PROFILE_VALUES_MAX];
 	size_t value_count;
 	bool has_weights;         /* the samples weigh something, in the unit of the first value */
+	uint64_t sample_count;    /* as recorded; one may stand for several, which "waits" says */
 	uint64_t stackless_count; /* samples without a call stack, which have no row */
 	struct orma_profile_row *rows;
 	uint32_t row_count, row_capacity;
@@ -55,6 +56,8 @@ struct orma_cost_profiles {
 int orma_cost_profiles_read(struct orma_cost_profiles *profiles,
 			    const struct orma_trace_database *database);
 void orma_cost_profiles_done(struct orma_cost_profiles *profiles);
+/* The waits that the samples of a profile of waits stand for; 0 when each sample is a wait, or they are not known. */
+uint64_t orma_cost_profile_wait_count(const struct orma_cost_profile *profile);
 /* True when the values are times, so that the profile says who waited, or computed, for how long. */
 bool orma_cost_profile_is_time(const struct orma_cost_profile *profile);
 

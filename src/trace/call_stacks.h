@@ -45,7 +45,7 @@ struct orma_call_stacks {
 	uint32_t mapping_count, mapping_capacity, frame_count, frame_capacity;
 	uint32_t callsite_count, callsite_capacity;
 	struct orma_recent_callsite *recent; /* in front of `callsites`; NULL = none yet */
-	int64_t inline_mappings[4]; /* id + 1 by enum orma_inline_mapping */
+	int64_t inline_mappings[4];          /* id + 1 by enum orma_inline_mapping */
 };
 
 /* Ids share their type with negative errno values and with ORMA_CELL_NULL, which is neither. */

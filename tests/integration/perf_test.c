@@ -590,6 +590,64 @@ ORMA_TEST(waits_are_measured_in_nanoseconds)
 	remove_folder();
 }
 
+ORMA_TEST(waits_have_their_length_for_a_user_without_rights)
+{
+	char config[256];
+	skip_without_events();
+	become_nobody();
+	pid_t pid = start(sleep_for_ever);
+
+	snprintf(
+		config, sizeof(config),
+		"off_cpu: true callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
+		(int)pid);
+	record(config, 1000);
+	unsigned threads = count_threads(pid);
+	end(pid);
+	double waited = ask("select sum(value) from counter c join track t on t.id = c.track_id "
+			    "where t.name = 'off-cpu'") /
+			1e9 / threads;
+	CHECK_FIGURE(waited > 0.5 && waited < 2);
+	CHECK_FIGURE(
+		ask("select count(*) from stack_profile_frame where name like '%not permitted%'") ==
+		1);
+	remove_folder();
+}
+
+/* Two processes wake each other as fast as they can. */
+static void bounce_for_ever(void)
+{
+	int there[2], back[2];
+	char byte = 0;
+
+	CHECK(pipe(there) == 0 && pipe(back) == 0);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	int from = child == 0 ? there[0] : back[0], to = child == 0 ? back[1] : there[1];
+	while (write(to, &byte, 1) == 1 && read(from, &byte, 1) == 1)
+		;
+}
+
+ORMA_TEST(of_many_waits_one_in_n_is_recorded_and_weighs_n_times_as_much)
+{
+	skip_without_events();
+	pid_t pid = start(bounce_for_ever);
+
+	record("off_cpu: true timebase { frequency: 50 } callstack_sampling { kernel_frames: true "
+	       "}",
+	       1000);
+	end(pid);
+	double waits = ask("select sum(value) from counter c join track t on t.id = c.track_id "
+			   "where t.name = 'waits'");
+	double recorded = ask("select count(*) from counter c join track t on t.id = c.track_id "
+			      "where t.name = 'waits'");
+	CHECK_FIGURE(recorded > 20);
+	CHECK_FIGURE(waits > 5 * recorded);
+	remove_folder();
+}
+
 static void fault_for_ever(void)
 {
 	for (;;) {
@@ -618,6 +676,26 @@ ORMA_TEST(page_faults_have_stacks_one_by_one)
 	/* 64 faults twenty times a second, or less often on a busy machine. */
 	CHECK_FIGURE(ask("select count(*) from perf_sample") >= 128);
 	CHECK_FIGURE(ask("select count(*) from perf_sample where callsite_id is null") == 0);
+	remove_folder();
+}
+
+ORMA_TEST(of_page_faults_each_nth_is_sampled_if_the_period_is_n)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(fault_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { counter: SW_PAGE_FAULTS period: 16 } "
+		 "callstack_sampling { scope { target_pid: %d } }",
+		 (int)pid);
+	record(config, 1000);
+	end(pid);
+	/* Between two samples of a CPU lie 16 faults, or more if samples of others lie between. */
+	CHECK_FIGURE(ask("select min(step) from (select (max(value) - min(value)) / (count(*) - 1) "
+			 "as step from counter c join track t on t.id = c.track_id "
+			 "where t.type = 'perf_cpu_counter' group by t.id having count(*) > 2)") >=
+		     15.9);
 	remove_folder();
 }
 

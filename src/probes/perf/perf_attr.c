@@ -6,6 +6,13 @@
  * the content. The walk needs three of the user's registers (four on arm64), so no more are
  * copied.
  *
+ * The period of waits on whole CPUs is that of perf_budget.c. The period of events that children inherit
+ * cannot be changed, so they sample each wait. If the session has chosen a frequency, the kernel keeps
+ * to it, for each thread.
+ *
+ * A sample of a fixed period does not say the period: asked for that, the kernel would sample each
+ * software event, whatever the period.
+ *
  * The idle task is not sampled: its samples say nothing, and they would wake us on an idle machine.
  */
 #include "probes/perf/perf_attr.h"
@@ -200,24 +207,32 @@ static void set_wakeup(const struct orma_perf_attr_options *options, struct perf
 	attr->wakeup_watermark = options->wakeup_bytes;
 }
 
+bool orma_perf_attr_has_budget(const struct orma_perf_config *config, bool is_per_task)
+{
+	/* Events of single tasks have no counts, and those of control groups have one for each group. */
+	return config->off_cpu && config->period == 0 && !is_per_task && config->cgroup_count == 0;
+}
+
 void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 			   struct perf_event_attr *attr)
 {
 	const struct orma_perf_config *config = options->config;
 
 	set_common(options, &config->timebase, attr);
-	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			    PERF_SAMPLE_PERIOD;
+	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	/* The counts of inherited events are those of single threads, if the kernel reads them at all. */
-	if (!config->off_cpu && !options->is_per_task)
+	if (!options->is_per_task)
 		attr->sample_type |= PERF_SAMPLE_READ;
 	attr->exclude_idle = 1;
-	if (config->off_cpu) {
-		attr->sample_period = 1;
-		attr->context_switch = 1;
-	} else if (config->period > 0) {
+	attr->context_switch = config->off_cpu;
+	if (config->period > 0) {
 		attr->sample_period = config->period;
+	} else if (orma_perf_attr_has_budget(config, options->is_per_task)) {
+		attr->sample_period = ORMA_PERF_WAITS_PERIOD_FIRST;
+	} else if (config->off_cpu && !(options->is_per_task && config->is_hz_chosen)) {
+		attr->sample_period = 1;
 	} else {
+		attr->sample_type |= PERF_SAMPLE_PERIOD;
 		attr->freq = 1;
 		attr->sample_freq = config->hz;
 	}

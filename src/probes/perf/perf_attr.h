@@ -37,6 +37,8 @@ struct orma_perf_paths {
 int orma_perf_attr_find(const struct orma_perf_paths *paths, const struct orma_perf_event *event,
 			struct perf_event_attr *ret);
 /* Completes the numbers of the timebase. */
+/* True when the waits of whole CPUs are limited, so the period changes (perf_budget.h). */
+bool orma_perf_attr_has_budget(const struct orma_perf_config *config, bool is_per_task);
 void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 			   struct perf_event_attr *attr);
 /* Completes those of a follower, and of counters that are only read. */

@@ -104,17 +104,21 @@ void orma_perf_complain_tasks(const struct orma_perf_config *config,
 void orma_perf_complain_limits(const struct orma_perf_config *config,
 			       const struct orma_perf_events *events)
 {
-	if (!(events->can & ORMA_PERF_CAN_KERNEL) && !config->timebase.exclude_kernel) {
+	if (events->can & ORMA_PERF_CAN_KERNEL || config->timebase.exclude_kernel)
+		return;
+	if (config->off_cpu)
+		orma_base_log(
+			ORMA_LOG_WARNING,
+			"linux.perf: how long each thread waits is seen, but not where: "
+			"threads stop in the kernel, and kernel.perf_event_paranoid is %d; run "
+			"as root, or \"sysctl kernel.perf_event_paranoid=1\", to see where",
+			(int)read_paranoid());
+	else
 		orma_base_log(ORMA_LOG_WARNING,
 			      "linux.perf: time in the kernel is not seen, because "
 			      "kernel.perf_event_paranoid is %d; run as root, or \"sysctl "
 			      "kernel.perf_event_paranoid=1\"",
 			      (int)read_paranoid());
-		if (config->off_cpu)
-			orma_base_log(ORMA_LOG_WARNING,
-				      "linux.perf: threads stop in the kernel, so no wait can be "
-				      "seen either");
-	}
 }
 
 void orma_perf_complain_short(const struct orma_perf_processes *processes)

@@ -171,9 +171,10 @@ static int read_interval(const struct orma_pb_perf_event_config *from, struct or
 		ret->period = timebase->period;
 	} else if (timebase && timebase->frequency > 0) {
 		ret->hz = timebase->frequency;
+		ret->is_hz_chosen = true;
 	} else {
-		ret->hz = from->sampling_frequency > 0 ? from->sampling_frequency
-						       : ORMA_PERF_HZ_DEFAULT;
+		uint32_t usual = from->off_cpu ? ORMA_PERF_WAITS_HZ_DEFAULT : ORMA_PERF_HZ_DEFAULT;
+		ret->hz = from->sampling_frequency > 0 ? from->sampling_frequency : usual;
 	}
 	return 0;
 }

@@ -15,8 +15,11 @@
 struct orma_pb_perf_event_config;
 struct orma_pb_perf_events_timebase;
 
-#define ORMA_PERF_FOLLOWERS_MAX       16u
-#define ORMA_PERF_HZ_DEFAULT          10u
+#define ORMA_PERF_FOLLOWERS_MAX 16u
+#define ORMA_PERF_HZ_DEFAULT    10u
+/* Waits that are recorded per second on each CPU; of more, one in N is. */
+#define ORMA_PERF_WAITS_HZ_DEFAULT    2000u
+#define ORMA_PERF_WAITS_PERIOD_FIRST  997u /* until their rate is known */
 #define ORMA_PERF_READ_MS_DEFAULT     100u
 #define ORMA_PERF_READ_MS_MIN         10u
 #define ORMA_PERF_POLL_MS_MIN         10u
@@ -66,7 +69,8 @@ struct orma_perf_config {
 	struct orma_perf_event timebase, followers[ORMA_PERF_FOLLOWERS_MAX];
 	uint32_t follower_count;
 	uint64_t period; /* 0 = hz */
-	uint64_t hz;
+	uint64_t hz;     /* samples a second on each CPU; of waits, at most */
+	bool is_hz_chosen;
 	uint32_t poll_ms; /* the counters are read at this period, and nothing is sampled; 0 = no */
 	clockid_t clock;
 	uint32_t clock_id; /* the same as a BuiltinClock */

@@ -111,7 +111,7 @@ static int make_group(const struct orma_perf_open *open,
 	}
 	/* Without counts of inherited events, followers would not be seen. */
 	bool reads = config->poll_ms > 0 || (ret->leader.sample_type & PERF_SAMPLE_READ);
-	ret->follower_count = reads ? config->follower_count : 0;
+	ret->follower_count = reads && !config->off_cpu ? config->follower_count : 0;
 	for (uint32_t i = 0; i < ret->follower_count && r == 0; i++) {
 		r = orma_perf_attr_find(&open->paths, &config->followers[i], &ret->followers[i]);
 		orma_perf_attr_count(options, &config->followers[i], &ret->followers[i]);
@@ -140,7 +140,7 @@ static int open_group(struct orma_perf_events *events, struct orma_perf_cpu *cpu
 
 static size_t pick_ring_bytes(const struct orma_perf_config *config, uint32_t stack_bytes)
 {
-	uint64_t hz = config->period > 0 || config->off_cpu ? PERIOD_HZ : config->hz;
+	uint64_t hz = config->period > 0 ? PERIOD_HZ : config->hz;
 	uint64_t record = ORMA_PERF_RECORD_BYTES;
 	size_t size = RING_BYTES_MIN;
 
@@ -297,7 +297,10 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 	events->cpu_count = open->cpu_count;
 	for (size_t i = 0; i < open->cpu_count; i++)
 		events->cpus[i] = (struct orma_perf_cpu){
-			.events = events, .cpu = open->cpus[i], .next_time = NO_RECORD};
+			.events = events,
+			.cpu = open->cpus[i],
+			.period_max = ORMA_MAX(open->config->period, UINT64_C(1)),
+			.next_time = NO_RECORD};
 	if (open->is_per_task)
 		return open_tasks(open, events, &group);
 	for (size_t i = 0; i < events->cpu_count && r == 0; i++)

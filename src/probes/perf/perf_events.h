@@ -27,7 +27,8 @@ struct orma_perf_cpu {
 	void *memory;
 	size_t memory_bytes;
 	struct orma_perf_ring ring;
-	uint64_t next_time; /* time of the first record; UINT64_MAX = there is none */
+	uint64_t period_max; /* waits that a sample may stand for; more were lost */
+	uint64_t next_time;  /* time of the first record; UINT64_MAX = there is none */
 };
 
 struct orma_perf_events {

@@ -60,8 +60,15 @@ static int put_wait_defaults(struct orma_pb_trace_packet_defaults *defaults,
 		sample ? orma_pb_stack_sample_defaults_set_new_primary_descriptor(sample, arena)
 		       : NULL;
 
-	if (!counter)
+	struct orma_pb_stack_sample_counter_descriptor *waits =
+		counter ? orma_pb_stack_sample_defaults_add_follower_descriptors(sample, arena)
+			: NULL;
+
+	if (!waits)
 		return -ENOMEM;
+	orma_pb_stack_sample_counter_descriptor_set_name(waits, ORMA_STR("waits"));
+	orma_pb_stack_sample_counter_descriptor_set_unit(waits,
+							 ORMA_PB_STACK_SAMPLE_UNIT_UNIT_COUNT);
 	orma_pb_stack_sample_defaults_set_source(sample, ORMA_STR(OFF_CPU_SOURCE));
 	orma_pb_stack_sample_counter_descriptor_set_name(counter, ORMA_STR("off-cpu"));
 	orma_pb_stack_sample_counter_descriptor_set_unit(
@@ -249,9 +256,12 @@ void orma_perf_packets_wait(struct orma_perf_packets *packets, const struct orma
 {
 	struct orma_packet *packet = begin(packets, fact->time, packets->config->clock_id);
 	struct orma_nested sample, part;
+	uint64_t weight;
 
 	if (!packet)
 		return;
+	if (__builtin_mul_overflow(duration_ns, fact->wait_count, &weight))
+		weight = UINT64_MAX;
 	uint64_t number = write_stack(packets, packet, stack);
 	orma_packet_nested_begin(packet, &sample, ORMA_PB_TRACE_PACKET_STACK_SAMPLE);
 	orma_packet_nested_begin(packet, &part, ORMA_PB_STACK_SAMPLE_TASK_CONTEXT);
@@ -265,7 +275,8 @@ void orma_perf_packets_wait(struct orma_perf_packets *packets, const struct orma
 	orma_packet_nested_end(packet, &part);
 	if (number > 0)
 		orma_packet_varint(packet, ORMA_PB_STACK_SAMPLE_CALLSTACK_IID, number);
-	orma_packet_varint(packet, ORMA_PB_STACK_SAMPLE_PRIMARY_WEIGHT, duration_ns);
+	orma_packet_varint(packet, ORMA_PB_STACK_SAMPLE_PRIMARY_WEIGHT, weight);
+	orma_packet_varint(packet, ORMA_PB_STACK_SAMPLE_FOLLOWER_WEIGHTS, fact->wait_count);
 	orma_packet_nested_end(packet, &sample);
 	orma_packet_end(packet);
 }

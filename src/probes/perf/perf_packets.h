@@ -29,6 +29,7 @@ struct orma_perf_fact {
 	uint32_t mode; /* enum orma_pb_profiling_cpu_mode */
 	uint64_t counts[1 + ORMA_PERF_FOLLOWERS_MAX];
 	size_t count_count;
+	uint64_t wait_count; /* the waits that a wait stands for, itself included */
 };
 
 /* 0 or -ENOMEM. */
@@ -47,7 +48,7 @@ void orma_perf_packets_counts(struct orma_perf_packets *packets, const struct or
 void orma_perf_packets_lost(struct orma_perf_packets *packets, uint32_t cpu, uint64_t count);
 /* The instance ends because the process uses too much memory. */
 void orma_perf_packets_guardrail(struct orma_perf_packets *packets);
-/* A thread waited from fact->time on for so long. */
+/* A thread waited from fact->time on for so long. It weighs as much as the waits that it stands for. */
 void orma_perf_packets_wait(struct orma_perf_packets *packets, const struct orma_perf_fact *fact,
 			    uint64_t duration_ns, const struct orma_perf_stack *stack);
 

@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "probes/perf/perf_budget.h"
 #include "probes/perf/perf_choice.h"
 #include "probes/perf/perf_complain.h"
 #include "probes/perf/perf_probe.h"
@@ -64,6 +65,8 @@ struct perf_instance {
 	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
 	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
 	struct orma_timer memory_timer;
+	struct orma_perf_budget budget;
+	struct orma_timer budget_timer; /* armed while waits are left out */
 	struct orma_probes_numbers cpus;
 	bool is_running;
 	bool cannot_grow; /* the stacks' copies are as large as they can be */
@@ -138,6 +141,7 @@ static void grow_stacks(struct perf_instance *instance)
 	orma_perf_events_enable(events);
 	(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
 	orma_perf_reader_set_events(&instance->reader, events);
+	orma_perf_budget_reset(&instance->budget);
 	instance->events = events;
 	orma_perf_choice_close(old);
 	orma_perf_processes_reset_cuts(&instance->processes);
@@ -148,6 +152,27 @@ static void grow_stacks(struct perf_instance *instance)
 }
 
 static void arm_memory_timer(struct perf_instance *instance);
+
+/* ---- the budget of waits ---- */
+
+static void adapt_budget(struct perf_instance *instance);
+
+static void on_budget_timer(struct orma_timer *timer)
+{
+	adapt_budget(ORMA_CONTAINER_OF(timer, struct perf_instance, budget_timer));
+}
+
+static void adapt_budget(struct perf_instance *instance)
+{
+	uint64_t next_ms = orma_perf_budget_adapt(&instance->budget, instance->events,
+						  orma_base_clock_ns(CLOCK_MONOTONIC));
+
+	if (next_ms > 0)
+		(void)orma_base_loop_arm_in(probe_of(instance)->base.loop, &instance->budget_timer,
+					    next_ms * ORMA_NS_PER_MS, on_budget_timer);
+}
+
+/* ---- the beginning ---- */
 
 /* From now on, the kernel tells of new children. Children that run already are found in /proc. */
 static void adopt_children(struct perf_instance *instance)
@@ -166,6 +191,7 @@ static void begin_sampling(struct perf_instance *instance)
 {
 	orma_perf_events_enable(instance->events);
 	adopt_children(instance);
+	adapt_budget(instance);
 	instance->is_running = true;
 	arm_memory_timer(instance);
 	if (instance->base.period_ms > 0)
@@ -376,6 +402,7 @@ static void run(struct orma_probe_instance *base)
 	}
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
+	adapt_budget(instance);
 	if (base->is_unfinished)
 		return;
 	if (instance->reader.wants_larger_stacks)
@@ -425,6 +452,8 @@ static void destroy(struct orma_probe_instance *base)
 	struct perf_instance *instance = to_instance(base);
 
 	orma_base_timer_disarm(&instance->memory_timer);
+	orma_base_timer_disarm(&instance->budget_timer);
+	orma_perf_budget_done(&instance->budget);
 	orma_kallsyms_load_free(instance->kallsyms_load);
 	orma_perf_choice_close(instance->events);
 	orma_perf_reader_done(&instance->reader);

@@ -39,6 +39,16 @@ void orma_perf_reader_done(struct orma_perf_reader *reader)
 
 /* ---- samples ---- */
 
+/* The number of events that a sample stands for. A fixed period is not in the record. */
+static uint64_t period_of(const struct orma_perf_reader *reader,
+			  const struct orma_perf_record *record)
+{
+	uint64_t period =
+		reader->config->period > 0 ? reader->config->period : record->sample.period;
+
+	return ORMA_MAX(period, UINT64_C(1));
+}
+
 static void take_counts(struct orma_perf_reader *reader, const struct orma_perf_record *record,
 			struct orma_perf_fact *ret)
 {
@@ -46,7 +56,7 @@ static void take_counts(struct orma_perf_reader *reader, const struct orma_perf_
 	struct orma_perf_cpu_state *cpu = &reader->cpus[record->cpu];
 
 	if (counts->count == 0) {
-		cpu->total += record->sample.period;
+		cpu->total += period_of(reader, record);
 		ret->counts[ret->count_count++] = cpu->total;
 		return;
 	}
@@ -54,6 +64,22 @@ static void take_counts(struct orma_perf_reader *reader, const struct orma_perf_
 		cpu->last[i] = orma_perf_word(*counts, i);
 		ret->counts[ret->count_count++] = cpu->base[i] + cpu->last[i];
 	}
+}
+
+/* The number of waits that this one stands for: those of its CPU since the last sample. It does not
+ * stand for samples that were lost, because waits next to each other are no fair choice. */
+static uint64_t take_wait_count(struct orma_perf_reader *reader,
+				const struct orma_perf_record *record,
+				const struct orma_perf_cpu *ring)
+{
+	struct orma_perf_cpu_state *cpu = &reader->cpus[record->cpu];
+
+	if (record->sample.counts.count == 0)
+		return period_of(reader, record);
+	uint64_t count = orma_perf_word(record->sample.counts, 0);
+	uint64_t last = cpu->last[0];
+	cpu->last[0] = count;
+	return ORMA_MAX(ORMA_MIN(count - last, ring->period_max), UINT64_C(1));
 }
 
 void orma_perf_reader_set_events(struct orma_perf_reader *reader, struct orma_perf_events *events)
@@ -93,7 +119,8 @@ static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	orma_perf_packets_skipped(reader->packets, fact);
 }
 
-static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record)
+static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record,
+			const struct orma_perf_cpu *ring)
 {
 	struct orma_perf_fact fact = {
 		.time = record->time,
@@ -104,10 +131,13 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	};
 	struct orma_perf_stack stack;
 
+	/* Each sample counts, because the next one stands for the waits since. */
+	if (reader->config->off_cpu)
+		fact.wait_count = take_wait_count(reader, record, ring);
+	else
+		take_counts(reader, record, &fact);
 	if (record->pid == NO_PID || (reader->own_pid > 0 && record->pid == reader->own_pid))
 		return;
-	if (!reader->config->off_cpu)
-		take_counts(reader, record, &fact);
 	if (!reader->config->wants_stacks) {
 		reader->sample_count++;
 		orma_perf_packets_sample(reader->packets, &fact, NULL);
@@ -134,6 +164,34 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 
 /* ---- other records ---- */
 
+/* Without the right to see the kernel there are no samples of waits, because threads stop there. The
+ * kernel still says when a thread stops, so its waits are known without their stacks. */
+static void take_stop(struct orma_perf_reader *reader, const struct orma_perf_record *record)
+{
+	struct orma_perf_fact fact = {.time = record->time,
+				      .cpu = record->cpu,
+				      .pid = record->pid,
+				      .tid = record->tid,
+				      .mode = PERF_RECORD_MISC_KERNEL,
+				      .wait_count = 1};
+	struct orma_perf_process *process;
+
+	if (reader->events->can & ORMA_PERF_CAN_KERNEL || record->pid == NO_PID ||
+	    record->pid == 0 || (reader->own_pid > 0 && record->pid == reader->own_pid))
+		return;
+	process = orma_perf_processes_get(reader->processes, record->pid);
+	if (!process || !process->is_in_scope || process->has_ended)
+		return;
+	struct orma_perf_stack stack = {
+		.process = process,
+		.error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_NONE,
+		.time = record->time,
+		.is_in_kernel = true};
+	process->is_sampled = true;
+	reader->sample_count++;
+	orma_perf_waits_begin(&reader->waits, &fact, &stack, reader->stacks);
+}
+
 static void take_other(struct orma_perf_reader *reader, const struct orma_perf_record *record)
 {
 	switch (record->type) {
@@ -144,7 +202,9 @@ static void take_other(struct orma_perf_reader *reader, const struct orma_perf_r
 		break;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		if (!record->turn.is_out)
+		if (record->turn.is_out)
+			take_stop(reader, record);
+		else
 			orma_perf_waits_end(&reader->waits, record->tid, record->time,
 					    reader->stacks, reader->packets);
 		break;
@@ -170,7 +230,7 @@ bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 		if (record.cpu >= reader->cpu_limit)
 			record.cpu = cpu->cpu;
 		if (record.type == PERF_RECORD_SAMPLE)
-			take_sample(reader, &record);
+			take_sample(reader, &record, cpu);
 		else
 			take_other(reader, &record);
 		orma_perf_events_advance(reader->events, cpu);

@@ -227,7 +227,8 @@ uint64_t orma_perf_stacks_number(struct orma_perf_stacks *stacks,
 	if (stack->user_count + stack->kernel_count == 0) {
 		if (!stack->is_in_kernel || stacks->config->user_frames == ORMA_PERF_USER_SKIP)
 			return 0;
-		sample.error = "[kernel]";
+		sample.error =
+			stacks->config->off_cpu ? "[waits, where is not permitted]" : "[kernel]";
 	}
 	if (stack->user_count > 0)
 		sample.process = orma_perf_process_code(stacks->processes, stack->process);

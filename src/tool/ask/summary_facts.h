@@ -26,7 +26,8 @@ struct orma_summary {
 		memory, delays, counter_lines, samples, waits, heap_functions, heap_stacks;
 	struct orma_heap_sums {
 		int64_t inuse_bytes, inuse_objects, allocated_bytes, allocated_objects;
-	} heap; /* the sums over all processes */
+	} heap;                              /* the sums over all processes */
+	uint64_t wait_count, recorded_waits; /* where one recorded wait stands for several */
 	struct orma_slow_slice {
 		const struct orma_slice_group *group;
 		int64_t usual_ns; /* the median of its name */

@@ -81,6 +81,23 @@ static bool is_same_order(const struct orma_fact_table *a, const struct orma_fac
 	return true;
 }
 
+static void write_waits_left_out(const struct orma_summary *summary,
+				 const struct orma_summary_sink *sink)
+{
+	char recorded[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], text[400];
+
+	if (summary->wait_count == 0)
+		return;
+	snprintf(text, sizeof(text),
+		 "%s of %s waits were recorded. Each stands for %.1f on average, so the times are "
+		 "estimates.",
+		 orma_units_count(summary->recorded_waits, recorded),
+		 orma_units_count(summary->wait_count, all),
+		 (double)summary->wait_count /
+			 (double)ORMA_MAX(summary->recorded_waits, UINT64_C(1)));
+	sink->sentence(sink->ctx, text);
+}
+
 void orma_summary_write(struct orma_summary *summary, const struct orma_summary_sink *sink)
 {
 	orma_summary_write_recorded(summary, sink);
@@ -90,6 +107,7 @@ void orma_summary_write(struct orma_summary *summary, const struct orma_summary_
 	orma_summary_write_slowest(summary, sink);
 	sink->table(sink->ctx, &summary->samples);
 	sink->table(sink->ctx, &summary->waits);
+	write_waits_left_out(summary, sink);
 	write_heap(summary, sink);
 	sink->table(sink->ctx, &summary->open);
 	write_scheduling(summary, sink);

@@ -237,13 +237,24 @@ static int add_heap(struct page *page)
 				  add_heap_stack);
 }
 
+static int add_waits(struct page *page, const struct orma_cost_profile *profile)
+{
+	uint64_t count = orma_cost_profile_wait_count(profile);
+
+	if (count > 0) {
+		page->summary->wait_count += count;
+		page->summary->recorded_waits += profile->sample_count;
+	}
+	return each_stack(page, 0, 0, add_wait_row);
+}
+
 static int add_profile(struct page *page, const struct orma_cost_profile *profile)
 {
 	int r = orma_stack_tree_build(&page->tree, &page->functions, profile);
 	if (r == 0 && profile->is_heap)
 		r = add_heap(page);
 	else if (r == 0 && orma_cost_profile_is_time(profile))
-		r = each_stack(page, 0, 0, add_wait_row);
+		r = add_waits(page, profile);
 	else if (r == 0)
 		r = each_function(page, 0, 0, add_samples_row);
 	orma_stack_tree_done(&page->tree);

@@ -170,7 +170,8 @@ static void report_perf_events(const char *root, struct orma_findings *findings)
 			"kernel.perf_event_paranoid is %" PRIu64 "%s", value,
 			value > 2 ? ", so only root can use orma profile and linux.perf."
 				  : ", so users other than root profile their own programs only, "
-				    "without time in the kernel and without waits.");
+				    "without time in the kernel, and do not see where "
+				    "threads wait.");
 		orma_findings_advise(findings, "sudo sysctl kernel.perf_event_paranoid=1");
 	}
 	/* Only the real machine can be asked; tests have a made-up root. */

@@ -34,7 +34,10 @@ static const struct orma_tool_option option_table[] = {
 	 NULL},
 	{'p', "pid", "PID", "Profile this process, its children and theirs. May be repeated.",
 	 NULL},
-	{'F', "frequency", "HZ", "Take so many samples a second on each CPU. Default: 99.", NULL},
+	{'F', "frequency", "HZ",
+	 "Take so many samples a second on each CPU. Default: 99. With --off-cpu, record so many "
+	 "waits at most. Default: 2000.",
+	 NULL},
 	{OPTION_PERIOD, "period", "N", "Take a sample each N events instead.", NULL},
 	{'e', "event", "EVENT",
 	 "Sample on this event: cpu-clock (the default), page-faults, context-switches, cycles, "
@@ -163,8 +166,7 @@ static int find_program(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-	struct orma_profile_options options = {
-		.path = "profile.pftrace", .hz = HZ_DEFAULT, .top = ROWS_DEFAULT};
+	struct orma_profile_options options = {.path = "profile.pftrace", .top = ROWS_DEFAULT};
 	int program = find_program(argc, argv);
 	bool has_program = program < argc;
 	int own_argc = has_program ? program - 1 : argc;
@@ -176,6 +178,9 @@ static int run(int argc, char **argv)
 	if (optind < own_argc)
 		return orma_tool_usage_error("write -- before the program: orma profile -- %s",
 					     argv[optind]);
+	/* The probe has a default for waits. */
+	if (options.hz == 0 && !options.off_cpu)
+		options.hz = HZ_DEFAULT;
 	if (has_program)
 		options.argv = argv + program;
 	if (has_program && options.pid_count > 0)

@@ -72,7 +72,7 @@ static int append_events(const struct orma_profile_options *options, struct orma
 	if (r == 0 && options->period > 0)
 		r = orma_base_buf_printf(text, "period: %llu ",
 					 (unsigned long long)options->period);
-	else if (r == 0)
+	else if (r == 0 && options->hz > 0)
 		r = orma_base_buf_printf(text, "frequency: %u ", options->hz);
 	for (size_t i = 0; i < options->event_count && r == 0; i++) {
 		if (i > 0)

@@ -155,6 +155,22 @@ static int compare_costs(const void *a, const void *b)
 	return x->total[0] > y->total[0] ? -1 : x->total[0] < y->total[0];
 }
 
+/* Above a rate, one wait in N is recorded, and weighs N times as much. */
+static void print_waits_left_out(const struct orma_cost_profile *profile)
+{
+	uint64_t count = orma_cost_profile_wait_count(profile);
+	char recorded[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES];
+
+	if (count > 0)
+		orma_tool_print_line(stdout,
+				     "%s of %s waits were recorded, and each stands for %.1f on "
+				     "average; -F chooses how many",
+				     orma_units_count(profile->sample_count, recorded),
+				     orma_units_count(count, all),
+				     (double)count /
+					     (double)ORMA_MAX(profile->sample_count, UINT64_C(1)));
+}
+
 static void print_rows(const struct orma_stack_tree *tree, struct orma_function_cost *costs,
 		       uint32_t count, uint64_t top)
 {
@@ -171,6 +187,7 @@ static void print_rows(const struct orma_stack_tree *tree, struct orma_function_
 			: orma_units_count((uint64_t)tree->sums[0], text),
 		is_time ? "of waiting"
 			: orma_base_noun((uint64_t)tree->sums[0], "sample", "samples"));
+	print_waits_left_out(profile);
 	orma_tool_print_line(stdout, "%7s  %7s  %s", "SELF", "TOTAL", "FUNCTION");
 	for (uint32_t i = 0; i < count && i < top; i++) {
 		const struct orma_stack_function *function =

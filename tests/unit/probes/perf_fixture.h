@@ -202,7 +202,8 @@ __attribute__((unused)) static void perf_fixture_sample(struct perf_fixture *fix
 	perf_put_u32s(&record, sample->pid, sample->tid);
 	perf_put_u64(&record, sample->time);
 	perf_put_u32s(&record, sample->cpu, 0);
-	perf_put_u64(&record, 1); /* period */
+	if (type & PERF_SAMPLE_PERIOD)
+		perf_put_u64(&record, 1);
 	if (type & PERF_SAMPLE_READ)
 		perf_put_u64(&record, sample->time * 10);
 	if (type & PERF_SAMPLE_CALLCHAIN) {

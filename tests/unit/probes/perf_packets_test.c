@@ -120,14 +120,23 @@ ORMA_TEST(a_wait_weighs_its_nanoseconds)
 	struct orma_perf_fact wait = fact;
 
 	wait.mode = 1;
+	wait.wait_count = 1;
 	orma_perf_packets_wait(&fixture.packets, &wait, 12345, &stack);
 	CHECK_STR(text_of(0),
 		  "timestamp: 1000 sequence_flags: 3 timestamp_clock_id: 5 "
 		  "trace_packet_defaults { timestamp_clock_id: 5 stack_sample_defaults { "
 		  "source: \"orma.off_cpu\" primary_descriptor { name: \"off-cpu\" "
-		  "unit: UNIT_NANOSECONDS } } } stack_sample { task_context { pid: 10 tid: 11 } "
+		  "unit: UNIT_NANOSECONDS } follower_descriptors { name: \"waits\" "
+		  "unit: UNIT_COUNT } } } stack_sample { task_context { pid: 10 tid: 11 } "
 		  "execution_context { cpu: 1 mode: MODE_KERNEL } callstack_iid: 1 "
-		  "primary_weight: 12345 }");
+		  "primary_weight: 12345 follower_weights: 1 }");
+	/* It stands for 23 waits. */
+	wait.wait_count = 23;
+	orma_perf_packets_wait(&fixture.packets, &wait, 1000, &stack);
+	CHECK(strstr(text_of(1), "primary_weight: 23000 follower_weights: 23 }"));
+	wait.wait_count = UINT64_MAX;
+	orma_perf_packets_wait(&fixture.packets, &wait, 1000, &stack);
+	CHECK_INT(fake_packet(2)->stack_sample->primary_weight, UINT64_MAX);
 	perf_fixture_end(&fixture);
 }
 

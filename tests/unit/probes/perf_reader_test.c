@@ -286,6 +286,67 @@ ORMA_TEST(a_thread_that_stops_twice_waits_since_the_second_time)
 	perf_fixture_end(&fixture);
 }
 
+ORMA_TEST(a_wait_stands_for_those_of_its_cpu_since_the_last_sample)
+{
+	start(true);
+	/* The fixture's count of waits is ten times the time. */
+	fixture.events.cpus[0].period_max = 1000;
+	sample_at(PARENT, 1, 100, 0);
+	sample_at(PARENT, 2, 103, 0);
+	/* More were lost than a period, and they say nothing about this one. */
+	sample_at(PARENT, 3, 1000, 0);
+	/* This CPU has a period of 1. */
+	sample_at(PARENT, 4, 1001, 1);
+	for (uint32_t tid = 1; tid <= 4; tid++)
+		perf_fixture_runs(&fixture, tid, 2000 + tid, 0);
+	perf_fixture_run(&fixture);
+	static const uint64_t counts[] = {1000, 30, 1000, 1};
+	CHECK_INT(fake_packet_count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		const struct orma_pb_trace_packet *packet = fake_packet(i);
+		CHECK_INT(packet->stack_sample->follower_weights.items[0], counts[i]);
+		CHECK_INT(packet->stack_sample->primary_weight,
+			  counts[i] * (2001 + i - packet->timestamp));
+	}
+	perf_fixture_end(&fixture);
+}
+
+/* A thread stops. */
+static void stop_at(uint32_t pid, uint32_t tid, uint64_t time)
+{
+	struct orma_buf record = perf_record_begin(PERF_RECORD_SWITCH, 1 << 13);
+
+	perf_put_u32s(&record, pid, tid);
+	perf_put_u64(&record, time);
+	perf_put_u32s(&record, 0, 0);
+	perf_record_finish(&record);
+	perf_fixture_write(&fixture, 0, &record);
+}
+
+ORMA_TEST(without_the_right_to_see_the_kernel_waits_have_no_place)
+{
+	fixture.config.scope.target_pids = &parent_pid;
+	fixture.config.scope.target_pid_count = 1;
+	start(true);
+	fixture.events.can &= ~(unsigned)ORMA_PERF_CAN_KERNEL;
+	stop_at(PARENT, 1, 100);
+	stop_at(OTHER, 2, 110);
+	stop_at(0, 0, 120);
+	perf_fixture_runs(&fixture, 1, 300, 1);
+	perf_fixture_runs(&fixture, 2, 310, 1);
+	perf_fixture_run(&fixture);
+	CHECK_INT(fake_packet_count, 1);
+	CHECK_INT(sum_of(weight_of), 200);
+	CHECK(strstr(fake_text(fake_packet(0)->interned_data), "where is not permitted"));
+	/* With that right, the sample of the same stop is the wait. */
+	fixture.events.can |= ORMA_PERF_CAN_KERNEL;
+	stop_at(PARENT, 3, 400);
+	perf_fixture_runs(&fixture, 3, 500, 1);
+	perf_fixture_run(&fixture);
+	CHECK_INT(fake_packet_count, 1);
+	perf_fixture_end(&fixture);
+}
+
 ORMA_TEST(what_has_ended_waits_no_longer)
 {
 	start(true);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_budget.c - records one wait in N on a CPU where threads stop often.
+ *
+ * A sample of a wait costs the kernel about 10 us, most of them for the copy of the stack. At 100,000
+ * stops a second, which a program that passes messages reaches, that would be a whole CPU. Therefore
+ * the rate of each CPU is measured, and the kernel gets a period N for which the budget suffices.
+ * Where threads stop less often than the budget permits, N is 1 and each wait is recorded.
+ *
+ * A sample says how many waits there have been on its CPU, so it stands for all since the sample
+ * before, also while N changes.
+ *
+ * A recording begins with a large N for some milliseconds, until the rate is known. The ring would
+ * overflow otherwise. Waits that begin in this time are missing, as those that began before it.
+ *
+ * N is prime. With two threads that take turns, each second wait would be that of the same thread; a
+ * prime number has no factor in common with most patterns.
+ *
+ * Rejected: sampling at a frequency, which the kernel offers. It skips waits after any two that are
+ * close together, so a program that waits ten times had eight of its waits recorded. Also rejected:
+ * choosing waits by their duration, because the stack has to be copied before that is known.
+ */
+#include "probes/perf/perf_budget.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/macros.h"
+
+#define CHECK_MS       UINT64_C(100)
+#define FIRST_CHECK_MS UINT64_C(10)
+/* A shorter time says little about the rate. The budget of this time may be exceeded. */
+#define MEASURED_NS (5 * ORMA_NS_PER_MS)
+
+/* Each is about 1.4 times the one before it. */
+static const uint32_t periods[] = {1,   3,   5,   7,   11,  17,  23,  31,   43,   61,  89,
+				   127, 179, 251, 353, 499, 709, 997, 1409, 1999, 2803};
+
+void orma_perf_budget_done(struct orma_perf_budget *budget)
+{
+	orma_base_free(budget->cpus);
+	*budget = (struct orma_perf_budget){0};
+}
+
+void orma_perf_budget_reset(struct orma_perf_budget *budget)
+{
+	for (size_t i = 0; i < budget->cpu_count; i++)
+		budget->cpus[i] = (struct orma_perf_budget_cpu){0};
+}
+
+static int prepare(struct orma_perf_budget *budget, const struct orma_perf_events *events)
+{
+	if (budget->cpu_count == events->cpu_count)
+		return 0;
+	orma_perf_budget_done(budget);
+	budget->cpus = orma_base_alloc_array(events->cpu_count, sizeof(*budget->cpus));
+	if (!budget->cpus)
+		return -ENOMEM;
+	budget->cpu_count = events->cpu_count;
+	return 0;
+}
+
+static uint64_t period_for(uint64_t rate, uint64_t budget_hz)
+{
+	size_t i = 0;
+
+	while (i + 1 < ORMA_ARRAY_SIZE(periods) && rate / periods[i] > budget_hz)
+		i++;
+	return periods[i];
+}
+
+static void set_period(struct orma_perf_budget_cpu *state, struct orma_perf_events *events,
+		       struct orma_perf_cpu *cpu, uint64_t wanted)
+{
+	if (events->kernel->control(events->kernel->ctx, cpu->fds[0], PERF_EVENT_IOC_PERIOD,
+				    (unsigned long)(uintptr_t)&wanted) < 0)
+		return;
+	/* Samples of either period may be in the ring. */
+	cpu->period_max = ORMA_MAX(state->one_in, wanted);
+	state->one_in = wanted;
+}
+
+static void adapt_cpu(struct orma_perf_budget_cpu *state, struct orma_perf_events *events,
+		      struct orma_perf_cpu *cpu, uint64_t now_ns)
+{
+	uint64_t count;
+
+	if (now_ns < state->time_ns + MEASURED_NS ||
+	    orma_perf_events_read(events, cpu, &count, 1) != 1)
+		return;
+	uint64_t waits = count - state->count, duration_ns = now_ns - state->time_ns;
+	bool is_first = state->time_ns == 0;
+	state->count = count;
+	state->time_ns = now_ns;
+	if (is_first)
+		return;
+	uint64_t rate = ORMA_MIN(waits, UINT64_C(1) << 32) * ORMA_NS_PER_SEC / duration_ns;
+	uint64_t wanted = period_for(rate, events->config->hz);
+	/* Down only when it is clear, so that N does not change with each small change of the rate. */
+	if (wanted > state->one_in || wanted == 1 || wanted * 2 <= state->one_in)
+		set_period(state, events, cpu, wanted);
+	else
+		cpu->period_max = state->one_in;
+}
+
+uint64_t orma_perf_budget_adapt(struct orma_perf_budget *budget, struct orma_perf_events *events,
+				uint64_t now_ns)
+{
+	uint64_t next_ms = 0;
+
+	if (!orma_perf_attr_has_budget(events->config, events->is_per_task) ||
+	    prepare(budget, events) < 0)
+		return 0;
+	for (size_t i = 0; i < events->cpu_count; i++) {
+		const struct orma_perf_budget_cpu *state = &budget->cpus[i];
+		adapt_cpu(&budget->cpus[i], events, &events->cpus[i], now_ns);
+		if (state->one_in == 0)
+			next_ms = FIRST_CHECK_MS;
+		else if (state->one_in > 1 && next_ms == 0)
+			next_ms = CHECK_MS;
+	}
+	return next_ms;
+}
