@@ -691,7 +691,7 @@ ORMA_TEST(of_page_faults_each_nth_is_sampled_if_the_period_is_n)
 		 (int)pid);
 	record(config, 1000);
 	end(pid);
-	/* Between two samples of a CPU lie 16 faults, or more if samples of others lie between. */
+	/* Two samples of a CPU are 16 faults apart, or more if others were sampled between them. */
 	CHECK_FIGURE(ask("select min(step) from (select (max(value) - min(value)) / (count(*) - 1) "
 			 "as step from counter c join track t on t.id = c.track_id "
 			 "where t.type = 'perf_cpu_counter' group by t.id having count(*) > 2)") >=
