@@ -4,7 +4,7 @@
  * With scheduling, the share is that of one CPU's time, and for all processes that of all CPUs'. Without it, threads count as
  * busy while they are in a slice, and the share of all is that of the tracks that have slices. The rows of the range are
  * neighbours in the table, which is read a block at a time; those that began before it are found by their lanes. 8 M rows take
- * 60 ms, so the answer is made on the worker's thread and nothing is kept.
+ * 30 ms, so the answer is made on the worker's thread and nothing is kept.
  */
 #include "view/density.h"
 
