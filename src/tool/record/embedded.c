@@ -25,7 +25,6 @@
 
 #include "base/alloc.h"
 #include "base/error_message.h"
-#include "client/thread.h"
 #include "ipc/address.h"
 #include "tool/daemon/daemon.h"
 #include "tool/daemon/private_folder.h"
@@ -127,7 +126,6 @@ int orma_embedded_start(const struct orma_record_places *places, struct orma_emb
 	if (!embedded)
 		return orma_base_error_set(reterr, -ENOMEM, "no memory");
 	embedded->places = places;
-	orma_client_threads_prepare();
 	int r = start_daemon(embedded, reterr);
 	if (r == 0)
 		r = start_probes(embedded, reterr);

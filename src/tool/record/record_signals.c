@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
+#include "client/thread.h"
 #include "tool/record/recorder.h"
 #include "tool/tool.h"
 
@@ -39,6 +40,8 @@ int orma_recorder_block_signals(struct orma_recorder *recorder)
 	recorder->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (recorder->signal_fd < 0)
 		return orma_tool_fail("signalfd: %s", strerror(errno));
+	/* No thread has been made yet: the last resort is the first. */
+	orma_client_threads_prepare();
 	orma_last_resort_start(&recorder->last_resort, recorder->signal_fd);
 	return ORMA_EXIT_OK;
 }
