@@ -8,8 +8,7 @@
  * Packets that a conversion writes are taken when it writes them, records many at a time, so that only the second pass reads them.
  *
  * Invariants: the runs of a sequence are in the order of the file, and are all of its entries but for bundles of kernel
- * events; a run starts and ends at entries. Notes are in the order of
- * their addresses.
+ * events; a run starts and ends at entries. Notes are in the order of their addresses.
  * A run costs 16 bytes and is as long as what the service wrote in one piece, 4 KB and more.
  *
  * Rejected: sorting all events in memory, which takes 12 bytes and more for each; and one pass that emits what is older than
