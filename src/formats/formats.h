@@ -31,7 +31,7 @@ struct orma_formats_options {
 	const char *folder; /* for the spool, as above */
 	/* Only src/trace reads the packets, so those of a format with records (trace/event_record.h) may have them. */
 	bool has_records;
-	/* Called with the packets of a trace that is one file and is converted, all of them, in their order; NULL = not called. */
+	/* Called with packets of a trace that is one file and is converted, in their order; NULL = not called. */
 	orma_converted_fn *converted;
 	void *converted_ctx;
 };

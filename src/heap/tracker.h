@@ -60,7 +60,7 @@ bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *re
 void orma_heap_free_commit(const struct orma_heap_block *block);
 void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block);
 
-/* Writes the frees that other threads could not write. The library's thread. */
+/* Writes the frees that other threads could not write. The library's thread. False: there were none. */
 bool orma_heap_write_late_frees(void);
 uint64_t orma_heap_now_ns(void);
 

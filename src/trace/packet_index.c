@@ -518,6 +518,9 @@ int orma_packet_index_take(struct orma_packet_index *index,
 	const struct orma_record_run *run = packets->runs, *end = run + packets->run_count;
 	struct orma_packet packet = {0};
 	int r = begin(index);
+	/* Others came before these, which nobody has shown. The build reads those and all behind them. */
+	if (packets->address != index->converted_end)
+		return r;
 	for (size_t at = 0; r == 0 && at < packets->size;) {
 		struct orma_str bytes;
 		uint64_t size;

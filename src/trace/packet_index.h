@@ -194,7 +194,8 @@ int orma_packet_index_add_gap(struct orma_packet_index *index, const struct orma
  * function. */
 int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *reterr);
 /* Takes packets that will be in the input, when they are written: those that the input begins with, and the next of them with each
- * call. orma_packet_index_build() reads what is behind them. 0, -ENOMEM or an error of a function. */
+ * call. Packets with others before them that were not taken are ignored. orma_packet_index_build() reads what is behind those that
+ * were taken. 0, -ENOMEM or an error of a function. */
 int orma_packet_index_take(struct orma_packet_index *index,
 			   const struct orma_converted_packets *packets);
 /* Returns the packet's sequence, which is made when it is new, and takes a clock snapshot. 0 or a negative errno value. */

@@ -27,7 +27,8 @@ perf_record() { limited perf record -q -e cpu-clock -F 2000 -g "$@" "$program" 2
 
 # compare FILE - every sample with its thread, time and stack.
 compare() {
-	limited perf script -i "$1" -F tid,time,ip,dso 2>/dev/null | awk -f "$here/perf_flatten.awk" | sort >"$dir/theirs.txt"
+	limited perf script -i "$1" -F tid,time,ip,dso 2>"$dir/perf.err" | awk -f "$here/perf_flatten.awk" | sort >"$dir/theirs.txt" ||
+		die "perf script: $(tail -5 "$dir/perf.err")"
 	limited "$orma" sql -f "$here/perf_stacks.sql" --csv "$1" | sed '1d; s/^"//; s/"$//' | sort >"$dir/ours.txt"
 	[[ $(wc -l <"$dir/theirs.txt") -ge 50 ]] || fail "perf prints $(wc -l <"$dir/theirs.txt") samples, less than 50"
 	[[ $(cut -d ' ' -f 1 "$dir/theirs.txt" | uniq | wc -l) -eq 2 ]] || fail "the samples are not of two threads"
