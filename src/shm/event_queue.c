@@ -51,6 +51,10 @@ enum orma_shm_wanted orma_shm_arbiter_wanted(struct orma_shm_arbiter *arbiter)
 bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_event *event)
 {
 	struct orma_shm_event *head = atomic_load_explicit(&arbiter->queue, memory_order_relaxed);
+	/* The event belongs to the other thread once it is in the queue. */
+	enum orma_shm_wanted wanted = event->kind == ORMA_SHM_EVENT_REGISTRATION
+					      ? ORMA_SHM_WANTED_SOON
+					      : ORMA_SHM_WANTED_LATER;
 
 	ORMA_ASSERT(event->kind != ORMA_SHM_EVENT_CHUNK || event->is_owned);
 	do {
@@ -59,8 +63,7 @@ bool orma_shm_arbiter_push(struct orma_shm_arbiter *arbiter, struct orma_shm_eve
 		event->next = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&arbiter->queue, &head, event, memory_order_seq_cst, memory_order_seq_cst));
-	raise_wanted(arbiter, event->kind == ORMA_SHM_EVENT_REGISTRATION ? ORMA_SHM_WANTED_SOON
-									 : ORMA_SHM_WANTED_LATER);
+	raise_wanted(arbiter, wanted);
 	return true;
 }
 

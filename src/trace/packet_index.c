@@ -537,7 +537,7 @@ int orma_packet_index_take(struct orma_packet_index *index,
 		/* A conversion writes whole packets, and compresses none. */
 		ORMA_ASSERT(r > 0);
 		r = take_entry(index, bytes, packets->address + at, size, &packet);
-		at += size;
+		at += (size_t)size;
 	}
 	index->converted_end = packets->address + packets->size;
 	return r;

@@ -230,7 +230,8 @@ int orma_view_density(struct orma_view *view, struct orma_str request, struct or
 					   request.size);
 	memcpy(&density.head, request.data, sizeof(density.head));
 	const struct request_head *head = &density.head;
-	if (!(head->start >= 0 && head->end > head->start && head->end < 0x1p63))
+	/* Shorter ranges than a millionth of a nanosecond would have buckets without a length. */
+	if (!(head->start >= 0 && head->end - head->start >= 1e-6 && head->end < 0x1p63))
 		return orma_base_error_set(reterr, -EINVAL, "the times are no range");
 	if (head->bucket_count == 0 || head->bucket_count > BUCKETS_MAX || head->count > IDS_MAX)
 		return orma_base_error_set(

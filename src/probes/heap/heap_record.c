@@ -246,6 +246,8 @@ bool orma_heap_record_next_argument(struct orma_str process, size_t *offset, str
 	struct orma_proto_reader reader;
 	struct orma_proto_field field;
 
+	if (*offset >= process.size)
+		return false;
 	orma_proto_reader_init(&reader, process.data + *offset, process.size - *offset);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
 		if (field.id != RECORD(PROCESS_CMDLINE))

@@ -117,6 +117,7 @@ ORMA_TEST(requests_for_densities_that_are_wrong_are_refused)
 	check_refused(&view, 0, 100, 10, 513, 0);
 	check_refused(&view, 100, 100, 10, 1, 0);
 	check_refused(&view, -1, 100, 10, 1, 0);
+	check_refused(&view, 0, 1e-323, 10, 1, 0);
 	check_refused(&view, 0, 0.0 / 0.0, 10, 1, 0);
 	check_refused(&view, 0, 1e30, 10, 1, 0);
 	view_fixture_close(&view);
