@@ -7,7 +7,6 @@
  * in bursts that shared memory has room for, so no thread waits. Each block is freed, which counts as part of its sample's time.
  */
 #include <errno.h>
-#include <orma/session.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "process.h"
+#include "text_session.h"
 
 enum {
 	THREADS_MAX = 16,
@@ -122,22 +122,13 @@ static struct bench_daemon daemon_process;
 
 static struct orma_session *start_session(uint64_t interval_bytes)
 {
-	const struct orma_session_options options = {
-		.struct_size = sizeof(options), .consumer_socket = daemon_process.consumer_socket};
-	struct orma_session *session;
 	char text[400];
 
-	if (orma_session_new(&options, &session, NULL) < 0)
-		return NULL;
 	snprintf(text, sizeof(text),
 		 "buffers { size_kb: 65536 } data_sources { config { name: \"orma.heap\" "
 		 "heapprofd_config { all: true sampling_interval_bytes: %llu } } }",
 		 (unsigned long long)interval_bytes);
-	if (orma_session_enable_text(session, "bench", text, strlen(text), -1, NULL) == 0 &&
-	    orma_session_wait_started(session, 5000) == 0)
-		return session;
-	orma_session_free(session);
-	return NULL;
+	return bench_text_session_start(&daemon_process, text);
 }
 
 /* Returns a negative number if it could not be measured. */

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <orma/session.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -26,8 +25,9 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "process.h"
+#include "text_session.h"
 
-enum { TURNS_DEFAULT = 15, TURNS_MAX = 1000, FUNCTIONS = 300, START_MS = 5000 };
+enum { TURNS_DEFAULT = 15, TURNS_MAX = 1000, FUNCTIONS = 300 };
 
 #define LIBRARY ORMA_BUILD_DIR "/liborma-heap.so"
 #define TOOL    ORMA_BUILD_DIR "/orma"
@@ -99,23 +99,14 @@ static uint64_t service_cpu_ns(void)
 
 static struct orma_session *start_session(uint64_t interval_bytes)
 {
-	const struct orma_session_options options = {
-		.struct_size = sizeof(options), .consumer_socket = daemon_process.consumer_socket};
-	struct orma_session *session;
 	char text[400];
 
-	if (orma_session_new(&options, &session, NULL) < 0)
-		return NULL;
 	snprintf(text, sizeof(text),
 		 "buffers { size_kb: 65536 } data_sources { config { name: \"android.heapprofd\" "
 		 "heapprofd_config { all: true sampling_interval_bytes: %llu block_client: true } "
 		 "} }",
 		 (unsigned long long)interval_bytes);
-	if (orma_session_enable_text(session, "bench", text, strlen(text), -1, NULL) == 0 &&
-	    orma_session_wait_started(session, START_MS) == 0)
-		return session;
-	orma_session_free(session);
-	return NULL;
+	return bench_text_session_start(&daemon_process, text);
 }
 
 /* The program's own cost while a session runs; with an interval of 0, without one. */

@@ -272,7 +272,7 @@ export const KEYMAP = {
 		["Esc", "Select nothing", clear],
 	],
 	Mark: [
-		["M", "Mark the selected slice for now", (line) => mark(line, false)],
+		["M", "Mark the slice until the next M", (line) => mark(line, false)],
 		["Shift+M", "Mark it and keep the note", (line) => mark(line, true)],
 		["Enter", "Change the text of the nearest note", (line) => editNote(line)],
 		["Delete", "Remove the nearest note", forget],

@@ -120,7 +120,7 @@ export class BoxList {
 		this.lane[i] = place.lane;
 		this.depth[i] = depth;
 		this.flags[i] = flags;
-		// Of several slices, the mean tells how long they are.
+		// A box of several slices is coloured by their mean duration.
 		this.colour[i] = place.colouring?.(slice, (end - start) / this.count[i]) ?? slice.colour;
 		this.kind[i] = place.kind;
 		this.look[i] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;

@@ -14,7 +14,7 @@ const STATE_LEGEND = [
 /** @param {App} app */
 export function attachHelp(app) {
 	const dialog = /** @type {HTMLDialogElement} */ (byId("help"));
-	// What has no button here cannot be done.
+	// A page without the button for SQL has no key for it either.
 	const hasSql = !byId("sql-button").hidden;
 	const kbd = (/** @type {string} */ key) => h("kbd", key);
 	const keys = Object.entries(KEYMAP).map(([title, rows]) => {

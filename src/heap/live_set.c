@@ -16,8 +16,9 @@
  * it away. Two threads that free one block at the same time are the program's bug; the CAS lets one of them win.
  *
  * The counts of pages take 8 KiB, which stay in the cache; they answer for nearly all frees while there are hundreds of live
- * samples, as in a program that is sampled each 512 KiB. The filter is large enough for a hundred thousand blocks, and a program
- * whose heap is small touches little of it: one byte in 64 of its heap. A child of a fork clears only what was written.
+ * samples, as in a program that is sampled each 512 KiB. The filter is large enough for a hundred thousand blocks. A program
+ * touches one byte of it for each 64 bytes of its heap, which is little while the heap is small. The child of a fork clears only the
+ * pages of the filter that its parent has written.
  *
  * Rejected: the filter alone (a free in a heap of 50 MB misses the cache: a compiler took 0.7 % longer); a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place
  * (tombstones, and rebuilding that must stop all threads); one table that moves when it grows (readers would need hazard

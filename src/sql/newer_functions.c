@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * newer_functions.c - functions of SQLite 3.43 to 3.48, which Trace Processor's copy of it has and Debian's library may lack: if(), iif()
- * of two arguments, octet_length(), concat(), concat_ws() and string_agg(). Functions that the library has are left to it.
+ * newer_functions.c - functions that SQLite has had since 3.43 to 3.48: if(), iif() with two arguments, octet_length(), concat(),
+ * concat_ws() and string_agg(). Trace Processor's copy of SQLite has them, and Debian's library may lack them. A function is added
+ * here only if the library lacks it.
  *
  * string_agg() keeps its texts one behind the other, each with the sizes of its separator and itself, so that a window can drop the
  * first ones; the result is put together when it is wanted.

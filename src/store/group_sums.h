@@ -32,9 +32,9 @@ struct orma_group_sums {
 };
 
 /*
- * Makes the sums of a sealed table for up to ORMA_GROUP_SUMS_COLUMNS columns `keys`, which are numbers or strings, and a column
- * of numbers. Each run has `run_blocks` blocks; 0 lets this function choose the number. A table gets no sums when some of its
- * blocks lie in the spill file. When the memory budget is used up, the remaining runs get no sums. Returns 0 or -ENOMEM.
+ * Makes the sums of a sealed table. `keys` are up to ORMA_GROUP_SUMS_COLUMNS columns of numbers or strings, and `value` is the column
+ * of numbers that is added up. `run_blocks` is the number of blocks in each run; if it is 0, this function chooses the number.
+ * A table gets no sums when some of its blocks lie in the spill file. When the memory budget is used up, the remaining runs get no sums. Returns 0 or -ENOMEM.
  */
 int orma_store_table_sum(struct orma_table *table, const size_t *keys, size_t key_count,
 			 size_t value, size_t run_blocks);

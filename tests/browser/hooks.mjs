@@ -1,5 +1,5 @@
-// What tests ask a page: what was drawn, not what should have been. The page only shows its parts, as window.orma; these questions
-// come from here into the page, so that nobody who opens a trace loads them.
+// The tests ask a page what it has drawn. They put these functions into the page, which offers them its parts as window.orma. The
+// functions are not in the page itself, so that nobody who opens a trace loads them.
 
 /** Runs in the page, and must not use names of this module. */
 function makeHooks({ app, line }) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_hostile_test.c - programs that are not to be trusted, or do not answer: a session of the heap profiler ends in its time,
- * what they have said before is in the trace, and other programs are not disturbed.
+ * heap_hostile_test.c - some programs do not answer the heap profiler, or send it nonsense. Its session ends in time all the same, the
+ * trace has what they had sent before, and other programs are profiled as usual.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -63,21 +63,10 @@ tenths() {
 	{
 		local at kind name
 		while read -r at kind name; do
-			[[ $name != five && $name != three && $name != two ]] || printf 'function %d %s\n' "0x$at" "$name"
+			[[ $name != five && $name != three && $name != two ]] || printf 'function %s %d\n' "$name" "0x$at"
 		done < <(nm "$shares")
 		limited "$orma" sql -f "$here/perf_leaves.sql" --csv "$1" | sed 1d
-	} | awk '
-		$1 == "function" { begin[$3] = $2 + 0; next }
-		{
-			# The function that begins last before the address.
-			best = ""
-			for (name in begin)
-				if (begin[name] <= $1 && (best == "" || begin[name] > begin[best]))
-					best = name
-			count[best]++
-			all++
-		}
-		END { printf "%d %.1f %.1f %.1f\n", all, 100 * count["five"] / all, 100 * count["three"] / all, 100 * count["two"] / all }'
+	} | awk -f "$here/perf_shares.awk"
 }
 
 case_shares_of_a_profile_are_those_of_perf() {

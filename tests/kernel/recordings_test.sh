@@ -338,25 +338,13 @@ case_tracing_of_others_is_left_alone() {
 	expect_at_least others.txt 1 'stats .*function'
 }
 
-# A comparison that finds nothing wrong must be able to.
 # print_shares FILE - the number of samples in perf_shares, and the percentages that its functions have: five, three, two.
 print_shares() {
 	{
 		nm "$tools/perf_shares" | awk '$3 ~ /^(five|three|two)$/ { print "function", $3, $1 }' |
 			while read -r kind name at; do echo "$kind $name $((16#$at))"; done
 		"$ORMA_BUILD_DIR/orma" sql -f "${BASH_SOURCE[0]%/*}/../interop/perf_leaves.sql" --csv "$1" | sed 1d
-	} | awk '
-		$1 == "function" { begin[$2] = $3; next }
-		{
-			# The function that begins last before the address.
-			best = ""
-			for (name in begin)
-				if (begin[name] <= $1 && (best == "" || begin[name] > begin[best]))
-					best = name
-			count[best]++
-			all++
-		}
-		END { if (all) printf "%d %.1f %.1f %.1f\n", all, 100 * count["five"] / all, 100 * count["three"] / all, 100 * count["two"] / all }'
+	} | awk -f "${BASH_SOURCE[0]%/*}/../interop/perf_shares.awk"
 }
 
 # Debian's perf runs in the guest of its kernel.
@@ -381,6 +369,7 @@ case_shares_of_a_profile_are_those_of_perf() {
 	}' || fail "perf and orma differ"
 }
 
+# A comparison that finds nothing wrong must be able to.
 case_the_comparison_notices_faults() {
 	local good=$results/theirs.common.txt bad=$scratch/bad at
 	# A line in the middle of what is compared.
