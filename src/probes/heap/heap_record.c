@@ -250,7 +250,7 @@ bool orma_heap_record_next_argument(struct orma_str process, size_t *offset, str
 		return false;
 	orma_proto_reader_init(&reader, process.data + *offset, process.size - *offset);
 	while (orma_proto_reader_next(&reader, &field) > 0) {
-		if (field.id != RECORD(PROCESS_CMDLINE))
+		if (field.id != RECORD(PROCESS_CMDLINE) || field.type != ORMA_PROTO_BYTES)
 			continue;
 		*ret = field.bytes;
 		*offset = (size_t)(field.bytes.data + field.bytes.size - process.data);
