@@ -336,6 +336,8 @@ static uint16_t comm_offset_beside(const struct orma_ftrace_format *format, stru
 /* The task renames itself; not all kernels also have a field for it. */
 static void add_rename(struct builder *builder, const struct orma_ftrace_format *format)
 {
+	if (builder->plan->pid_offset == 0)
+		return;
 	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
 		.kind = ORMA_MET_RENAMED,
 		.tid_offset = builder->plan->pid_offset,
