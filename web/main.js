@@ -1,5 +1,6 @@
 // main.js - starts the page of `orma view`: gets the token, asks for the trace, and adds what needs the engine. The server answers
-// when it has read the trace. If that takes longer than a blink, the page shows how far it is.
+// when it has read the trace. If that takes longer than a blink, the page shows how far it is. If less than half is read when the page
+// is there, it does so at once: the rest takes as long as all that somebody has waited for so far.
 import { byId, h, refill, sleep } from "./dom.js";
 import { attachLive } from "./live.js";
 import { startPage } from "./page.js";
@@ -8,9 +9,8 @@ import { HttpSource, ServerError } from "./source_http.js";
 import { attachSql } from "./sql.js";
 import { bytesText } from "./time.js";
 
-/** After which time the page asks how much of the trace is read, and how often then. */
-const BLINK_MS = 60;
-const PROGRESS_MS = 120;
+/** How often the page asks how much of the trace is read. */
+const PROGRESS_MS = 100;
 
 /** Shows how much of the trace is read, until what was asked about it is answered. @param {HttpSource} source @param {Promise<any>} answer */
 async function showProgress(source, answer) {
@@ -20,7 +20,7 @@ async function showProgress(source, answer) {
 		isOver = notice.hidden = true;
 	};
 	answer.then(end, end);
-	for (await sleep(BLINK_MS); !isOver; await sleep(PROGRESS_MS)) {
+	for (let asked = 0; !isOver; await sleep(PROGRESS_MS)) {
 		const { read_bytes, all_bytes } = await source.progress();
 		if (isOver) break;
 		refill(
@@ -28,7 +28,7 @@ async function showProgress(source, answer) {
 			h("p", `Reading the trace: ${bytesText(read_bytes)} of ${bytesText(all_bytes)}`),
 			h("progress", { max: 1, value: all_bytes > 0 ? read_bytes / all_bytes : 0 }),
 		);
-		notice.hidden = false;
+		notice.hidden = asked++ === 0 && read_bytes >= all_bytes / 2;
 	}
 }
 
