@@ -36,6 +36,7 @@
 #include "proto/codec.h"
 #include "proto/wire.h"
 #include "proto/writer.h"
+#include "schema/gen/commit_data.pb.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/producer_port.pb.h"
 #include "shm/abi.h"

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "client/client_limits.h"
+#include "schema/gen/data_source_descriptor.pb.h"
 #include "schema/gen/service_state.pb.h"
 
 struct holder {

@@ -19,6 +19,7 @@
 #include "proto/reader.h"
 #include "proto/writer.h"
 #include "schema/gen/consumer_port.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 /* --- lifetime --------------------------------------------------------------------------------- */
 

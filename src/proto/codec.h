@@ -32,6 +32,9 @@
  * C keyword, `base` or `has` ends in an underscore. Enum fields are int32_t. A field is encoded
  * when its has bit is set (scalars, strings), when its pointer is not NULL (messages) or when its
  * count is not 0 (repeated fields). Setting a member of a oneof clears the others.
+ *
+ * A header only declares the messages of other .proto files. A source includes the header of each
+ * message that it reads or makes.
  */
 #ifndef ORMA_PROTO_CODEC_H
 #define ORMA_PROTO_CODEC_H

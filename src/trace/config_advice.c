@@ -7,6 +7,9 @@
 #include <errno.h>
 
 #include "base/macros.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/ftrace_config.pb.h"
+#include "schema/gen/heapprofd_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include "proto/reader.h"
 #include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_generic.pb.h"
+#include "schema/gen/ftrace_sched.pb.h"
 
 enum { EVENT_TIMESTAMP_FIELD = 1, EVENT_PID_FIELD = 2 };
 

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "proto/reader.h"
 #include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/track_event_config.pb.h"
 #include "track/track_limits.h"
 
 static const struct orma_pb_track_event_config *decode(const void *config_untrusted, size_t size,

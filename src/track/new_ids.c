@@ -13,6 +13,7 @@
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/source_location.pb.h"
 #include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/callstacks.h"
 #include "track/event_items.h"
 #include "track/interned_name.h"

@@ -9,6 +9,9 @@
 
 #include "base/clock_ns.h"
 #include "harness.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 #define PACKETS_PER_CHUNK 20
 #define WRITER_ID         7

@@ -11,6 +11,7 @@
 #include "harness.h"
 #include "raw_clone.h"
 #include "schema/gen/producer_port.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 #define SOURCE "unique_session_name: \"source\""
 

@@ -8,6 +8,8 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 static uint64_t chunks_discarded(struct orma_stage *stage)
 {

@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "proto/writer.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
 
 ORMA_TEST(each_bad_config_is_refused_with_a_text_that_names_the_field)
 {

@@ -8,6 +8,7 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
 
 #define ANY_CONFIG "buffers { size_kb: 64 } data_sources { config { name: \"nobody\" } }"
 

@@ -13,6 +13,7 @@
 #include "harness.h"
 #include "process.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
 
 ORMA_TEST(a_hundred_thousand_data_sources)
 {

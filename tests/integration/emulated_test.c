@@ -7,6 +7,8 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 /* A producer over TCP with a session of its own. */
 static void open_session(struct orma_raw_session *session, const struct orma_stage *stage,

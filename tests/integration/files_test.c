@@ -14,6 +14,8 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "tool/trace/trace_file.h"
 
 #define FILE_CONFIG                                                                                \

@@ -6,6 +6,10 @@
 #include "filter_program.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "tool/daemon/regex_pcre2.h"
 
 /* Packets have test events, and these have strings, for which there are rules. */

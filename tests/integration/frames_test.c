@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"
+#include "schema/gen/service_state.pb.h"
 
 /* --- lengths ---------------------------------------------------------------------------------- */
 

@@ -17,7 +17,14 @@
 #include "proto/writer.h"
 #include "raw_consumer.h"
 #include "raw_producer.h"
+#include "schema/gen/capabilities.pb.h"
+#include "schema/gen/data_source_descriptor.pb.h"
+#include "schema/gen/observable_events.pb.h"
+#include "schema/gen/service_state.pb.h"
 #include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_config.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 static const char *const producer_methods[] = {
 	"InitializeConnection",

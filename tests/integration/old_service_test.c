@@ -13,6 +13,7 @@
 #include "process.h"
 #include "raw_client.h"
 #include "schema/gen/service_state.pb.h"
+#include "schema/gen/test_event.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "schema/gen/trace_stats.pb.h"
 #include "unit/client/fixture.h"

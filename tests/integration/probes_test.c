@@ -18,6 +18,9 @@
 #include "probes/systemd_journald/journal_library.h"
 #include "process.h"
 #include "proto/codec.h"
+#include "schema/gen/journald_event.pb.h"
+#include "schema/gen/process_stats.pb.h"
+#include "schema/gen/process_tree.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/probes_run.h"
 

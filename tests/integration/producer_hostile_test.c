@@ -8,6 +8,8 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 /* --- silence ---------------------------------------------------------------------------------- */
 

@@ -13,6 +13,8 @@
 #include "harness.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 void orma_raw_consumer_open(struct orma_raw_consumer *consumer, const char *path)
 {

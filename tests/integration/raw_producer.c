@@ -17,6 +17,9 @@
 #include "harness.h"
 #include "proto/wire.h"
 #include "proto/writer.h"
+#include "schema/gen/commit_data.pb.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/producer_port.pb.h"
 #include "schema/gen/test_event.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 

@@ -14,6 +14,10 @@
 #include "harness.h"
 #include "process.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 /* --- many sessions ---------------------------------------------------------------------------- */
 

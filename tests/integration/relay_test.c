@@ -13,7 +13,10 @@
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/relay_port.pb.h"
 #include "schema/gen/remote_clock_sync.pb.h"
+#include "schema/gen/service_state.pb.h"
 #include "schema/gen/system_info.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 #define CONFIG "buffers { size_kb: 1024 } data_sources { config { name: \"remote\" } } "
 

@@ -11,6 +11,7 @@
 #include "process.h"
 #include "raw_consumer.h"
 #include "raw_producer.h"
+#include "schema/gen/service_state.pb.h"
 
 static socklen_t make_address(struct sockaddr_un *ret, const char *name, bool is_abstract)
 {

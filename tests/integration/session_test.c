@@ -6,6 +6,10 @@
 
 #include "bystander.h"
 #include "harness.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 static void check_what_was_recorded(struct orma_raw_consumer *consumer)
 {

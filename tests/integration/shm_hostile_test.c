@@ -13,6 +13,7 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
 
 /* --- garbage ---------------------------------------------------------------------------------- */
 

@@ -10,6 +10,9 @@
 #include "bystander.h"
 #include "harness.h"
 #include "raw_session.h"
+#include "schema/gen/service_state.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 enum { PAGES = 8192, WRITER = 1 };
 

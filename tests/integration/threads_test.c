@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"
 

@@ -2,9 +2,10 @@
  * tables_header.c - <file>.pb.h: structs, field numbers, enums and accessors.
  *
  * The preface of src/proto/codec.h shows what they look like. Accessors are static inline functions
- * of one line, so that a header costs a compiler little and a library nothing. Rejected: macros
- * (errors would not show types), out-of-line accessors (code for thousands of fields that nobody
- * calls).
+ * of one line, so that a header costs a compiler little and a library nothing. A header declares the
+ * messages of other files that its fields have, and does not include their headers: those of
+ * trace_packet.proto lead to hundreds of messages, and most sources read a few. Rejected: macros (errors
+ * would not show types), out-of-line accessors (code for thousands of fields that nobody calls).
  */
 #include "tables.h"
 
@@ -169,7 +170,7 @@ static void emit_accessors(struct pg_generator *generator, const struct pg_messa
 	       field->member);
 }
 
-/* --- messages and the file -------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static void emit_message(struct pg_generator *generator, const struct orma_tool_proto_type *type)
 {
@@ -193,6 +194,51 @@ static void emit_message(struct pg_generator *generator, const struct orma_tool_
 		emit_accessors(generator, &message, i);
 }
 
+/* --- declarations ----------------------------------------------------------------------------- */
+
+static void emit_declaration(struct pg_generator *generator,
+			     const struct orma_tool_proto_type *type)
+{
+	const char *symbol = pg_symbol(generator, type);
+
+	PG_PUT("struct orma_pb_%s;\nextern const struct orma_proto_desc orma_pb_%s_desc;\n", symbol,
+	       symbol);
+}
+
+/* Returns whether no field of the file before this one has a type of the same name. */
+static bool is_first_of_type(const struct orma_tool_proto_file *file,
+			     const struct orma_tool_proto_field *field)
+{
+	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
+		for (const struct orma_tool_proto_field *other = type->fields; other;
+		     other = other->next) {
+			if (other->type == field->type)
+				return other == field;
+		}
+	}
+	return false;
+}
+
+/* The messages of other files that fields of this file have, each once, and the file's own. */
+static void emit_declarations(struct pg_generator *generator,
+			      const struct orma_tool_proto_file *file)
+{
+	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
+		for (const struct orma_tool_proto_field *field = type->fields; field;
+		     field = field->next) {
+			if (field->type && !field->type->is_enum && field->type->file != file &&
+			    is_first_of_type(file, field))
+				emit_declaration(generator, field->type);
+		}
+	}
+	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
+		if (!type->is_enum)
+			emit_declaration(generator, type);
+	}
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
 void pg_emit_header(struct pg_generator *generator, const struct orma_tool_proto_file *file)
 {
 	const char *stem = pg_stem(generator, file->path);
@@ -202,18 +248,9 @@ void pg_emit_header(struct pg_generator *generator, const struct orma_tool_proto
 	       "src/schema/protos/%s.proto; see src/proto/codec.h.\n */\n",
 	       stem);
 	PG_PUT("#ifndef ORMA_SCHEMA_GEN_%s_PB_H\n#define ORMA_SCHEMA_GEN_%s_PB_H\n\n#include "
-	       "<errno.h>\n\n#include \"proto/codec.h\"\n",
+	       "<errno.h>\n\n#include \"proto/codec.h\"\n\n",
 	       guard, guard);
-	for (const struct orma_tool_proto_import *import = file->imports; import;
-	     import = import->next)
-		PG_PUT("#include \"schema/gen/%s.pb.h\"\n", pg_stem(generator, import->path));
-	PG_PUT("\n");
-	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
-		if (!type->is_enum)
-			PG_PUT("struct orma_pb_%s;\nextern const struct orma_proto_desc "
-			       "orma_pb_%s_desc;\n",
-			       pg_symbol(generator, type), pg_symbol(generator, type));
-	}
+	emit_declarations(generator, file);
 	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
 		if (type->is_enum)
 			emit_enum(generator, type);

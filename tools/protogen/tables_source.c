@@ -134,6 +134,9 @@ void pg_emit_source(struct pg_generator *generator, const struct orma_tool_proto
 	       "src/schema/protos/%s.proto; see src/proto/codec.h.\n */\n#include "
 	       "\"schema/gen/%s.pb.h\"\n",
 	       stem, stem);
+	for (const struct orma_tool_proto_import *import = file->imports; import;
+	     import = import->next)
+		PG_PUT("#include \"schema/gen/%s.pb.h\"\n", pg_stem(generator, import->path));
 	for (const struct orma_tool_proto_type *type = file->types; type; type = type->next) {
 		if (type->is_enum)
 			emit_enum(generator, type);

@@ -17,6 +17,7 @@
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/perf_event_config.pb.h"
+#include "schema/gen/perf_events.pb.h"
 
 #define STACK_ALIGN 8u
 

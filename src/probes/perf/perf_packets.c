@@ -13,6 +13,7 @@
 #include "proto/codec.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/perf_event_config.pb.h"
+#include "schema/gen/perf_events.pb.h"
 #include "schema/gen/profile_packet.pb.h"
 #include "schema/gen/stack_sample.pb.h"
 #include "schema/gen/trace_packet.pb.h"

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/android_log_ids.pb.h"
 
 struct orma_pb_android_log_config;
 extern const struct orma_proto_desc orma_pb_android_log_config_desc;

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/observable_events.pb.h"
 
 struct orma_pb_tracing_service_capabilities;
 extern const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc;

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/builtin_clock.pb.h"
 
 struct orma_pb_clock_snapshot;
 extern const struct orma_proto_desc orma_pb_clock_snapshot_desc;

@@ -7,12 +7,17 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/capabilities.pb.h"
-#include "schema/gen/observable_events.pb.h"
-#include "schema/gen/service_state.pb.h"
-#include "schema/gen/trace_config.pb.h"
-#include "schema/gen/trace_stats.pb.h"
 
+struct orma_pb_trace_config;
+extern const struct orma_proto_desc orma_pb_trace_config_desc;
+struct orma_pb_trace_stats;
+extern const struct orma_proto_desc orma_pb_trace_stats_desc;
+struct orma_pb_observable_events;
+extern const struct orma_proto_desc orma_pb_observable_events_desc;
+struct orma_pb_tracing_service_state;
+extern const struct orma_proto_desc orma_pb_tracing_service_state_desc;
+struct orma_pb_tracing_service_capabilities;
+extern const struct orma_proto_desc orma_pb_tracing_service_capabilities_desc;
 struct orma_pb_enable_tracing_request;
 extern const struct orma_proto_desc orma_pb_enable_tracing_request_desc;
 struct orma_pb_enable_tracing_response;

@@ -7,25 +7,47 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/android_log_config.pb.h"
-#include "schema/gen/android_poll_config.pb.h"
-#include "schema/gen/android_power_config.pb.h"
-#include "schema/gen/cgroup_stats_config.pb.h"
-#include "schema/gen/frozen_ftrace_config.pb.h"
-#include "schema/gen/ftrace_config.pb.h"
-#include "schema/gen/heapprofd_config.pb.h"
-#include "schema/gen/inode_file_config.pb.h"
-#include "schema/gen/interceptor_config.pb.h"
-#include "schema/gen/journald_config.pb.h"
-#include "schema/gen/perf_event_config.pb.h"
-#include "schema/gen/priority_boost_config.pb.h"
-#include "schema/gen/process_stats_config.pb.h"
-#include "schema/gen/protovm_config.pb.h"
-#include "schema/gen/sys_stats_config.pb.h"
-#include "schema/gen/system_info_config.pb.h"
-#include "schema/gen/test_config.pb.h"
-#include "schema/gen/track_event_config.pb.h"
 
+struct orma_pb_priority_boost_config;
+extern const struct orma_proto_desc orma_pb_priority_boost_config_desc;
+struct orma_pb_proto_vm_config;
+extern const struct orma_proto_desc orma_pb_proto_vm_config_desc;
+struct orma_pb_ftrace_config;
+extern const struct orma_proto_desc orma_pb_ftrace_config_desc;
+struct orma_pb_inode_file_config;
+extern const struct orma_proto_desc orma_pb_inode_file_config_desc;
+struct orma_pb_process_stats_config;
+extern const struct orma_proto_desc orma_pb_process_stats_config_desc;
+struct orma_pb_sys_stats_config;
+extern const struct orma_proto_desc orma_pb_sys_stats_config_desc;
+struct orma_pb_heapprofd_config;
+extern const struct orma_proto_desc orma_pb_heapprofd_config_desc;
+struct orma_pb_android_power_config;
+extern const struct orma_proto_desc orma_pb_android_power_config_desc;
+struct orma_pb_android_log_config;
+extern const struct orma_proto_desc orma_pb_android_log_config_desc;
+struct orma_pb_packages_list_config;
+extern const struct orma_proto_desc orma_pb_packages_list_config_desc;
+struct orma_pb_perf_event_config;
+extern const struct orma_proto_desc orma_pb_perf_event_config_desc;
+struct orma_pb_track_event_config;
+extern const struct orma_proto_desc orma_pb_track_event_config_desc;
+struct orma_pb_android_polled_state_config;
+extern const struct orma_proto_desc orma_pb_android_polled_state_config_desc;
+struct orma_pb_interceptor_config;
+extern const struct orma_proto_desc orma_pb_interceptor_config_desc;
+struct orma_pb_android_system_property_config;
+extern const struct orma_proto_desc orma_pb_android_system_property_config_desc;
+struct orma_pb_system_info_config;
+extern const struct orma_proto_desc orma_pb_system_info_config_desc;
+struct orma_pb_frozen_ftrace_config;
+extern const struct orma_proto_desc orma_pb_frozen_ftrace_config_desc;
+struct orma_pb_systemd_journald_config;
+extern const struct orma_proto_desc orma_pb_systemd_journald_config_desc;
+struct orma_pb_test_config;
+extern const struct orma_proto_desc orma_pb_test_config_desc;
+struct orma_pb_cgroup_stats_config;
+extern const struct orma_proto_desc orma_pb_cgroup_stats_config_desc;
 struct orma_pb_data_source_config;
 extern const struct orma_proto_desc orma_pb_data_source_config_desc;
 

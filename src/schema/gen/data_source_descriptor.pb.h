@@ -7,9 +7,11 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/ftrace_descriptor.pb.h"
-#include "schema/gen/track_event_descriptor.pb.h"
 
+struct orma_pb_track_event_descriptor;
+extern const struct orma_proto_desc orma_pb_track_event_descriptor_desc;
+struct orma_pb_ftrace_descriptor;
+extern const struct orma_proto_desc orma_pb_ftrace_descriptor_desc;
 struct orma_pb_data_source_descriptor;
 extern const struct orma_proto_desc orma_pb_data_source_descriptor_desc;
 

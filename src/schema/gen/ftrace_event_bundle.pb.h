@@ -7,9 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/ftrace_event.pb.h"
-#include "schema/gen/ftrace_stats.pb.h"
 
+struct orma_pb_ftrace_event;
+extern const struct orma_proto_desc orma_pb_ftrace_event_desc;
 struct orma_pb_ftrace_event_bundle;
 extern const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc;
 struct orma_pb_ftrace_event_bundle_compact_sched;

@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/profile_common.pb.h"
 
+struct orma_pb_interned_string;
+extern const struct orma_proto_desc orma_pb_interned_string_desc;
 struct orma_pb_heap_graph_root;
 extern const struct orma_proto_desc orma_pb_heap_graph_root_desc;
 struct orma_pb_heap_graph_type;

@@ -7,13 +7,37 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/debug_annotation.pb.h"
-#include "schema/gen/log_message.pb.h"
-#include "schema/gen/profile_common.pb.h"
-#include "schema/gen/source_location.pb.h"
-#include "schema/gen/stack_sample.pb.h"
-#include "schema/gen/track_event.pb.h"
 
+struct orma_pb_event_category;
+extern const struct orma_proto_desc orma_pb_event_category_desc;
+struct orma_pb_event_name;
+extern const struct orma_proto_desc orma_pb_event_name_desc;
+struct orma_pb_debug_annotation_name;
+extern const struct orma_proto_desc orma_pb_debug_annotation_name_desc;
+struct orma_pb_source_location;
+extern const struct orma_proto_desc orma_pb_source_location_desc;
+struct orma_pb_interned_string;
+extern const struct orma_proto_desc orma_pb_interned_string_desc;
+struct orma_pb_frame;
+extern const struct orma_proto_desc orma_pb_frame_desc;
+struct orma_pb_callstack;
+extern const struct orma_proto_desc orma_pb_callstack_desc;
+struct orma_pb_mapping;
+extern const struct orma_proto_desc orma_pb_mapping_desc;
+struct orma_pb_log_message_body;
+extern const struct orma_proto_desc orma_pb_log_message_body_desc;
+struct orma_pb_debug_annotation_value_type_name;
+extern const struct orma_proto_desc orma_pb_debug_annotation_value_type_name_desc;
+struct orma_pb_unsymbolized_source_location;
+extern const struct orma_proto_desc orma_pb_unsymbolized_source_location_desc;
+struct orma_pb_stack_sample_task_context;
+extern const struct orma_proto_desc orma_pb_stack_sample_task_context_desc;
+struct orma_pb_stack_sample_execution_context;
+extern const struct orma_proto_desc orma_pb_stack_sample_execution_context_desc;
+struct orma_pb_stack_sample_counter_descriptor;
+extern const struct orma_proto_desc orma_pb_stack_sample_counter_descriptor_desc;
+struct orma_pb_stack_sample_async_context_descriptor;
+extern const struct orma_proto_desc orma_pb_stack_sample_async_context_descriptor_desc;
 struct orma_pb_interned_data;
 extern const struct orma_proto_desc orma_pb_interned_data_desc;
 

@@ -7,13 +7,65 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/android_system_configs.pb.h"
-#include "schema/gen/chrome_configs.pb.h"
-#include "schema/gen/gpu_configs.pb.h"
-#include "schema/gen/java_hprof_config.pb.h"
-#include "schema/gen/kernel_configs.pb.h"
-#include "schema/gen/statsd_config.pb.h"
 
+struct orma_pb_chrome_config;
+extern const struct orma_proto_desc orma_pb_chrome_config_desc;
+struct orma_pb_gpu_counter_config;
+extern const struct orma_proto_desc orma_pb_gpu_counter_config_desc;
+struct orma_pb_java_hprof_config;
+extern const struct orma_proto_desc orma_pb_java_hprof_config_desc;
+struct orma_pb_vulkan_memory_config;
+extern const struct orma_proto_desc orma_pb_vulkan_memory_config_desc;
+struct orma_pb_android_game_intervention_list_config;
+extern const struct orma_proto_desc orma_pb_android_game_intervention_list_config_desc;
+struct orma_pb_statsd_tracing_config;
+extern const struct orma_proto_desc orma_pb_statsd_tracing_config_desc;
+struct orma_pb_network_packet_trace_config;
+extern const struct orma_proto_desc orma_pb_network_packet_trace_config_desc;
+struct orma_pb_surface_flinger_layers_config;
+extern const struct orma_proto_desc orma_pb_surface_flinger_layers_config_desc;
+struct orma_pb_surface_flinger_transactions_config;
+extern const struct orma_proto_desc orma_pb_surface_flinger_transactions_config_desc;
+struct orma_pb_android_sdk_sysprop_guard_config;
+extern const struct orma_proto_desc orma_pb_android_sdk_sysprop_guard_config_desc;
+struct orma_pb_etw_config;
+extern const struct orma_proto_desc orma_pb_etw_config_desc;
+struct orma_pb_proto_log_config;
+extern const struct orma_proto_desc orma_pb_proto_log_config_desc;
+struct orma_pb_v8_config;
+extern const struct orma_proto_desc orma_pb_v8_config_desc;
+struct orma_pb_android_input_event_config;
+extern const struct orma_proto_desc orma_pb_android_input_event_config_desc;
+struct orma_pb_pixel_modem_config;
+extern const struct orma_proto_desc orma_pb_pixel_modem_config_desc;
+struct orma_pb_window_manager_config;
+extern const struct orma_proto_desc orma_pb_window_manager_config_desc;
+struct orma_pb_chromium_system_metrics_config;
+extern const struct orma_proto_desc orma_pb_chromium_system_metrics_config_desc;
+struct orma_pb_kernel_wakelocks_config;
+extern const struct orma_proto_desc orma_pb_kernel_wakelocks_config_desc;
+struct orma_pb_gpu_render_stages_config;
+extern const struct orma_proto_desc orma_pb_gpu_render_stages_config_desc;
+struct orma_pb_chromium_histogram_samples_config;
+extern const struct orma_proto_desc orma_pb_chromium_histogram_samples_config_desc;
+struct orma_pb_app_wakelocks_config;
+extern const struct orma_proto_desc orma_pb_app_wakelocks_config_desc;
+struct orma_pb_cpu_per_uid_config;
+extern const struct orma_proto_desc orma_pb_cpu_per_uid_config_desc;
+struct orma_pb_android_user_list_config;
+extern const struct orma_proto_desc orma_pb_android_user_list_config_desc;
+struct orma_pb_input_method_config;
+extern const struct orma_proto_desc orma_pb_input_method_config_desc;
+struct orma_pb_android_aflags_config;
+extern const struct orma_proto_desc orma_pb_android_aflags_config_desc;
+struct orma_pb_display_video_config;
+extern const struct orma_proto_desc orma_pb_display_video_config_desc;
+struct orma_pb_chromium_stack_sampling_profiler_config;
+extern const struct orma_proto_desc orma_pb_chromium_stack_sampling_profiler_config_desc;
+struct orma_pb_chromium_sampling_heap_profiler_config;
+extern const struct orma_proto_desc orma_pb_chromium_sampling_heap_profiler_config_desc;
+struct orma_pb_qnx_config;
+extern const struct orma_proto_desc orma_pb_qnx_config_desc;
 struct orma_pb_other_data_source_config;
 extern const struct orma_proto_desc orma_pb_other_data_source_config_desc;
 

@@ -7,8 +7,11 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/perf_events.pb.h"
 
+struct orma_pb_perf_events_timebase;
+extern const struct orma_proto_desc orma_pb_perf_events_timebase_desc;
+struct orma_pb_follower_event;
+extern const struct orma_proto_desc orma_pb_follower_event_desc;
 struct orma_pb_perf_event_config;
 extern const struct orma_proto_desc orma_pb_perf_event_config_desc;
 struct orma_pb_perf_event_config_callstack_sampling;

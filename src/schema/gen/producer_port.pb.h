@@ -7,10 +7,11 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/commit_data.pb.h"
-#include "schema/gen/data_source_config.pb.h"
-#include "schema/gen/data_source_descriptor.pb.h"
 
+struct orma_pb_data_source_descriptor;
+extern const struct orma_proto_desc orma_pb_data_source_descriptor_desc;
+struct orma_pb_data_source_config;
+extern const struct orma_proto_desc orma_pb_data_source_config_desc;
 struct orma_pb_initialize_connection_request;
 extern const struct orma_proto_desc orma_pb_initialize_connection_request_desc;
 struct orma_pb_initialize_connection_response;

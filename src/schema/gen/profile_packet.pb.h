@@ -7,9 +7,19 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/perf_events.pb.h"
-#include "schema/gen/profile_common.pb.h"
 
+struct orma_pb_interned_string;
+extern const struct orma_proto_desc orma_pb_interned_string_desc;
+struct orma_pb_frame;
+extern const struct orma_proto_desc orma_pb_frame_desc;
+struct orma_pb_callstack;
+extern const struct orma_proto_desc orma_pb_callstack_desc;
+struct orma_pb_mapping;
+extern const struct orma_proto_desc orma_pb_mapping_desc;
+struct orma_pb_perf_events_timebase;
+extern const struct orma_proto_desc orma_pb_perf_events_timebase_desc;
+struct orma_pb_follower_event;
+extern const struct orma_proto_desc orma_pb_follower_event_desc;
 struct orma_pb_profile_packet;
 extern const struct orma_proto_desc orma_pb_profile_packet_desc;
 struct orma_pb_streaming_allocation;

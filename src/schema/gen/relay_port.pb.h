@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/system_info.pb.h"
 
+struct orma_pb_system_info;
+extern const struct orma_proto_desc orma_pb_system_info_desc;
 struct orma_pb_init_relay_request;
 extern const struct orma_proto_desc orma_pb_init_relay_request_desc;
 struct orma_pb_init_relay_response;

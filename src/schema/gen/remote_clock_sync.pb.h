@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/clock_snapshot.pb.h"
 
+struct orma_pb_clock_snapshot;
+extern const struct orma_proto_desc orma_pb_clock_snapshot_desc;
 struct orma_pb_remote_clock_sync;
 extern const struct orma_proto_desc orma_pb_remote_clock_sync_desc;
 struct orma_pb_remote_clock_sync_synced_clocks;

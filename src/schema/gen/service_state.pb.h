@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/data_source_descriptor.pb.h"
 
+struct orma_pb_data_source_descriptor;
+extern const struct orma_proto_desc orma_pb_data_source_descriptor_desc;
 struct orma_pb_tracing_service_state;
 extern const struct orma_proto_desc orma_pb_tracing_service_state_desc;
 struct orma_pb_tracing_service_state_producer;

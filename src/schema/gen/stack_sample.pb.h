@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/inline_callstack.pb.h"
 
+struct orma_pb_inline_callstack;
+extern const struct orma_proto_desc orma_pb_inline_callstack_desc;
 struct orma_pb_stack_sample;
 extern const struct orma_proto_desc orma_pb_stack_sample_desc;
 struct orma_pb_stack_sample_defaults;

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/statsd_atom_ids.pb.h"
 
 struct orma_pb_statsd_tracing_config;
 extern const struct orma_proto_desc orma_pb_statsd_tracing_config_desc;

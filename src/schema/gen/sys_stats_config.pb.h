@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/sys_stats_counters.pb.h"
 
 struct orma_pb_sys_stats_config;
 extern const struct orma_proto_desc orma_pb_sys_stats_config_desc;

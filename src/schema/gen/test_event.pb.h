@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/debug_annotation.pb.h"
 
+struct orma_pb_debug_annotation;
+extern const struct orma_proto_desc orma_pb_debug_annotation_desc;
 struct orma_pb_test_event;
 extern const struct orma_proto_desc orma_pb_test_event_desc;
 struct orma_pb_test_event_test_payload;

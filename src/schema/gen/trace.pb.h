@@ -7,8 +7,9 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/trace_packet.pb.h"
 
+struct orma_pb_trace_packet;
+extern const struct orma_proto_desc orma_pb_trace_packet_desc;
 struct orma_pb_trace;
 extern const struct orma_proto_desc orma_pb_trace_desc;
 

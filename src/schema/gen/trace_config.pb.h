@@ -7,12 +7,13 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/builtin_clock.pb.h"
-#include "schema/gen/data_source_config.pb.h"
-#include "schema/gen/priority_boost_config.pb.h"
-#include "schema/gen/semantic_type.pb.h"
-#include "schema/gen/trace_attributes.pb.h"
 
+struct orma_pb_priority_boost_config;
+extern const struct orma_proto_desc orma_pb_priority_boost_config_desc;
+struct orma_pb_trace_attributes;
+extern const struct orma_proto_desc orma_pb_trace_attributes_desc;
+struct orma_pb_data_source_config;
+extern const struct orma_proto_desc orma_pb_data_source_config_desc;
 struct orma_pb_trace_config;
 extern const struct orma_proto_desc orma_pb_trace_config_desc;
 struct orma_pb_trace_config_buffer_config;

@@ -7,48 +7,97 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/android_log.pb.h"
-#include "schema/gen/art_process_metadata.pb.h"
-#include "schema/gen/battery_counters.pb.h"
-#include "schema/gen/clock_snapshot.pb.h"
-#include "schema/gen/concurrent_session_event.pb.h"
-#include "schema/gen/cpu_info.pb.h"
-#include "schema/gen/deobfuscation.pb.h"
-#include "schema/gen/extension_descriptor.pb.h"
-#include "schema/gen/ftrace_event_bundle.pb.h"
-#include "schema/gen/ftrace_stats.pb.h"
-#include "schema/gen/heap_graph.pb.h"
-#include "schema/gen/inode_file_map.pb.h"
-#include "schema/gen/interned_data.pb.h"
-#include "schema/gen/interrupt_info.pb.h"
-#include "schema/gen/journald_event.pb.h"
-#include "schema/gen/packages_list.pb.h"
-#include "schema/gen/perfetto_metatrace.pb.h"
-#include "schema/gen/power_rails.pb.h"
-#include "schema/gen/process_descriptor.pb.h"
-#include "schema/gen/process_stats.pb.h"
-#include "schema/gen/process_tree.pb.h"
-#include "schema/gen/profile_common.pb.h"
-#include "schema/gen/profile_packet.pb.h"
-#include "schema/gen/range_of_interest.pb.h"
-#include "schema/gen/remote_clock_sync.pb.h"
-#include "schema/gen/service_event.pb.h"
-#include "schema/gen/stack_sample.pb.h"
-#include "schema/gen/sys_stats.pb.h"
-#include "schema/gen/system_info.pb.h"
-#include "schema/gen/test_event.pb.h"
-#include "schema/gen/thread_descriptor.pb.h"
-#include "schema/gen/trace_attributes.pb.h"
-#include "schema/gen/trace_config.pb.h"
-#include "schema/gen/trace_packet_defaults.pb.h"
-#include "schema/gen/trace_provenance.pb.h"
-#include "schema/gen/trace_stats.pb.h"
-#include "schema/gen/trace_uuid.pb.h"
-#include "schema/gen/track_descriptor.pb.h"
-#include "schema/gen/track_event.pb.h"
-#include "schema/gen/trigger.pb.h"
-#include "schema/gen/ui_state.pb.h"
 
+struct orma_pb_ftrace_event_bundle;
+extern const struct orma_proto_desc orma_pb_ftrace_event_bundle_desc;
+struct orma_pb_process_tree;
+extern const struct orma_proto_desc orma_pb_process_tree_desc;
+struct orma_pb_inode_file_map;
+extern const struct orma_proto_desc orma_pb_inode_file_map_desc;
+struct orma_pb_clock_snapshot;
+extern const struct orma_proto_desc orma_pb_clock_snapshot_desc;
+struct orma_pb_sys_stats;
+extern const struct orma_proto_desc orma_pb_sys_stats_desc;
+struct orma_pb_process_stats;
+extern const struct orma_proto_desc orma_pb_process_stats_desc;
+struct orma_pb_track_event;
+extern const struct orma_proto_desc orma_pb_track_event_desc;
+struct orma_pb_trace_config;
+extern const struct orma_proto_desc orma_pb_trace_config_desc;
+struct orma_pb_ftrace_stats;
+extern const struct orma_proto_desc orma_pb_ftrace_stats_desc;
+struct orma_pb_trace_stats;
+extern const struct orma_proto_desc orma_pb_trace_stats_desc;
+struct orma_pb_profile_packet;
+extern const struct orma_proto_desc orma_pb_profile_packet_desc;
+struct orma_pb_battery_counters;
+extern const struct orma_proto_desc orma_pb_battery_counters_desc;
+struct orma_pb_android_log_packet;
+extern const struct orma_proto_desc orma_pb_android_log_packet_desc;
+struct orma_pb_power_rails;
+extern const struct orma_proto_desc orma_pb_power_rails_desc;
+struct orma_pb_process_descriptor;
+extern const struct orma_proto_desc orma_pb_process_descriptor_desc;
+struct orma_pb_thread_descriptor;
+extern const struct orma_proto_desc orma_pb_thread_descriptor_desc;
+struct orma_pb_system_info;
+extern const struct orma_proto_desc orma_pb_system_info_desc;
+struct orma_pb_trigger;
+extern const struct orma_proto_desc orma_pb_trigger_desc;
+struct orma_pb_packages_list;
+extern const struct orma_proto_desc orma_pb_packages_list_desc;
+struct orma_pb_perfetto_metatrace;
+extern const struct orma_proto_desc orma_pb_perfetto_metatrace_desc;
+struct orma_pb_streaming_profile_packet;
+extern const struct orma_proto_desc orma_pb_streaming_profile_packet_desc;
+struct orma_pb_heap_graph;
+extern const struct orma_proto_desc orma_pb_heap_graph_desc;
+struct orma_pb_track_descriptor;
+extern const struct orma_proto_desc orma_pb_track_descriptor_desc;
+struct orma_pb_module_symbols;
+extern const struct orma_proto_desc orma_pb_module_symbols_desc;
+struct orma_pb_deobfuscation_mapping;
+extern const struct orma_proto_desc orma_pb_deobfuscation_mapping_desc;
+struct orma_pb_perf_sample;
+extern const struct orma_proto_desc orma_pb_perf_sample_desc;
+struct orma_pb_cpu_info;
+extern const struct orma_proto_desc orma_pb_cpu_info_desc;
+struct orma_pb_tracing_service_event;
+extern const struct orma_proto_desc orma_pb_tracing_service_event_desc;
+struct orma_pb_extension_descriptor;
+extern const struct orma_proto_desc orma_pb_extension_descriptor_desc;
+struct orma_pb_streaming_allocation;
+extern const struct orma_proto_desc orma_pb_streaming_allocation_desc;
+struct orma_pb_streaming_free;
+extern const struct orma_proto_desc orma_pb_streaming_free_desc;
+struct orma_pb_ui_state;
+extern const struct orma_proto_desc orma_pb_ui_state_desc;
+struct orma_pb_trace_uuid;
+extern const struct orma_proto_desc orma_pb_trace_uuid_desc;
+struct orma_pb_track_event_range_of_interest;
+extern const struct orma_proto_desc orma_pb_track_event_range_of_interest_desc;
+struct orma_pb_remote_clock_sync;
+extern const struct orma_proto_desc orma_pb_remote_clock_sync_desc;
+struct orma_pb_trace_provenance;
+extern const struct orma_proto_desc orma_pb_trace_provenance_desc;
+struct orma_pb_trace_attributes;
+extern const struct orma_proto_desc orma_pb_trace_attributes_desc;
+struct orma_pb_interrupt_info;
+extern const struct orma_proto_desc orma_pb_interrupt_info_desc;
+struct orma_pb_art_process_metadata;
+extern const struct orma_proto_desc orma_pb_art_process_metadata_desc;
+struct orma_pb_systemd_journald_event;
+extern const struct orma_proto_desc orma_pb_systemd_journald_event_desc;
+struct orma_pb_concurrent_session_event;
+extern const struct orma_proto_desc orma_pb_concurrent_session_event_desc;
+struct orma_pb_stack_sample;
+extern const struct orma_proto_desc orma_pb_stack_sample_desc;
+struct orma_pb_test_event;
+extern const struct orma_proto_desc orma_pb_test_event_desc;
+struct orma_pb_interned_data;
+extern const struct orma_proto_desc orma_pb_interned_data_desc;
+struct orma_pb_trace_packet_defaults;
+extern const struct orma_proto_desc orma_pb_trace_packet_defaults_desc;
 struct orma_pb_trace_packet;
 extern const struct orma_proto_desc orma_pb_trace_packet_desc;
 

@@ -7,10 +7,13 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/profile_packet.pb.h"
-#include "schema/gen/stack_sample.pb.h"
-#include "schema/gen/track_event.pb.h"
 
+struct orma_pb_track_event_defaults;
+extern const struct orma_proto_desc orma_pb_track_event_defaults_desc;
+struct orma_pb_perf_sample_defaults;
+extern const struct orma_proto_desc orma_pb_perf_sample_defaults_desc;
+struct orma_pb_stack_sample_defaults;
+extern const struct orma_proto_desc orma_pb_stack_sample_defaults_desc;
 struct orma_pb_trace_packet_defaults;
 extern const struct orma_proto_desc orma_pb_trace_packet_defaults_desc;
 

@@ -7,12 +7,19 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/chrome_descriptors.pb.h"
-#include "schema/gen/counter_descriptor.pb.h"
-#include "schema/gen/process_descriptor.pb.h"
-#include "schema/gen/state_descriptor.pb.h"
-#include "schema/gen/thread_descriptor.pb.h"
 
+struct orma_pb_process_descriptor;
+extern const struct orma_proto_desc orma_pb_process_descriptor_desc;
+struct orma_pb_thread_descriptor;
+extern const struct orma_proto_desc orma_pb_thread_descriptor_desc;
+struct orma_pb_chrome_process_descriptor;
+extern const struct orma_proto_desc orma_pb_chrome_process_descriptor_desc;
+struct orma_pb_chrome_thread_descriptor;
+extern const struct orma_proto_desc orma_pb_chrome_thread_descriptor_desc;
+struct orma_pb_counter_descriptor;
+extern const struct orma_proto_desc orma_pb_counter_descriptor_desc;
+struct orma_pb_state_descriptor;
+extern const struct orma_proto_desc orma_pb_state_descriptor_desc;
 struct orma_pb_track_descriptor;
 extern const struct orma_proto_desc orma_pb_track_descriptor_desc;
 

@@ -7,12 +7,17 @@
 #include <errno.h>
 
 #include "proto/codec.h"
-#include "schema/gen/debug_annotation.pb.h"
-#include "schema/gen/log_message.pb.h"
-#include "schema/gen/screenshot.pb.h"
-#include "schema/gen/source_location.pb.h"
-#include "schema/gen/task_execution.pb.h"
 
+struct orma_pb_debug_annotation;
+extern const struct orma_proto_desc orma_pb_debug_annotation_desc;
+struct orma_pb_task_execution;
+extern const struct orma_proto_desc orma_pb_task_execution_desc;
+struct orma_pb_log_message;
+extern const struct orma_proto_desc orma_pb_log_message_desc;
+struct orma_pb_source_location;
+extern const struct orma_proto_desc orma_pb_source_location_desc;
+struct orma_pb_screenshot;
+extern const struct orma_proto_desc orma_pb_screenshot_desc;
 struct orma_pb_track_event;
 extern const struct orma_proto_desc orma_pb_track_event_desc;
 struct orma_pb_track_event_defaults;

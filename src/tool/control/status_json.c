@@ -18,7 +18,9 @@
 #include "base/arena.h"
 #include "base/json_writer.h"
 #include "proto/codec.h"
+#include "schema/gen/data_source_descriptor.pb.h"
 #include "schema/gen/service_state.pb.h"
+#include "schema/gen/track_event_descriptor.pb.h"
 #include "tool/print.h"
 
 static int append_producer(const struct orma_pb_tracing_service_state_producer *producer,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/ftrace_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "service/config/config_check.h"

@@ -20,6 +20,7 @@
 #include "base/clock_ns.h"
 #include "proto/reader.h"
 #include "schema/gen/conversion_report.pb.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "tool/doctor/buffer_losses.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "probes/probe_text.h"
+#include "schema/gen/data_source_descriptor.pb.h"
 #include "tool/doctor/doctor.h"
 #include "tool/doctor/system_files.h"
 

@@ -17,6 +17,7 @@
 #include "base/macros.h"
 #include "probes/ftrace/tracefs.h"
 #include "proto/codec.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
 #include "tool/control/offered_sources.h"

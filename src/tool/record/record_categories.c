@@ -18,8 +18,11 @@
 #include <string.h>
 
 #include "proto/codec.h"
+#include "schema/gen/data_source_descriptor.pb.h"
 #include "schema/gen/service_state.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "schema/gen/track_event_config.pb.h"
+#include "schema/gen/track_event_descriptor.pb.h"
 #include "tool/control/offered_sources.h"
 #include "tool/tool.h"
 

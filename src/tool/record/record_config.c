@@ -13,7 +13,9 @@
 #include "base/error_message.h"
 #include "proto/codec.h"
 #include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/trace_attributes.pb.h"
 #include "schema/gen/trace_config.pb.h"
+#include "schema/gen/track_event_config.pb.h"
 #include "tool/record/record.h"
 #include "tool/tool.h"
 

@@ -6,6 +6,9 @@
 
 #include "fake_api.h"
 #include "probes/cgroup_stats/cgroup_stats.h"
+#include "schema/gen/counter_descriptor.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 
 #define CONFIG(text) "name: 'linux.cgroup_stats' cgroup_stats_config { " text " }"
 

@@ -4,6 +4,7 @@
 #include "ftrace_fixture.h"
 
 #include "fake_tracefs.h"
+#include "schema/gen/ftrace_event.pb.h"
 #include "schema/gen/ftrace_stats.pb.h"
 
 #define CONFIG(text) "name: 'linux.frozen_ftrace' frozen_ftrace_config { " text " }"

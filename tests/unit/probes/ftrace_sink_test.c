@@ -7,6 +7,9 @@
 
 #include "ftrace_sink_fixture.h"
 #include "probes/ftrace/compact_sched.h"
+#include "schema/gen/ftrace_config.pb.h"
+#include "schema/gen/ftrace_event.pb.h"
+#include "schema/gen/ftrace_print.pb.h"
 
 ORMA_TEST(a_switch_becomes_a_typed_event)
 {

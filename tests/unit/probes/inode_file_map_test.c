@@ -7,6 +7,7 @@
 
 #include "fake_api.h"
 #include "probes/inode_file_map/inode_file_map.h"
+#include "schema/gen/inode_file_map.pb.h"
 
 #define CONFIG(text)                                                                               \
 	"name: 'linux.inode_file_map' tracing_session_id: 7 inode_file_config { " text " }"

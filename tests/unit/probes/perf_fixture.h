@@ -9,6 +9,8 @@
 
 #include "fake_api.h"
 #include "probes/perf/perf_reader.h"
+#include "schema/gen/data_source_config.pb.h"
+#include "schema/gen/perf_event_config.pb.h"
 
 enum { PERF_CPUS = 2, PERF_REGS = 3 };
 

@@ -2,6 +2,7 @@
  * perf_packets_test.c - the packets of linux.perf, field by field.
  */
 #include "perf_fixture.h"
+#include "schema/gen/stack_sample.pb.h"
 
 static struct perf_fixture fixture;
 

@@ -2,6 +2,8 @@
  * perf_reader_test.c - what becomes of the records of two made-up CPUs: samples, waits, losses, ends.
  */
 #include "perf_fixture.h"
+#include "schema/gen/profile_packet.pb.h"
+#include "schema/gen/stack_sample.pb.h"
 
 enum { PARENT = 4000000, CHILD = 4000001, OTHER = 4000002 };
 static const int32_t parent_pid = PARENT;

@@ -2,6 +2,7 @@
  * process_find_test.c - new and ended processes are found without a listing of /proc, when that is possible.
  */
 #include "process_fixture.h"
+#include "schema/gen/process_tree.pb.h"
 
 static void put_last_pid(unsigned pid)
 {

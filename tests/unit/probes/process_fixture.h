@@ -6,6 +6,8 @@
 
 #include "fake_api.h"
 #include "probes/process_stats/process_stats.h"
+#include "schema/gen/process_stats.pb.h"
+#include "schema/gen/process_tree.pb.h"
 
 #define CONFIG(text) "name: 'linux.process_stats' process_stats_config { " text " }"
 

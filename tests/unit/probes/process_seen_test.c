@@ -2,6 +2,7 @@
  * process_seen_test.c - tasks and descriptors that ftrace has seen are recorded on demand.
  */
 #include "process_fixture.h"
+#include "schema/gen/process_stats.pb.h"
 
 #define SEEN_CONFIG(text)                                                                          \
 	"name: 'linux.process_stats' tracing_session_id: 7 process_stats_config { " text " }"

@@ -2,6 +2,8 @@
  * process_stats_test.c - the data source linux.process_stats over made-up trees.
  */
 #include "process_fixture.h"
+#include "schema/gen/process_stats.pb.h"
+#include "schema/gen/process_tree.pb.h"
 
 ORMA_TEST(a_scan_records_every_process_and_thread_once)
 {

@@ -2,6 +2,8 @@
  * process_turns_test.c - scans and polls that take several turns of the loop.
  */
 #include "process_fixture.h"
+#include "schema/gen/process_stats.pb.h"
+#include "schema/gen/process_tree.pb.h"
 
 /* Counts the processes in all records, and in all values. */
 static void count_written(size_t *ret_records, size_t *ret_threads, size_t *ret_values)

@@ -3,6 +3,12 @@
  */
 #include "fake_api.h"
 #include "probes/self_trace/self_trace.h"
+#include "schema/gen/counter_descriptor.pb.h"
+#include "schema/gen/perfetto_metatrace.pb.h"
+#include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 
 static struct orma_self_trace self;
 

@@ -3,6 +3,7 @@
  */
 #include "fake_api.h"
 #include "probes/sys_stats/sys_stats.h"
+#include "schema/gen/sys_stats.pb.h"
 #include "schema/gen/sys_stats_counters.pb.h"
 
 #define CONFIG(text) "name: 'linux.sys_stats' sys_stats_config { " text " }"

@@ -5,6 +5,7 @@
 
 #include "fake_api.h"
 #include "probes/systemd_journald/journal_library.h"
+#include "schema/gen/journald_event.pb.h"
 
 #define CONFIG(text) "name: 'linux.systemd_journald' journald_config { " text " }"
 

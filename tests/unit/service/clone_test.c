@@ -4,6 +4,11 @@
 #include <fcntl.h>
 
 #include "fixture.h"
+#include "schema/gen/service_event.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "schema/gen/trace_uuid.pb.h"
+#include "schema/gen/trigger.pb.h"
 
 struct scene {
 	struct world world;

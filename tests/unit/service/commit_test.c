@@ -3,6 +3,8 @@
  * emulation.
  */
 #include "fixture.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "service/steps.h"
 
 struct scene {

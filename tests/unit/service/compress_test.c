@@ -5,6 +5,8 @@
 #include <fcntl.h>
 
 #include "fixture.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 #define BLOCKS_KEPT 64
 

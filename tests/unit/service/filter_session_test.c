@@ -5,6 +5,7 @@
 
 #include "filter_program.h"
 #include "fixture.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "tool/daemon/regex_pcre2.h"
 
 #define CONFIG "buffers { size_kb: 64 } data_sources { config { name: 'test' } } "

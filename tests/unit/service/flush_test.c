@@ -2,6 +2,7 @@
  * flush_test.c - who is asked, when a flush is complete, and when it is not.
  */
 #include "fixture.h"
+#include "schema/gen/service_event.pb.h"
 
 struct scene {
 	struct world world;

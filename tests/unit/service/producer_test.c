@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "fixture.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "service/service_core.h"
 
 ORMA_TEST(descriptors_are_checked)

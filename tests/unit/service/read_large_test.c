@@ -4,6 +4,7 @@
  */
 #include "base/fd.h"
 #include "fixture.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "service/steps.h"
 
 enum { PAGE_BYTES = 32 << 10, PAGES = 8, FRAGMENT = PAGE_BYTES - 100 };

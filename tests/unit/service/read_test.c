@@ -4,6 +4,14 @@
 #include <sys/utsname.h>
 
 #include "fixture.h"
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/concurrent_session_event.pb.h"
+#include "schema/gen/system_info.pb.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_provenance.pb.h"
+#include "schema/gen/trace_stats.pb.h"
+#include "schema/gen/trace_uuid.pb.h"
 
 struct scene {
 	struct world world;

@@ -5,6 +5,7 @@
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/remote_clock_sync.pb.h"
 #include "schema/gen/system_info.pb.h"
+#include "schema/gen/test_event.pb.h"
 
 struct scene {
 	struct world world;

@@ -7,6 +7,8 @@
 
 #include "filter_program.h"
 #include "fixture.h"
+#include "schema/gen/test_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 #define FILES_KEPT 256
 

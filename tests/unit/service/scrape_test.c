@@ -4,6 +4,8 @@
 #include <fcntl.h>
 
 #include "fixture.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 #include "service/steps.h"
 
 enum { PRODUCERS = 3, PAGE_KB = 32, PAGES = 256 }; /* 8 MiB per producer */

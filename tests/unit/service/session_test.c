@@ -2,6 +2,8 @@
  * session_test.c - the life of a session: states, acknowledgements, timeouts, durations, detaching.
  */
 #include "fixture.h"
+#include "schema/gen/service_event.pb.h"
+#include "schema/gen/trace_stats.pb.h"
 
 ORMA_TEST(idle_service_wants_no_wake_up)
 {

@@ -2,6 +2,7 @@
  * trigger_test.c - triggers that start, stop and announce, their limits, and what is read.
  */
 #include "fixture.h"
+#include "schema/gen/trigger.pb.h"
 
 #define START  ONE_BUFFER "trigger_config { trigger_mode: START_TRACING "
 #define STOP   ONE_BUFFER "trigger_config { trigger_mode: STOP_TRACING "

@@ -13,6 +13,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/profile_common.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");

@@ -7,6 +7,10 @@
 #include <orma/track.h>
 #include <orma/track_event.h>
 
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/fixture.h"
 
 #define CONFIG "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }"

@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/track_limits.h"
 #include "unit/client/daemon.h"
 #include "unit/client/fixture.h"

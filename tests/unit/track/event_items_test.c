@@ -8,6 +8,11 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/source_location.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/category_list.h"
 #include "track/lookup.h"
 #include "unit/client/fixture.h"

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/track_limits.h"
 #include "unit/client/fixture.h"
 

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/commit_event.h"
 #include "track/interned_name.h"
 #include "track/loss.h"

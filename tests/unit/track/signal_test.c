@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/fixture.h"
 
 #define CONFIG        "buffers { size_kb: 16384 } data_sources { config { name: \"track_event\" } }"

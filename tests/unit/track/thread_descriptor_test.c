@@ -9,6 +9,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "schema/gen/counter_descriptor.pb.h"
+#include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
 #include "track/process_info.h"
 #include "track/thread_descriptor.h"
 #include "unit/client/fixture.h"

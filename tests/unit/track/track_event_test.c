@@ -6,6 +6,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "schema/gen/clock_snapshot.pb.h"
+#include "schema/gen/debug_annotation.pb.h"
+#include "schema/gen/interned_data.pb.h"
+#include "schema/gen/trace_packet.pb.h"
+#include "schema/gen/trace_packet_defaults.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "unit/client/fixture.h"
 
 ORMA_CATEGORY_DEFINE(gfx, "gfx", "Frames");

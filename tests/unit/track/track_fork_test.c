@@ -6,6 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/gen/process_descriptor.pb.h"
+#include "schema/gen/process_tree.pb.h"
+#include "schema/gen/thread_descriptor.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
+#include "schema/gen/track_event.pb.h"
 #include "track/category_list.h"
 #include "track/instances.h"
 #include "unit/client/fixture.h"
