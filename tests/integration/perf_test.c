@@ -349,6 +349,7 @@ ORMA_TEST(children_that_are_shorter_than_a_period_have_their_share)
 
 __attribute__((noinline)) void orma_perf_test_deep(unsigned depth);
 __attribute__((noinline)) void orma_perf_test_bottom(void);
+static void (*deep_work)(void) = orma_perf_test_three;
 
 /* Each call takes a KiB of the stack. */
 void orma_perf_test_deep(unsigned depth)
@@ -359,7 +360,7 @@ void orma_perf_test_deep(unsigned depth)
 	if (depth > 0)
 		orma_perf_test_deep(depth - 1); /* NOLINT(misc-no-recursion): a deep stack */
 	else
-		orma_perf_test_three();
+		deep_work();
 	room[1] = room[0];
 }
 
@@ -646,6 +647,82 @@ ORMA_TEST(of_many_waits_one_in_n_is_recorded_and_weighs_n_times_as_much)
 	CHECK_FIGURE(recorded > 20);
 	CHECK_FIGURE(waits > 5 * recorded);
 	remove_folder();
+}
+
+ORMA_TEST(waits_of_a_named_process_have_the_budget_of_those_of_the_machine)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(bounce_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "off_cpu: true timebase { frequency: 50 } follow_children: true "
+		 "callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
+		 (int)pid);
+	record(config, 1500);
+	end(pid);
+	double waits = ask("select sum(value) from counter c join track t on t.id = c.track_id "
+			   "where t.name = 'waits'");
+	double recorded = ask("select count(*) from counter c join track t on t.id = c.track_id "
+			      "where t.name = 'waits'");
+	/* The two, and no other program of the machine. */
+	double processes = ask("select count(distinct upid) from stack_sample_task_context");
+	CHECK_FIGURE(recorded > 20);
+	CHECK_FIGURE(waits > 2 * recorded);
+	CHECK_INT(processes, 2);
+	remove_folder();
+}
+
+/* ---- long stacks of events that happen, not of time ---- */
+
+static void sleep_deep_for_ever(void)
+{
+	deep_work = sleep_for_ever;
+	orma_perf_test_bottom();
+}
+
+static void fault_for_ever(void);
+
+static void fault_deep_for_ever(void)
+{
+	deep_work = fault_for_ever;
+	orma_perf_test_bottom();
+}
+
+static void check_deep_events(void (*run)(void), const char *what)
+{
+	char config[256];
+	pid_t pid = start(run);
+
+	snprintf(config, sizeof(config),
+		 "%s follow_children: true callstack_sampling { scope { target_pid: %d } }", what,
+		 (int)pid);
+	record(config, 2000);
+	end(pid);
+	CHECK_FIGURE(
+		ask("select count(*) from stack_profile_callsite c join stack_profile_frame f on "
+		    "f.id = c.frame_id join stack_profile_symbol y on y.symbol_set_id = "
+		    "f.symbol_set_id where y.name = 'orma_perf_test_bottom'") > 0);
+	remove_folder();
+}
+
+ORMA_TEST(long_stacks_of_waits_are_whole)
+{
+	skip_without_events();
+	check_deep_events(sleep_deep_for_ever, "off_cpu: true");
+}
+
+ORMA_TEST(long_stacks_of_page_faults_are_whole)
+{
+	skip_without_events();
+	check_deep_events(fault_deep_for_ever, "timebase { counter: SW_PAGE_FAULTS period: 1 }");
+}
+
+ORMA_TEST(long_stacks_of_page_faults_are_whole_for_a_user_without_rights)
+{
+	skip_without_events();
+	become_nobody();
+	check_deep_events(fault_deep_for_ever, "timebase { counter: SW_PAGE_FAULTS period: 1 }");
 }
 
 static void fault_for_ever(void)

@@ -7,8 +7,8 @@
  * copied.
  *
  * The period of waits on whole CPUs is that of perf_budget.c. The period of events that children inherit
- * cannot be changed, so they sample each wait. If the session has chosen a frequency, the kernel keeps
- * to it, for each thread.
+ * cannot be changed, so they sample each wait. If whole CPUs must not be watched and the session has
+ * chosen a frequency, the kernel keeps to it, for each thread.
  *
  * A sample of a fixed period does not say the period: asked for that, the kernel would sample each
  * software event, whatever the period.
@@ -207,10 +207,10 @@ static void set_wakeup(const struct orma_perf_attr_options *options, struct perf
 	attr->wakeup_watermark = options->wakeup_bytes;
 }
 
-bool orma_perf_attr_has_budget(const struct orma_perf_config *config, bool is_per_task)
+bool orma_perf_attr_has_budget(const struct orma_perf_config *config)
 {
-	/* Events of single tasks have no counts, and those of control groups have one for each group. */
-	return config->off_cpu && config->period == 0 && !is_per_task && config->cgroup_count == 0;
+	/* The events of control groups have a count for each group. */
+	return config->off_cpu && config->period == 0 && config->cgroup_count == 0;
 }
 
 void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
@@ -227,9 +227,10 @@ void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 	attr->context_switch = config->off_cpu;
 	if (config->period > 0) {
 		attr->sample_period = config->period;
-	} else if (orma_perf_attr_has_budget(config, options->is_per_task)) {
+	} else if (orma_perf_attr_has_budget(config) && !options->is_per_task) {
 		attr->sample_period = ORMA_PERF_WAITS_PERIOD_FIRST;
-	} else if (config->off_cpu && !(options->is_per_task && config->is_hz_chosen)) {
+	} else if (config->off_cpu &&
+		   (!options->is_per_task || options->may_watch || !config->is_hz_chosen)) {
 		attr->sample_period = 1;
 	} else {
 		attr->sample_type |= PERF_SAMPLE_PERIOD;

@@ -21,6 +21,7 @@ enum {
 struct orma_perf_attr_options {
 	const struct orma_perf_config *config;
 	bool is_per_task; /* the event belongs to a task and its children, not to a CPU */
+	bool may_watch;   /* whole CPUs may be watched instead later */
 	unsigned can;     /* ORMA_PERF_CAN_... */
 	uint32_t stack_bytes;
 	uint32_t wakeup_bytes;
@@ -36,9 +37,10 @@ struct orma_perf_paths {
  * or PMU) or another -errno. */
 int orma_perf_attr_find(const struct orma_perf_paths *paths, const struct orma_perf_event *event,
 			struct perf_event_attr *ret);
+/* True when waits are limited: the period of those of whole CPUs changes, and single tasks that wait more
+ * often are not watched any more (perf_budget.h). */
+bool orma_perf_attr_has_budget(const struct orma_perf_config *config);
 /* Completes the numbers of the timebase. */
-/* True when the waits of whole CPUs are limited, so the period changes (perf_budget.h). */
-bool orma_perf_attr_has_budget(const struct orma_perf_config *config, bool is_per_task);
 void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 			   struct perf_event_attr *attr);
 /* Completes those of a follower, and of counters that are only read. */

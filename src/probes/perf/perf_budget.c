@@ -12,6 +12,10 @@
  * A recording begins with a large N for some milliseconds, until the rate is known. The ring would
  * overflow otherwise. Waits that begin in this time are missing, as those that began before it.
  *
+ * Each wait of single tasks that are named is recorded, because an event that children inherit keeps its
+ * period. Their records are counted. If they are more than the budget permits, whole CPUs have to be
+ * watched instead, with a period of their own. Then the waits of other programs share the budget.
+ *
  * N is prime. With two threads that take turns, each second wait would be that of the same thread; a
  * prime number has no factor in common with most patterns.
  *
@@ -31,6 +35,8 @@
 #define FIRST_CHECK_MS UINT64_C(10)
 /* A shorter time says little about the rate. The budget of this time may be exceeded. */
 #define MEASURED_NS (5 * ORMA_NS_PER_MS)
+/* A program that begins stops many times within some milliseconds, and not again. */
+#define TASKS_MEASURED_NS (100 * ORMA_NS_PER_MS)
 
 /* Each is about 1.4 times the one before it. */
 static const uint32_t periods[] = {1,   3,   5,   7,   11,  17,  23,  31,   43,   61,  89,
@@ -58,6 +64,11 @@ static int prepare(struct orma_perf_budget *budget, const struct orma_perf_event
 		return -ENOMEM;
 	budget->cpu_count = events->cpu_count;
 	return 0;
+}
+
+static uint64_t rate_of(uint64_t waits, uint64_t duration_ns)
+{
+	return ORMA_MIN(waits, UINT64_C(1) << 32) * ORMA_NS_PER_SEC / duration_ns;
 }
 
 static uint64_t period_for(uint64_t rate, uint64_t budget_hz)
@@ -94,8 +105,7 @@ static void adapt_cpu(struct orma_perf_budget_cpu *state, struct orma_perf_event
 	state->time_ns = now_ns;
 	if (is_first)
 		return;
-	uint64_t rate = ORMA_MIN(waits, UINT64_C(1) << 32) * ORMA_NS_PER_SEC / duration_ns;
-	uint64_t wanted = period_for(rate, events->config->hz);
+	uint64_t wanted = period_for(rate_of(waits, duration_ns), events->config->hz);
 	/* Down only when it is clear, so that N does not change with each small change of the rate. */
 	if (wanted > state->one_in || wanted == 1 || wanted * 2 <= state->one_in)
 		set_period(state, events, cpu, wanted);
@@ -103,12 +113,34 @@ static void adapt_cpu(struct orma_perf_budget_cpu *state, struct orma_perf_event
 		cpu->period_max = state->one_in;
 }
 
+bool orma_perf_budget_is_exceeded(struct orma_perf_budget *budget,
+				  const struct orma_perf_events *events, uint64_t now_ns)
+{
+	bool is_exceeded = false;
+
+	if (!orma_perf_attr_has_budget(events->config) || !events->is_per_task ||
+	    prepare(budget, events) < 0)
+		return false;
+	for (size_t i = 0; i < events->cpu_count; i++) {
+		struct orma_perf_budget_cpu *state = &budget->cpus[i];
+		uint64_t waits = events->cpus[i].wait_count - state->count;
+		uint64_t duration_ns = now_ns - state->time_ns;
+		if (duration_ns < TASKS_MEASURED_NS)
+			continue;
+		is_exceeded |=
+			state->time_ns > 0 && rate_of(waits, duration_ns) > events->config->hz;
+		state->count = events->cpus[i].wait_count;
+		state->time_ns = now_ns;
+	}
+	return is_exceeded;
+}
+
 uint64_t orma_perf_budget_adapt(struct orma_perf_budget *budget, struct orma_perf_events *events,
 				uint64_t now_ns)
 {
 	uint64_t next_ms = 0;
 
-	if (!orma_perf_attr_has_budget(events->config, events->is_per_task) ||
+	if (!orma_perf_attr_has_budget(events->config) || events->is_per_task ||
 	    prepare(budget, events) < 0)
 		return 0;
 	for (size_t i = 0; i < events->cpu_count; i++) {

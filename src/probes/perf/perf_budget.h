@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_budget.h - how many of the waits on a CPU are recorded.
+ * perf_budget.h - how many of the waits on a CPU are recorded; see perf_budget.c.
  */
 #ifndef ORMA_PROBES_PERF_PERF_BUDGET_H
 #define ORMA_PROBES_PERF_PERF_BUDGET_H
@@ -22,7 +22,11 @@ struct orma_perf_budget {
 void orma_perf_budget_done(struct orma_perf_budget *budget);
 /* The events were replaced by others. */
 void orma_perf_budget_reset(struct orma_perf_budget *budget);
-/* Reads how many waits each CPU had, and tells the kernel to record one in N. It should be called after
+/* True: the single tasks that are watched wait more often than the budget permits. It should be called after
+ * records were read. */
+bool orma_perf_budget_is_exceeded(struct orma_perf_budget *budget,
+				  const struct orma_perf_events *events, uint64_t now_ns);
+/* Reads how many waits each of the CPUs had that are watched, and tells the kernel to record one in N. It should be called after
  * records were read, and after the returned number of milliseconds even if there are none; 0 = N is 1. */
 uint64_t orma_perf_budget_adapt(struct orma_perf_budget *budget, struct orma_perf_events *events,
 				uint64_t now_ns);

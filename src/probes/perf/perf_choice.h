@@ -10,7 +10,7 @@
 struct orma_perf_choice {
 	struct orma_perf_scope *scope;
 	int proc_fd;
-	struct orma_perf_open open; /* without its tasks, is_per_task and stack_bytes */
+	struct orma_perf_open open; /* without its tasks, is_per_task, may_watch and stack_bytes */
 };
 
 /* True: the config names processes by their ids, and their events are asked for. */

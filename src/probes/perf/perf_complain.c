@@ -121,6 +121,17 @@ void orma_perf_complain_limits(const struct orma_perf_config *config,
 			      (int)read_paranoid());
 }
 
+void orma_perf_complain_waits(const struct orma_perf_config *config)
+{
+	orma_base_log(
+		ORMA_LOG_WARNING,
+		"linux.perf: threads stop running more than %llu times a second on a CPU. Each "
+		"stop is recorded and costs about 10 us, because kernel.perf_event_paranoid is "
+		"%d. Set a frequency to record fewer, or run as root: then one stop in N is "
+		"recorded",
+		(unsigned long long)config->hz, (int)read_paranoid());
+}
+
 void orma_perf_complain_short(const struct orma_perf_processes *processes)
 {
 	if (processes->unsampled_count < SHORT_LEAST ||

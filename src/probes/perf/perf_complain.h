@@ -16,6 +16,8 @@ void orma_perf_complain_tasks(const struct orma_perf_config *config,
 /* Says what the open events lack. */
 void orma_perf_complain_limits(const struct orma_perf_config *config,
 			       const struct orma_perf_events *events);
+/* Single tasks wait more often than the budget permits, and whole CPUs must not be watched. */
+void orma_perf_complain_waits(const struct orma_perf_config *config);
 /* Most processes ended before their first sample, because single tasks were watched. */
 void orma_perf_complain_short(const struct orma_perf_processes *processes);
 

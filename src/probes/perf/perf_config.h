@@ -17,6 +17,7 @@ struct orma_pb_perf_events_timebase;
 
 #define ORMA_PERF_FOLLOWERS_MAX 16u
 #define ORMA_PERF_HZ_DEFAULT    10u
+#define ORMA_PERF_PERIOD_HZ     1000u /* guess for events that are sampled by count */
 /* Waits that are recorded per second on each CPU; of more, one in N is. */
 #define ORMA_PERF_WAITS_HZ_DEFAULT    2000u
 #define ORMA_PERF_WAITS_PERIOD_FIRST  997u /* until their rate is known */
@@ -91,6 +92,12 @@ struct orma_perf_config {
 	/* For the defaults of the sequence, as the session has written them. */
 	const struct orma_pb_perf_event_config *source;
 };
+
+/* Samples a second on each CPU, for the size of rings. */
+static inline uint64_t orma_perf_config_rate(const struct orma_perf_config *config)
+{
+	return config->period > 0 ? ORMA_PERF_PERIOD_HZ : config->hz;
+}
 
 /* Reads a DataSourceConfig into `arena`, to which the result points. 0, -EBADMSG, -ENOMEM, or
  * -EINVAL when fields contradict each other, which the log explains. */

@@ -38,8 +38,7 @@
 #define RING_BYTES_MAX (16u << 20)
 #define RING_PARTS     2u /* seconds / RING_PARTS of samples fit */
 #define WAKEUP_PARTS   4u
-#define RECORDS_LEAST  2u    /* in the smallest ring */
-#define PERIOD_HZ      1000u /* guess for events that are sampled by count */
+#define RECORDS_LEAST  2u /* in the smallest ring */
 #define FDS_MAX        65536u
 #define NO_RECORD      UINT64_MAX
 
@@ -140,7 +139,7 @@ static int open_group(struct orma_perf_events *events, struct orma_perf_cpu *cpu
 
 static size_t pick_ring_bytes(const struct orma_perf_config *config, uint32_t stack_bytes)
 {
-	uint64_t hz = config->period > 0 ? PERIOD_HZ : config->hz;
+	uint64_t hz = orma_perf_config_rate(config);
 	uint64_t record = ORMA_PERF_RECORD_BYTES;
 	size_t size = RING_BYTES_MIN;
 
@@ -273,6 +272,7 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 {
 	struct orma_perf_attr_options options = {.config = open->config,
 						 .is_per_task = open->is_per_task,
+						 .may_watch = open->may_watch,
 						 .can = can,
 						 .stack_bytes = open->stack_bytes,
 						 .wakeup_bytes =
@@ -361,6 +361,21 @@ int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_ev
 	if (r < 0)
 		orma_perf_events_close(events);
 	return r == -EPERM ? -EACCES : r;
+}
+
+bool orma_perf_events_may_watch(const struct orma_perf_open *open)
+{
+	const struct orma_perf_kernel *kernel = open->kernel;
+	const struct orma_perf_attr_options options = {.config = open->config};
+	struct perf_event_attr attr;
+
+	orma_perf_attr_dummy(&options, &attr);
+	int fd = open->cpu_count > 0
+			 ? kernel->open(kernel->ctx, &attr, -1, (int)open->cpus[0], -1, 0)
+			 : -ENODATA;
+	if (fd >= 0)
+		kernel->close(kernel->ctx, fd);
+	return fd >= 0;
 }
 
 void orma_perf_events_close(struct orma_perf_events *events)

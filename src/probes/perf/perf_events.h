@@ -28,6 +28,7 @@ struct orma_perf_cpu {
 	size_t memory_bytes;
 	struct orma_perf_ring ring;
 	uint64_t period_max; /* waits that a sample may stand for; more were lost */
+	uint64_t wait_count; /* waits whose records were read, and about so many that were lost */
 	uint64_t next_time;  /* time of the first record; UINT64_MAX = there is none */
 };
 
@@ -58,6 +59,7 @@ struct orma_perf_open {
 	const uint32_t *tids;
 	size_t tid_count;
 	bool is_per_task; /* do not try to watch whole CPUs */
+	bool may_watch;   /* whole CPUs may be watched instead of the tasks later */
 	uint32_t stack_bytes;
 	struct orma_loop *loop;      /* NULL = nothing is watched */
 	void (*on_ready)(void *ctx); /* a ring is a quarter full */
@@ -68,6 +70,8 @@ struct orma_perf_open {
  * whole CPUs, and is_per_task was not set; or it refuses tasks as well), -ENOENT (no such event),
  * -ENODATA (no task is left) or another -errno. */
 int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_events *events);
+/* True: this user may watch whole CPUs. */
+bool orma_perf_events_may_watch(const struct orma_perf_open *open);
 void orma_perf_events_close(struct orma_perf_events *events);
 void orma_perf_events_enable(struct orma_perf_events *events);
 void orma_perf_events_disable(struct orma_perf_events *events);

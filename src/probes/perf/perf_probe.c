@@ -2,7 +2,7 @@
  * perf_probe.c - the data source linux.perf: its instances, from their start to their end.
  *
  * Owns the instances, one per session. Each opens the events of its configuration at its start
- * (perf_choice.c).
+ * (perf_choice.c), which may be replaced while it runs (perf_instance.c).
  *
  * An instance reads its rings when one of them is a quarter full, when the session asks for a flush,
  * at its end, and at ring_buffer_read_period_ms if the session has set it. So an idle machine causes
@@ -19,19 +19,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
-#include "probes/perf/perf_budget.h"
-#include "probes/perf/perf_choice.h"
 #include "probes/perf/perf_complain.h"
+#include "probes/perf/perf_instance.h"
 #include "probes/perf/perf_probe.h"
-#include "probes/perf/perf_reader.h"
 #include "probes/perf/perf_targets.h"
-#include "probes/probe.h"
-#include "probes/probe_files.h"
 #include "probes/probe_text.h"
 #include "schema/gen/data_source_config.pb.h"
 
@@ -40,158 +35,27 @@
 /* A record is written within this time after its clock was read. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
 
-struct perf_probe {
-	struct orma_probe base; /* first */
-	const struct orma_perf_kernel *kernel;
-	struct orma_perf_paths paths;
-	const char *proc_path;
-	int proc_fd;
-	struct orma_unwind_files *files;
-	uint64_t random; /* chooses shards */
-};
-
-struct perf_instance {
-	struct orma_probe_instance base; /* first */
-	struct orma_arena arena;
-	struct orma_perf_config config;
-	uint64_t session_id;
-	struct orma_perf_events *events; /* NULL = not open */
-	struct orma_perf_scope scope;
-	struct orma_perf_processes processes;
-	struct orma_perf_stacks stacks;
-	struct orma_perf_packets packets;
-	struct orma_perf_reader reader;
-	struct orma_kallsyms *kallsyms;
-	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
-	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
-	struct orma_timer memory_timer;
-	struct orma_perf_budget budget;
-	struct orma_timer budget_timer; /* armed while waits are left out */
-	struct orma_probes_numbers cpus;
-	bool is_running;
-	bool cannot_grow; /* the stacks' copies are as large as they can be */
-	uint64_t clear_ns;
-};
-
-static struct perf_instance *to_instance(struct orma_probe_instance *base)
+static struct orma_perf_instance *to_instance(struct orma_probe_instance *base)
 {
-	return ORMA_CONTAINER_OF(base, struct perf_instance, base);
+	return ORMA_CONTAINER_OF(base, struct orma_perf_instance, base);
 }
 
-static struct perf_probe *probe_of(struct perf_instance *instance)
+static uint64_t now_on_clock(struct orma_perf_instance *instance)
 {
-	return ORMA_CONTAINER_OF(instance->base.probe, struct perf_probe, base);
-}
-
-static uint64_t now_on_clock(struct perf_instance *instance)
-{
-	const struct orma_perf_kernel *kernel = probe_of(instance)->kernel;
+	const struct orma_perf_kernel *kernel = orma_perf_probe_of(instance)->kernel;
 
 	return kernel->clock_ns(kernel->ctx, instance->config.clock);
 }
 
-/* ---- opening ---- */
-
-static void on_ready(void *ctx)
-{
-	struct perf_instance *instance = ctx;
-
-	if (instance->is_running)
-		orma_probe_run_soon(&instance->base);
-}
-
-static struct orma_perf_choice choice_of(struct perf_instance *instance)
-{
-	struct perf_probe *probe = probe_of(instance);
-
-	return (struct orma_perf_choice){
-		.scope = &instance->scope,
-		.proc_fd = probe->proc_fd,
-		.open =
-			{
-				.kernel = probe->kernel,
-				.config = &instance->config,
-				.paths = probe->paths,
-				.proc_path = probe->proc_path,
-				.cpus = instance->cpus.items,
-				.cpu_count = instance->cpus.count,
-				.loop = probe->base.loop,
-				.on_ready = on_ready,
-				.ctx = instance,
-			},
-	};
-}
-
-static void grow_stacks(struct perf_instance *instance)
-{
-	struct orma_perf_events *old = instance->events, *events;
-	struct orma_perf_choice choice = choice_of(instance);
-	uint32_t bytes = ORMA_MIN(old->stack_bytes * 2, ORMA_PERF_STACK_BYTES_MAX);
-
-	instance->reader.wants_larger_stacks = false;
-	/* Children that run already have inherited the old events, and would not have the new ones. */
-	if (instance->cannot_grow || (old->is_per_task && instance->config.follow_children))
-		return;
-	if (bytes <= old->stack_bytes ||
-	    orma_perf_choice_open(&choice, old->is_per_task, bytes, &events) < 0) {
-		instance->cannot_grow = true;
-		return;
-	}
-	orma_perf_events_disable(old);
-	orma_perf_events_enable(events);
-	(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
-	orma_perf_reader_set_events(&instance->reader, events);
-	orma_perf_budget_reset(&instance->budget);
-	instance->events = events;
-	orma_perf_choice_close(old);
-	orma_perf_processes_reset_cuts(&instance->processes);
-	orma_base_log(ORMA_LOG_INFO,
-		      "linux.perf: more than 5 %% of a process's stacks are longer than their "
-		      "copies; copies have %u bytes now",
-		      bytes);
-}
-
-static void arm_memory_timer(struct perf_instance *instance);
-
-/* ---- the budget of waits ---- */
-
-static void adapt_budget(struct perf_instance *instance);
-
-static void on_budget_timer(struct orma_timer *timer)
-{
-	adapt_budget(ORMA_CONTAINER_OF(timer, struct perf_instance, budget_timer));
-}
-
-static void adapt_budget(struct perf_instance *instance)
-{
-	uint64_t next_ms = orma_perf_budget_adapt(&instance->budget, instance->events,
-						  orma_base_clock_ns(CLOCK_MONOTONIC));
-
-	if (next_ms > 0)
-		(void)orma_base_loop_arm_in(probe_of(instance)->base.loop, &instance->budget_timer,
-					    next_ms * ORMA_NS_PER_MS, on_budget_timer);
-}
-
 /* ---- the beginning ---- */
 
-/* From now on, the kernel tells of new children. Children that run already are found in /proc. */
-static void adopt_children(struct perf_instance *instance)
-{
-	struct orma_probes_numbers pids = {0};
+static void arm_memory_timer(struct orma_perf_instance *instance);
 
-	if (orma_perf_choice_is_named(&instance->config) && !instance->events->is_per_task &&
-	    orma_perf_targets_family(probe_of(instance)->proc_fd, &instance->config.scope, &pids) ==
-		    0)
-		for (size_t i = 0; i < pids.count; i++)
-			orma_perf_processes_adopt(&instance->processes, pids.items[i]);
-	orma_probes_numbers_done(&pids);
-}
-
-static void begin_sampling(struct perf_instance *instance)
+static void begin_sampling(struct orma_perf_instance *instance)
 {
 	orma_perf_events_enable(instance->events);
-	adopt_children(instance);
-	adapt_budget(instance);
+	orma_perf_instance_adopt_children(instance);
+	orma_perf_instance_keep_budget(instance);
 	instance->is_running = true;
 	arm_memory_timer(instance);
 	if (instance->base.period_ms > 0)
@@ -202,7 +66,7 @@ static void begin_sampling(struct perf_instance *instance)
 
 static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 {
-	struct perf_instance *instance = ctx;
+	struct orma_perf_instance *instance = ctx;
 
 	if (result < 0)
 		orma_base_log(
@@ -219,9 +83,9 @@ static void on_kallsyms(void *ctx, int result, struct orma_kallsyms *kallsyms)
 	instance->start_completion = 0;
 }
 
-static void load_kallsyms(struct perf_instance *instance)
+static void load_kallsyms(struct orma_perf_instance *instance)
 {
-	struct perf_probe *probe = probe_of(instance);
+	struct orma_perf_probe *probe = orma_perf_probe_of(instance);
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 
 	if (!instance->config.kernel_frames || !(instance->events->can & ORMA_PERF_CAN_KERNEL) ||
@@ -235,7 +99,7 @@ static void load_kallsyms(struct perf_instance *instance)
 
 /* ---- the guardrail ---- */
 
-static uint64_t read_memory_kb(struct perf_probe *probe)
+static uint64_t read_memory_kb(struct orma_perf_probe *probe)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	struct orma_str text;
@@ -250,9 +114,9 @@ static uint64_t read_memory_kb(struct perf_probe *probe)
 
 static void on_memory_timer(struct orma_timer *timer)
 {
-	struct perf_instance *instance =
-		ORMA_CONTAINER_OF(timer, struct perf_instance, memory_timer);
-	uint64_t memory_kb = read_memory_kb(probe_of(instance));
+	struct orma_perf_instance *instance =
+		ORMA_CONTAINER_OF(timer, struct orma_perf_instance, memory_timer);
+	uint64_t memory_kb = read_memory_kb(orma_perf_probe_of(instance));
 
 	if (memory_kb <= instance->config.memory_kb_max) {
 		arm_memory_timer(instance);
@@ -267,10 +131,11 @@ static void on_memory_timer(struct orma_timer *timer)
 	instance->is_running = false;
 }
 
-static void arm_memory_timer(struct perf_instance *instance)
+static void arm_memory_timer(struct orma_perf_instance *instance)
 {
 	if (instance->config.memory_kb_max > 0)
-		(void)orma_base_loop_arm_in(probe_of(instance)->base.loop, &instance->memory_timer,
+		(void)orma_base_loop_arm_in(orma_perf_probe_of(instance)->base.loop,
+					    &instance->memory_timer,
 					    MEMORY_CHECK_MS * ORMA_NS_PER_MS, on_memory_timer);
 }
 
@@ -278,7 +143,7 @@ static void arm_memory_timer(struct perf_instance *instance)
 
 static int setup(struct orma_probe_instance *base, const void *config, size_t size)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 	struct orma_pb_data_source_config *source;
 	int r = orma_perf_config_parse(config, size, &instance->arena, &instance->config);
 
@@ -295,9 +160,9 @@ static int setup(struct orma_probe_instance *base, const void *config, size_t si
 	return 0;
 }
 
-static int prepare(struct perf_instance *instance)
+static int prepare(struct orma_perf_instance *instance)
 {
-	struct perf_probe *probe = probe_of(instance);
+	struct orma_perf_probe *probe = orma_perf_probe_of(instance);
 	const struct orma_perf_config *config = &instance->config;
 	uint64_t random =
 		orma_base_fnv1a(probe->random, &instance->session_id, sizeof(instance->session_id));
@@ -334,12 +199,12 @@ static int prepare(struct perf_instance *instance)
 
 static bool start(struct orma_probe_instance *base)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 	struct orma_perf_choice choice;
 
 	if (prepare(instance) < 0)
 		return false;
-	choice = choice_of(instance);
+	choice = orma_perf_instance_choice(instance);
 	if (orma_perf_choice_open_first(&choice, &instance->events) < 0)
 		return false;
 	/* Events of single tasks are those of the scope, and of their children. */
@@ -363,7 +228,7 @@ static bool start(struct orma_probe_instance *base)
 
 static enum orma_completion begin_start(struct orma_probe_instance *base, uint64_t completion)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 
 	if (!instance->kallsyms_load)
 		return ORMA_COMPLETE;
@@ -377,7 +242,7 @@ static bool is_turn_over(void *ctx)
 }
 
 /* Forgets what is known of processes now and then, if the session wants that. */
-static void clear_if_due(struct perf_instance *instance)
+static void clear_if_due(struct orma_perf_instance *instance)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	uint64_t period_ns = (uint64_t)instance->config.clear_period_ms * ORMA_NS_PER_MS;
@@ -392,7 +257,7 @@ static void clear_if_due(struct perf_instance *instance)
 
 static void run(struct orma_probe_instance *base)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 
 	if (!instance->is_running)
 		return;
@@ -402,17 +267,16 @@ static void run(struct orma_probe_instance *base)
 	}
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
-	adapt_budget(instance);
+	orma_perf_instance_keep_budget(instance);
 	if (base->is_unfinished)
 		return;
-	if (instance->reader.wants_larger_stacks)
-		grow_stacks(instance);
+	orma_perf_instance_grow_stacks(instance);
 	clear_if_due(instance);
 }
 
 static void flush(struct orma_probe_instance *base)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 
 	if (instance->is_running && instance->config.poll_ms == 0)
 		(void)orma_perf_reader_run(&instance->reader, now_on_clock(instance), NULL, NULL);
@@ -420,7 +284,7 @@ static void flush(struct orma_probe_instance *base)
 
 static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_t completion)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 
 	(void)completion;
 	if (!instance->is_running)
@@ -449,7 +313,7 @@ static void clear(struct orma_probe_instance *base)
 
 static void destroy(struct orma_probe_instance *base)
 {
-	struct perf_instance *instance = to_instance(base);
+	struct orma_perf_instance *instance = to_instance(base);
 
 	orma_base_timer_disarm(&instance->memory_timer);
 	orma_base_timer_disarm(&instance->budget_timer);
@@ -470,7 +334,7 @@ static void destroy(struct orma_probe_instance *base)
 
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
-	struct perf_probe *probe = ORMA_CONTAINER_OF(base, struct perf_probe, base);
+	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
 
 	probe->proc_path = env->proc_path;
 	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path};
@@ -486,7 +350,7 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 
 static void close_probe(struct orma_probe *base)
 {
-	struct perf_probe *probe = ORMA_CONTAINER_OF(base, struct perf_probe, base);
+	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
 
 	orma_base_fd_close(probe->proc_fd);
 	if (probe->files)
@@ -495,8 +359,8 @@ static void close_probe(struct orma_probe *base)
 
 static const struct orma_probe_ops ops = {
 	.name = "linux.perf",
-	.probe_bytes = sizeof(struct perf_probe),
-	.instance_bytes = sizeof(struct perf_instance),
+	.probe_bytes = sizeof(struct orma_perf_probe),
+	.instance_bytes = sizeof(struct orma_perf_instance),
 	.open = open_probe,
 	.close = close_probe,
 	.setup = setup,

@@ -21,6 +21,7 @@
 #define CUT_PERCENT   5u         /* share of a process's samples; above it, copies become larger */
 #define CUT_SAMPLES   32u        /* that it must have before */
 #define RECORDS_CHECK 16u        /* records between two looks at the clock */
+#define WAIT_RECORDS  3u         /* the end of running, its stack, and the next beginning */
 #define NO_PID        UINT32_MAX /* a task that ends has it */
 
 int orma_perf_reader_init(struct orma_perf_reader *reader, uint32_t cpu_limit)
@@ -120,7 +121,7 @@ static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_
 }
 
 static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record,
-			const struct orma_perf_cpu *ring)
+			struct orma_perf_cpu *ring)
 {
 	struct orma_perf_fact fact = {
 		.time = record->time,
@@ -132,10 +133,12 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	struct orma_perf_stack stack;
 
 	/* Each sample counts, because the next one stands for the waits since. */
-	if (reader->config->off_cpu)
+	if (reader->config->off_cpu) {
 		fact.wait_count = take_wait_count(reader, record, ring);
-	else
+		ring->wait_count++;
+	} else {
 		take_counts(reader, record, &fact);
+	}
 	if (record->pid == NO_PID || (reader->own_pid > 0 && record->pid == reader->own_pid))
 		return;
 	if (!reader->config->wants_stacks) {
@@ -192,12 +195,14 @@ static void take_stop(struct orma_perf_reader *reader, const struct orma_perf_re
 	orma_perf_waits_begin(&reader->waits, &fact, &stack, reader->stacks);
 }
 
-static void take_other(struct orma_perf_reader *reader, const struct orma_perf_record *record)
+static void take_other(struct orma_perf_reader *reader, const struct orma_perf_record *record,
+		       struct orma_perf_cpu *ring)
 {
 	switch (record->type) {
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		reader->lost_count += record->lost;
+		ring->wait_count += record->lost / WAIT_RECORDS;
 		orma_perf_packets_lost(reader->packets, record->cpu, record->lost);
 		break;
 	case PERF_RECORD_SWITCH:
@@ -232,7 +237,7 @@ bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 		if (record.type == PERF_RECORD_SAMPLE)
 			take_sample(reader, &record, cpu);
 		else
-			take_other(reader, &record);
+			take_other(reader, &record, cpu);
 		orma_perf_events_advance(reader->events, cpu);
 		is_early = is_over && ++count % RECORDS_CHECK == 0 && is_over(ctx);
 	}

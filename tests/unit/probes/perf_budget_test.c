@@ -127,6 +127,36 @@ ORMA_TEST(two_looks_in_a_moment_are_one)
 	orma_perf_budget_done(&budget);
 }
 
+ORMA_TEST(single_tasks_exceed_the_budget_when_one_cpu_has_too_many_waits)
+{
+	start();
+	events.is_per_task = true;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	/* A program that begins stops often for a moment. */
+	cpus[0].wait_count = 150;
+	now_ns += 10 * ORMA_NS_PER_MS;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	now_ns += 90 * ORMA_NS_PER_MS;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	/* 1,900 and then 2,100 a second. */
+	cpus[1].wait_count = 190;
+	now_ns += ORMA_NS_PER_SEC / 10;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	cpus[1].wait_count += 210;
+	now_ns += ORMA_NS_PER_SEC / 10;
+	CHECK(orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	CHECK(!kernel.periods[0] && !kernel.periods[1]);
+	/* Whole CPUs have a period instead, and a fixed one is what the user wants. */
+	cpus[1].wait_count += 1000;
+	now_ns += ORMA_NS_PER_SEC / 10;
+	events.is_per_task = false;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	events.is_per_task = true;
+	config.period = 1;
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	orma_perf_budget_done(&budget);
+}
+
 ORMA_TEST(a_kernel_that_refuses_and_a_lack_of_memory_change_nothing)
 {
 	start();
@@ -145,4 +175,7 @@ ORMA_TEST(a_kernel_that_refuses_and_a_lack_of_memory_change_nothing)
 	events.is_per_task = true;
 	CHECK_INT(pass(10, 10), 0);
 	CHECK(!budget.cpus);
+	orma_base_alloc_fail_nth(1);
+	CHECK(!orma_perf_budget_is_exceeded(&budget, &events, now_ns));
+	orma_base_alloc_fail_nth(0);
 }

@@ -127,6 +127,21 @@ ORMA_TEST(attributes_follow_the_config)
 	orma_perf_attr_sample(&options, &attr);
 	CHECK(attr.inherit && !attr.inherit_thread && !attr.build_id && attr.exclude_kernel);
 	CHECK(!(attr.sample_type & (PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN)));
+
+	/* Waits of single tasks are all recorded if there is another way to limit them later. */
+	CHECK(parse("perf_event_config { off_cpu: true timebase { frequency: 50 } }", &config) ==
+	      0);
+	attr = (struct perf_event_attr){0};
+	orma_perf_attr_sample(&options, &attr);
+	CHECK(attr.freq && attr.sample_freq == 50);
+	options.may_watch = true;
+	attr = (struct perf_event_attr){0};
+	orma_perf_attr_sample(&options, &attr);
+	CHECK(!attr.freq && attr.sample_period == 1 && attr.context_switch);
+	options.is_per_task = false;
+	attr = (struct perf_event_attr){0};
+	orma_perf_attr_sample(&options, &attr);
+	CHECK(!attr.freq && attr.sample_period == ORMA_PERF_WAITS_PERIOD_FIRST);
 	orma_base_arena_done(&arena);
 }
 

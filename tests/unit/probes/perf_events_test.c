@@ -259,6 +259,20 @@ ORMA_TEST(tasks_write_to_the_ring_of_their_cpu)
 	CHECK(kernel.open_count == 0);
 }
 
+ORMA_TEST(whole_cpus_may_be_watched_if_the_kernel_opens_an_event_of_one)
+{
+	static struct made_kernel kernel;
+	init_kernel(&kernel);
+	struct orma_perf_open open = make_open(&kernel);
+
+	CHECK(orma_perf_events_may_watch(&open));
+	kernel.refuses_whole_cpus = true;
+	CHECK(!orma_perf_events_may_watch(&open));
+	open.cpu_count = 0;
+	CHECK(!orma_perf_events_may_watch(&open));
+	CHECK_INT(kernel.open_count, 0);
+}
+
 ORMA_TEST(opening_survives_a_lack_of_memory)
 {
 	static struct made_kernel kernel;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_instance.h - an instance of linux.perf, and how its events change while it runs.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_INSTANCE_H
+#define ORMA_PROBES_PERF_PERF_INSTANCE_H
+
+#include "base/arena.h"
+#include "base/loop.h"
+#include "base/macros.h"
+#include "probes/perf/perf_budget.h"
+#include "probes/perf/perf_choice.h"
+#include "probes/perf/perf_reader.h"
+#include "probes/probe.h"
+#include "probes/probe_files.h"
+#include "symbols/kallsyms.h"
+
+struct orma_perf_probe {
+	struct orma_probe base; /* first */
+	const struct orma_perf_kernel *kernel;
+	struct orma_perf_paths paths;
+	const char *proc_path;
+	int proc_fd;
+	struct orma_unwind_files *files;
+	uint64_t random; /* chooses shards */
+};
+
+struct orma_perf_instance {
+	struct orma_probe_instance base; /* first */
+	struct orma_arena arena;
+	struct orma_perf_config config;
+	uint64_t session_id;
+	struct orma_perf_events *events; /* NULL = not open */
+	struct orma_perf_scope scope;
+	struct orma_perf_processes processes;
+	struct orma_perf_stacks stacks;
+	struct orma_perf_packets packets;
+	struct orma_perf_reader reader;
+	struct orma_kallsyms *kallsyms;
+	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
+	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
+	struct orma_timer memory_timer;
+	struct orma_perf_budget budget;
+	struct orma_timer budget_timer; /* armed while waits are left out */
+	struct orma_probes_numbers cpus;
+	bool is_running;
+	bool cannot_grow;  /* the stacks' copies are as large as they can be */
+	bool cannot_watch; /* single tasks stay, although they wait too often */
+	uint64_t clear_ns;
+};
+
+static inline struct orma_perf_probe *orma_perf_probe_of(struct orma_perf_instance *instance)
+{
+	return ORMA_CONTAINER_OF(instance->base.probe, struct orma_perf_probe, base);
+}
+
+/* The CPUs, processes and paths of the instance, for events to open. */
+struct orma_perf_choice orma_perf_instance_choice(struct orma_perf_instance *instance);
+/* Whole CPUs are watched from now on, so the kernel tells of new children. Finds those that run already. */
+void orma_perf_instance_adopt_children(struct orma_perf_instance *instance);
+/* Keeps to the budget of waits. It is called after records were read. */
+void orma_perf_instance_keep_budget(struct orma_perf_instance *instance);
+/* Opens events with larger copies of stacks if the reader wants them, and if that is possible. */
+void orma_perf_instance_grow_stacks(struct orma_perf_instance *instance);
+
+#endif
