@@ -49,8 +49,8 @@ struct orma_trace; /* a trace that is loaded */
 /* Set struct_size to sizeof(struct orma_trace_open_options); 0 and NULL are the defaults. */
 struct orma_trace_open_options {
 	size_t struct_size;
-	uint64_t
-		memory_bytes; /* the budget of tables and rows; 0 = a quarter of the machine's memory */
+	/* The budget of tables and rows; 0 = a quarter of what the machine or the container has. */
+	uint64_t memory_bytes;
 	/*
 	 * Called during the loading, on the thread that loads, with how many bytes were read so far, about, and how many there
 	 * are; 0 = unknown. A negative value ends the loading, which returns it.

@@ -14,7 +14,7 @@
 #include "trace/kernel_args.h"
 
 struct orma_trace_options {
-	size_t memory_bytes; /* the budget of tables and rows; 0 = a quarter of the machine's memory */
+	size_t memory_bytes; /* the budget of tables and rows; 0 = a quarter of what the machine or the container has */
 	orma_unpack_fn *unpack; /* NULL = packets that are compressed are not read */
 	uint64_t seed;          /* a secret number, when strangers wrote the trace */
 	bool has_no_raw_events; /* the kernel's events get no rows of ftrace_event */

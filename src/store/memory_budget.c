@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
+#include "store/memory_limit.h"
 
 enum { DEFAULT_MIN_BYTES = 64 << 20 };
 
@@ -43,10 +44,8 @@ int orma_memory_budget_open_file(const struct orma_memory_budget *budget)
 
 size_t orma_memory_budget_default(void)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t bytes =
-		pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 : 0;
-	bytes = ORMA_MAX(bytes, (uint64_t)DEFAULT_MIN_BYTES);
+	uint64_t bytes = ORMA_MAX(orma_store_memory_limit("") / 4, (uint64_t)DEFAULT_MIN_BYTES);
+
 	/* A process of 32 bits has less address space than the machine may have memory. */
 	return (size_t)ORMA_MIN(bytes, (uint64_t)SIZE_MAX / 4);
 }

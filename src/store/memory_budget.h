@@ -36,7 +36,7 @@ static inline void orma_memory_budget_give(struct orma_memory_budget *budget, si
 
 /* Returns a new file without a name in the folder, or a negative errno value. */
 int orma_memory_budget_open_file(const struct orma_memory_budget *budget);
-/* Returns a quarter of the memory of this machine, and at least 64 MB. */
+/* Returns a quarter of the memory that this process may use, and at least 64 MB. */
 size_t orma_memory_budget_default(void);
 
 #endif

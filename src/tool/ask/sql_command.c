@@ -55,7 +55,8 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_MARKDOWN, "markdown", NULL, "Print tables for documents.", NULL},
 	{'m', "memory", "SIZE",
 	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
-	 "or /var/tmp. The default is a quarter of the machine's memory. A query whose values and "
+	 "or /var/tmp. The default is a quarter of what the machine or the container has. A query "
+	 "whose values and "
 	 "groups need more than twice as much, and more than 256 MB, fails.",
 	 NULL},
 	{OPTION_INDEX, "index", NULL,

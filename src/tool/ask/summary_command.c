@@ -14,8 +14,7 @@ static const struct orma_tool_option option_table[] = {
 	{'j', "json", NULL, "Print the same facts as JSON.", NULL},
 	{'m', "memory", "SIZE",
 	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
-	 "or "
-	 "/var/tmp. The default is a quarter of the machine's memory.",
+	 "or /var/tmp. The default is a quarter of what the machine or the container has.",
 	 NULL},
 	{0},
 };

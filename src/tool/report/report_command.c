@@ -42,8 +42,7 @@ static const struct orma_tool_option option_table[] = {
 	 "The traces are parts of one recording: make one report of them all.", NULL},
 	{'m', "memory", "SIZE",
 	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
-	 "or "
-	 "/var/tmp. The default is a quarter of the machine's memory.",
+	 "or /var/tmp. The default is a quarter of what the machine or the container has.",
 	 NULL},
 	{0},
 };

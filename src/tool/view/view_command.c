@@ -38,7 +38,7 @@ static const struct orma_tool_option option_table[] = {
 	 "End when a page was open, and none has asked for anything for two minutes.", NULL},
 	{'m', "memory", "SIZE",
 	 "Keep at most this much of tables and rows in memory, and the rest in files below TMPDIR "
-	 "or /var/tmp. The default is a quarter of the machine's memory.",
+	 "or /var/tmp. The default is a quarter of what the machine or the container has.",
 	 NULL},
 	{OPTION_INDEX, "index", NULL,
 	 "Write the tables into TRACE.orma-index, so that this and other commands need not fill "
