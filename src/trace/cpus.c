@@ -19,6 +19,7 @@ int64_t orma_cpus_get(struct orma_tables *tables, uint32_t machine_idx, uint32_t
 		return (int64_t)row;
 	for (size_t i = 0; i < ORMA_CPU_COLUMNS; i++)
 		cells[i] = ORMA_CELL_NULL;
+	cells[ORMA_CPU_CLUSTER_ID] = 0;
 	for (uint64_t at = orma_store_table_rows(table); at <= row; at++) {
 		cells[ORMA_CPU_MACHINE_ID] = (int64_t)(at / ORMA_CPUS_PER_MACHINE);
 		int r = orma_store_table_append(table, cells);

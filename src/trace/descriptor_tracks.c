@@ -20,7 +20,6 @@ void orma_descriptor_tracks_done(struct orma_descriptor_tracks *tracks)
 	orma_base_map_done(&tracks->by_uuid);
 	orma_base_map_done(&tracks->thread_uuids);
 	orma_base_map_done(&tracks->process_uuids);
-	orma_base_map_done(&tracks->first_packets);
 	orma_track_groups_done(&tracks->groups);
 	orma_arg_list_done(&tracks->args);
 	orma_base_arena_done(&tracks->arena);
@@ -93,17 +92,6 @@ int orma_descriptor_tracks_take(struct orma_descriptor_tracks *tracks,
 		problem = ORMA_DESCRIPTORS_CONFLICTING;
 	tracks->counts[problem]++;
 	return 0;
-}
-
-static uint64_t sequence_key(const struct orma_sequence *sequence)
-{
-	return (uint64_t)sequence->machine_idx << 32 | sequence->id;
-}
-
-int orma_descriptor_tracks_take_first(struct orma_descriptor_tracks *tracks,
-				      const struct orma_sequence *sequence)
-{
-	return orma_base_map_put(&tracks->first_packets, sequence_key(sequence), tracks);
 }
 
 /* The track of nobody says whether ranks order processes and threads too, which then are arguments of those. */
@@ -299,8 +287,7 @@ static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma
 			orma_arg_list_add(args, orma_base_str(texts[i].key),
 					  orma_base_str(texts[i].key), ORMA_ARG_STRING,
 					  texts[i].cell);
-	if (descriptor->uuid != 0 &&
-	    orma_base_map_get(&tracks->first_packets, sequence_key(sequence)))
+	if (descriptor->uuid != 0 && sequence->has_first)
 		orma_arg_list_add(args, ORMA_STR("has_first_packet_on_sequence"),
 				  ORMA_STR("has_first_packet_on_sequence"), ORMA_ARG_BOOL, 1);
 	if (descriptor->child_ordering > 0)

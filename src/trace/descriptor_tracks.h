@@ -40,8 +40,7 @@ struct orma_descriptor_tracks {
 	struct orma_descriptor
 		*recent[ORMA_RECENT_DESCRIPTORS]; /* looked up before; by the uuid's hash */
 	struct orma_map thread_uuids,
-		process_uuids;         /* the uuid (index of the descriptor + 1) by utid and upid */
-	struct orma_map first_packets; /* sequences whose first packet is in the trace */
+		process_uuids; /* the uuid (index of the descriptor + 1) by utid and upid */
 	struct orma_track_groups groups;
 	struct orma_arena arena;
 	struct orma_arg_list args;
@@ -53,9 +52,6 @@ void orma_descriptor_tracks_done(struct orma_descriptor_tracks *tracks);
 int orma_descriptor_tracks_take(struct orma_descriptor_tracks *tracks,
 				const struct orma_sequence *sequence,
 				const struct orma_packet *packet, int64_t ns);
-/* Notes that the sequence's first packet is in the trace. 0 or -ENOMEM. */
-int orma_descriptor_tracks_take_first(struct orma_descriptor_tracks *tracks,
-				      const struct orma_sequence *sequence);
 
 /* The thread or process that a track belongs to. */
 struct orma_track_owner {

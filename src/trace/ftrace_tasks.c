@@ -169,8 +169,7 @@ int orma_kernel_switch_take(struct orma_system *system, const struct orma_ordere
 		return r < 0 ? r : 0;
 	if (r > 0 && !system->has_no_raw_events)
 		return orma_kernel_tell_switch(system);
-	return add_compact_row(system, event, ORMA_PB_FTRACE_EVENT_SCHED_SWITCH, prev,
-			       ORMA_CELL_NULL);
+	return add_compact_row(system, event, ORMA_PB_FTRACE_EVENT_SCHED_SWITCH, prev, 0);
 }
 
 int orma_kernel_waking_take(struct orma_system *system, const struct orma_ordered_event *event)

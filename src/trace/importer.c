@@ -69,11 +69,6 @@ int orma_importer_file_order(void *ctx, struct orma_packet_index *index,
 {
 	struct orma_importer *importer = ctx;
 	importer->system.stats.trace_file = index->trace_file;
-	if (packet->flags & ORMA_PACKET_IS_FIRST) {
-		int r = orma_descriptor_tracks_take_first(&importer->descriptors, sequence);
-		if (r < 0)
-			return r;
-	}
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
 		return orma_descriptor_tracks_take(&importer->descriptors, sequence, packet, ns);
 	if (packet->kind == ORMA_PB_TRACE_PACKET_EXTENSION_DESCRIPTOR)
@@ -236,7 +231,6 @@ static void seed_maps(struct orma_importer *importer, uint64_t seed)
 	struct orma_map *maps[] = {&importer->sets.ids,
 				   &importer->tracks.ids,
 				   &importer->descriptors.by_uuid,
-				   &importer->descriptors.first_packets,
 				   &importer->descriptors.groups.by_key,
 				   &importer->async_groups.by_key,
 				   &importer->async_names,

@@ -189,7 +189,6 @@ static int add_row(const struct orma_kernel_call *call)
 		.machine_idx = call->machine_idx,
 		.cpu = call->cpu,
 		.id = is_typed ? call->id : 0,
-		.common_flags = ORMA_CELL_NULL,
 		.packet = (int64_t)call->bundle,
 		.offset = (call->locator & ~ORMA_KERNEL_EVENT_BIT) - (int64_t)call->bundle,
 	};

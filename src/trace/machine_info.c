@@ -34,10 +34,15 @@ static int take_uname(struct orma_system *system, struct orma_system_machine *ma
 		     {"system_machine", ORMA_MACHINE_ARCH, uname->machine}};
 	int r = 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && r == 0; i++) {
-		struct orma_str text = parts[i].text.data ? parts[i].text : ORMA_STR("");
-		machine->cells[parts[i].column] = orma_system_text(system, text);
-		r = orma_metadata_text(system, parts[i].name, ORMA_METADATA_MACHINE, machine_idx,
-				       text);
+		int64_t cell = parts[i].text.data ? orma_system_text(system, parts[i].text)
+						  : ORMA_CELL_NULL;
+		machine->cells[parts[i].column] = cell;
+		r = orma_metadata_set(system,
+				      &(struct orma_metadata){.name = orma_base_str(parts[i].name),
+							      .scope = ORMA_METADATA_MACHINE,
+							      .machine_idx = machine_idx,
+							      .number = ORMA_CELL_NULL,
+							      .text = cell});
 	}
 	machine->arch = arch_of(uname->machine);
 	/* The letters of task states differ between kernels. */

@@ -194,6 +194,7 @@ static int update_state(struct orma_packet_index *index, struct orma_sequence *s
 	if (r < 0)
 		return r;
 	sequence->packets++;
+	sequence->has_first |= (packet->flags & ORMA_PACKET_IS_FIRST) != 0;
 	if (!(packet->flags & ORMA_PACKET_HAS_SEQUENCE)) {
 		count_missing_sequence(index, packet);
 		return 0;

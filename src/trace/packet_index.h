@@ -57,6 +57,7 @@ struct orma_sequence {
 	struct orma_note *notes; /* in the order of their addresses */
 	uint32_t run_count, run_capacity, note_count, note_capacity;
 	bool is_disordered; /* times go back */
+	bool has_first;     /* its first packet is in the trace */
 	unsigned last_rank; /* the last packet's; see orma_packet_rank() */
 	int64_t last_ns;
 	uint64_t packets, events; /* all packets; those with track events */

@@ -117,7 +117,7 @@ static int add_told(struct filling *filling, const int64_t *row)
 		[ORMA_FTRACE_EVENT_NAME] = filling->events->switch_name,
 		[ORMA_FTRACE_EVENT_UTID] = filling->utids[ucpu],
 		[ORMA_FTRACE_EVENT_ARG_SET_ID] = ORMA_CELL_NULL,
-		[ORMA_FTRACE_EVENT_COMMON_FLAGS] = ORMA_CELL_NULL,
+		[ORMA_FTRACE_EVENT_COMMON_FLAGS] = 0,
 		[ORMA_FTRACE_EVENT_UCPU] = ucpu,
 		[ORMA_FTRACE_EVENT_PACKET] = ORMA_CELL_NULL,
 		[ORMA_FTRACE_EVENT_OFFSET] = ORMA_CELL_NULL,

@@ -362,9 +362,8 @@ int orma_clock_rows(struct orma_system *system, const struct orma_clock_reading 
 		int64_t ts;
 		if (is_of_sequence)
 			id &= 0xff;
-		if (orma_trace_clocks_convert(clocks, readings[i].key,
-					      readings[i].is_incremental ? 0 : value,
-					      clocks->trace_time, clocks->snapshot_count, &cache,
+		if (orma_trace_clocks_convert(clocks, readings[i].key, value, clocks->trace_time,
+					      clocks->snapshot_count, &cache,
 					      &ts) != ORMA_CLOCK_CONVERTED) {
 			/* A clock that was set back cannot be converted, but the snapshot says when it was read. */
 			if (!trace_time)

@@ -117,7 +117,8 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 	int r = orma_base_buf_printf(
 		text,
 		"buffers { size_kb: %d }\nwrite_into_file: true\n"
-		"file_write_period_ms: 1000\n"
+		/* The service flushes so often anyway; readers of the trace look for the number. */
+		"file_write_period_ms: 1000\nflush_period_ms: 5000\n"
 		"data_sources { config { name: \"linux.process_stats\" "
 		"process_stats_config { scan_all_processes_on_start: true } } }\n"
 		"data_sources { config { name: \"linux.perf\" "

@@ -381,12 +381,16 @@ static int append_output(const struct orma_record_wish *wish, struct orma_buf *t
 
 	if (wish->is_streaming || wish->file_limit_kb)
 		r = orma_base_buf_append_str(
-			text, wish->is_live
-				      ? "write_into_file: true\nfile_write_period_ms: 100\n"
-					"flush_period_ms: 100\n"
-					/* Else the period would be that of files, 5 seconds. */
-					"write_flush_mode: WRITE_FLUSH_DISABLED\n"
-				      : "write_into_file: true\nfile_write_period_ms: 1000\n");
+			text,
+			wish->is_live
+				? "write_into_file: true\nfile_write_period_ms: 100\n"
+				  "flush_period_ms: 100\n"
+				  /* Else the period would be that of files, 5 seconds. */
+				  "write_flush_mode: WRITE_FLUSH_DISABLED\n"
+				/* The service flushes so often anyway; readers of the trace look
+				       * for the number. */
+				: "write_into_file: true\nfile_write_period_ms: 1000\n"
+				  "flush_period_ms: 5000\n");
 	if (r == 0 && wish->file_limit_kb)
 		r = orma_base_buf_printf(text, "max_file_size_bytes: %llu\n",
 					 (unsigned long long)wish->file_limit_kb * 1024);

@@ -258,6 +258,19 @@ ORMA_TEST(counters_have_units_and_may_count_differences)
 	fixture_close(database);
 }
 
+ORMA_TEST(a_first_packet_with_clocks_is_seen_by_tracks)
+{
+	struct orma_trace_database *database = fixture_open(
+		"packet { " SEQUENCE
+		"first_packet_on_sequence: true clock_snapshot { clocks { clock_id: 6 "
+		"timestamp: 1 } } } " BEGIN EVENT(100, "type: 3 name: 'a' track_uuid: 5"));
+	fixture_check(database,
+		      "select extract_arg(source_arg_set_id, 'has_first_packet_on_sequence') from "
+		      "process_track",
+		      "1\n");
+	fixture_close(database);
+}
+
 ORMA_TEST(flows_connect_slices_in_the_order_of_time)
 {
 	struct orma_trace_database *database = fixture_open(

@@ -287,8 +287,8 @@ ORMA_TEST(compact_events_have_rows_with_arguments_of_what_they_leave_out)
 		"103 "
 		"switch_next_comm_index: 0 } } trusted_packet_sequence_id: 1 }");
 	CHECK_STR(import_rows(&fixture, ORMA_TABLE_FTRACE_EVENT, "ts name utid common_flags"),
-		  "15 sched_waking 1 8\n20 sched_switch 1 -\n30 sched_switch 2 -\n40 sched_switch "
-		  "1 -\n");
+		  "15 sched_waking 1 8\n20 sched_switch 1 0\n30 sched_switch 2 0\n40 sched_switch "
+		  "1 0\n");
 	CHECK_STR(import_event_args(&fixture, 0), "comm=b pid=8 prio=101 target_cpu=1");
 	CHECK_STR(import_event_args(&fixture, 2),
 		  "prev_comm=b prev_pid=8 prev_prio=101 prev_state=2 next_comm=a next_pid=7 "

@@ -52,6 +52,7 @@ static int64_t *expect(struct world *world, int64_t ts, int64_t name, int64_t ut
 	row[ORMA_FTRACE_EVENT_NAME] = name;
 	row[ORMA_FTRACE_EVENT_UTID] = utid;
 	row[ORMA_FTRACE_EVENT_UCPU] = ucpu;
+	row[ORMA_FTRACE_EVENT_COMMON_FLAGS] = 0;
 	return row;
 }
 

@@ -179,6 +179,33 @@ ORMA_TEST(clock_snapshots_are_rows)
 	import_done(&fixture);
 }
 
+ORMA_TEST(a_snapshot_of_a_clock_that_counts_differences_has_the_time_of_its_value)
+{
+	import_text(&fixture,
+		    PACKET("clock_snapshot { clocks { clock_id: 6 timestamp: 1000 } clocks { "
+			   "clock_id: 64 timestamp: 1000 is_incremental: true } }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_CLOCK_SNAPSHOT, "ts clock_id clock_value"),
+		  "1000 6 1000\n1000 64 1000\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(a_machine_that_does_not_say_its_version_has_none)
+{
+	import_text(&fixture,
+		    PACKET("system_info { utsname { sysname: 'Linux' release: '6.1' } }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_MACHINE, "sysname release version"),
+		  "Linux 6.1 -\n");
+	import_done(&fixture);
+}
+
+ORMA_TEST(a_cpu_that_is_not_described_is_of_the_first_cluster)
+{
+	import_text(&fixture, PACKET("ftrace_events { cpu: 1 event { timestamp: 5 pid: 0 cpu_idle "
+				     "{ state: 1 cpu_id: 1 } } }"));
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_CPU, "cpu cluster_id"), "- 0\n1 0\n");
+	import_done(&fixture);
+}
+
 ORMA_TEST(a_trigger_is_an_instant_and_names_the_trace)
 {
 	import_text(&fixture, PACKET("timestamp: 5 trigger { trigger_name: 'slow' producer_name: "
