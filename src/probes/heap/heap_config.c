@@ -5,7 +5,7 @@
  * HeapprofdConfig (src/heap). It is refused here if it makes no sense, because here somebody reads the log.
  *
  * Some of upstream's fields have no meaning on Linux: target_installed_by (there is no installer), disable_fork_teardown and
- * disable_vfork_detection (the child of a fork never disturbs the profile of its parent).
+ * disable_vfork_detection (the child of a fork never disturbs the profile of its parent). The log says so.
  */
 #include "probes/heap/heap_config.h"
 
@@ -48,13 +48,29 @@ static int check(const struct orma_pb_heapprofd_config *wanted)
 		orma_base_log(ORMA_LOG_WARNING,
 			      "android.heapprofd: the configuration names no process; add pid, "
 			      "process_cmdline or all");
-	if (wanted->target_installed_by.count > 0)
-		orma_base_log(ORMA_LOG_INFO,
-			      "android.heapprofd: target_installed_by has no meaning on Linux");
 	return 0;
 }
 
-/* The memory is a power of two, as upstream's ring is. */
+static void warn_of_ignored(const struct orma_pb_heapprofd_config *wanted)
+{
+	if (wanted->target_installed_by.count > 0)
+		orma_base_log(
+			ORMA_LOG_WARNING,
+			"android.heapprofd: target_installed_by is ignored, because programs of "
+			"Linux have no installer; process_cmdline names programs");
+	if (wanted->disable_fork_teardown || wanted->disable_vfork_detection)
+		orma_base_log(
+			ORMA_LOG_WARNING,
+			"android.heapprofd: disable_fork_teardown and disable_vfork_detection "
+			"are ignored, because a child never ends the profile of its parent");
+	if (wanted->shmem_size_bytes > 0)
+		orma_base_log(
+			ORMA_LOG_WARNING,
+			"android.heapprofd: shmem_size_bytes does not change the shared memory "
+			"of a process, which has 2 MiB");
+}
+
+/* A power of two, as upstream's ring is. */
 static uint32_t shm_kb(uint64_t wanted)
 {
 	uint64_t bytes = SHM_BYTES_MIN;
@@ -63,9 +79,6 @@ static uint32_t shm_kb(uint64_t wanted)
 		wanted = SHM_BYTES_DEFAULT;
 	while (bytes < wanted && bytes < SHM_BYTES_MAX)
 		bytes *= 2;
-	if (bytes != wanted)
-		orma_base_log(ORMA_LOG_INFO, "android.heapprofd: shmem_size_bytes: %llu is used",
-			      (unsigned long long)bytes);
 	return (uint32_t)(bytes >> 10);
 }
 
@@ -111,6 +124,7 @@ int orma_heap_config_parse(const void *config, size_t size, struct orma_arena *a
 	r = check(wanted);
 	if (r < 0)
 		return r;
+	warn_of_ignored(wanted);
 	*ret = (struct orma_heap_config){
 		.interval_bytes = wanted->sampling_interval_bytes,
 		.dumps_at_max = wanted->dump_at_max,

@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log_message.h"
@@ -25,9 +27,53 @@ static int64_t read_paranoid(void)
 	return orma_probes_file_read_i64(AT_FDCWD, PARANOID_PATH, &value) < 0 ? NOT_KNOWN : value;
 }
 
-static void complain_refused(void)
+/* The first event of the configuration that is of this kind; NULL = none. */
+static const struct orma_perf_event *find_event(const struct orma_perf_config *config,
+						enum orma_perf_event_kind kind)
 {
+	if (config->off_cpu)
+		return NULL;
+	if (config->timebase.kind == kind)
+		return &config->timebase;
+	for (uint32_t i = 0; i < config->follower_count; i++)
+		if (config->followers[i].kind == kind)
+			return &config->followers[i];
+	return NULL;
+}
+
+/* A process of the configuration that belongs to another user; 0 = none. */
+static int find_foreign(const struct orma_perf_config *config)
+{
+	struct stat facts;
+	char path[32];
+
+	for (size_t i = 0; i < config->scope.target_pid_count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d", (int)config->scope.target_pids[i]);
+		if (stat(path, &facts) == 0 && facts.st_uid != geteuid())
+			return config->scope.target_pids[i];
+	}
+	return 0;
+}
+
+static void complain_tracepoint(const struct orma_perf_event *event)
+{
+	const char *remedy = "this kernel has none of this name; `ls /sys/kernel/tracing/events` "
+			     "shows those that it has";
+
+	if (geteuid() != 0)
+		remedy = "only root may use tracepoints; run as root";
+	else if (access("/sys/kernel/tracing/events", F_OK) < 0 &&
+		 access("/sys/kernel/debug/tracing/events", F_OK) < 0)
+		remedy = "tracefs is not mounted; \"mount -t tracefs nodev /sys/kernel/tracing\"";
+	orma_base_log(ORMA_LOG_ERROR, "linux.perf: the tracepoint %.*s cannot be used: %s",
+		      (int)event->tracepoint.size, event->tracepoint.data, remedy);
+}
+
+static void complain_refused(const struct orma_perf_config *config)
+{
+	const struct orma_perf_event *tracepoint = find_event(config, ORMA_PERF_EVENT_TRACEPOINT);
 	int64_t paranoid = read_paranoid();
+	int foreign = geteuid() != 0 ? find_foreign(config) : 0;
 
 	if (paranoid == NOT_KNOWN)
 		orma_base_log(ORMA_LOG_ERROR, "linux.perf: this kernel has no perf events");
@@ -37,6 +83,13 @@ static void complain_refused(void)
 			"linux.perf: kernel.perf_event_paranoid is %d, so only root may use "
 			"perf events; run as root, or \"sysctl kernel.perf_event_paranoid=2\"",
 			(int)paranoid);
+	else if (tracepoint && geteuid() != 0)
+		complain_tracepoint(tracepoint);
+	else if (foreign)
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: process %d belongs to another user; run as that user, "
+			      "or as root",
+			      foreign);
 	else
 		orma_base_log(ORMA_LOG_ERROR,
 			      "linux.perf: the kernel refuses perf events "
@@ -46,25 +99,53 @@ static void complain_refused(void)
 			      (int)paranoid);
 }
 
+static void complain_unknown(const struct orma_perf_config *config)
+{
+	const struct orma_perf_event *tracepoint = find_event(config, ORMA_PERF_EVENT_TRACEPOINT);
+	const struct orma_perf_event *raw = find_event(config, ORMA_PERF_EVENT_RAW);
+
+	if (config->cgroup_count > 0)
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: there is no control group %.*s below /sys/fs/cgroup, or "
+			      "the kernel counts no events of it; `systemd-cgls` shows those that "
+			      "exist",
+			      (int)config->cgroups[0].size, config->cgroups[0].data);
+	else if (tracepoint)
+		complain_tracepoint(tracepoint);
+	else if (raw && raw->pmu_name.size > 0)
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: this machine has no PMU %.*s, or not this event of it; "
+			      "/sys/bus/event_source/devices has those that it has",
+			      (int)raw->pmu_name.size, raw->pmu_name.data);
+	else
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: this machine does not count this event; virtual machines "
+			"often have no hardware counters, but cpu-clock (SW_CPU_CLOCK) "
+			"everywhere");
+}
+
 void orma_perf_complain_open(const struct orma_perf_config *config, int error)
 {
+	bool is_named =
+		config->scope.target_pid_count > 0 || config->scope.target_cmdline_count > 0;
+
 	switch (error) {
 	case -EACCES:
-		complain_refused();
+		complain_refused(config);
 		break;
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -ENODEV:
-		orma_base_log(
-			ORMA_LOG_ERROR,
-			"linux.perf: the event is not known here; virtual machines often have "
-			"no hardware counters (use the counter SW_CPU_CLOCK), and tracepoints "
-			"need tracefs at /sys/kernel/tracing and root");
+		complain_unknown(config);
 		break;
 	case -ENODATA:
-		orma_base_log(ORMA_LOG_ERROR,
-			      "linux.perf: there is no process to profile: those of the "
-			      "configuration have ended, or do not belong to this user");
+		orma_base_log(
+			ORMA_LOG_ERROR, "linux.perf: there is no process to profile: %s",
+			is_named ? "those of the configuration have ended, or do not belong "
+				   "to this user"
+				 : "this user runs no other program, and only root may profile "
+				   "the whole machine");
 		break;
 	case -EMFILE:
 		orma_base_log(ORMA_LOG_ERROR,
@@ -77,8 +158,8 @@ void orma_perf_complain_open(const struct orma_perf_config *config, int error)
 			      "fewer processes, or run as root");
 		break;
 	default:
-		orma_base_log(config->ignore_open_failure ? ORMA_LOG_INFO : ORMA_LOG_ERROR,
-			      "linux.perf: the event cannot be opened: %s", strerror(-error));
+		orma_base_log(ORMA_LOG_ERROR, "linux.perf: the event cannot be opened: %s",
+			      strerror(-error));
 	}
 }
 

@@ -5,7 +5,7 @@
  * from any process that may start tracing, so numbers are limited and contradictions are refused.
  * Fields from before `timebase` and `callstack_sampling` are read when those are absent. Fields
  * about Android (target_installed_by, remote_descriptor_timeout_ms) and about a queue that does
- * not exist here (max_enqueued_footprint_kb) have no meaning.
+ * not exist here (max_enqueued_footprint_kb) have no meaning, and the log says so.
  */
 #include "probes/perf/perf_config.h"
 
@@ -256,6 +256,8 @@ static int read_limits(const struct orma_pb_perf_event_config *from, struct orma
 	ret->ignore_open_failure = from->ignore_open_failure;
 	ret->cpus = from->target_cpu.items;
 	ret->cpu_count = from->target_cpu.count;
+	ret->cpuids = from->cpuid.items;
+	ret->cpuid_count = from->cpuid.count;
 	if (from->cgroup.count > ORMA_PERF_CGROUPS_MAX)
 		return refuse("there are more than 32 control groups");
 	ret->cgroups = from->cgroup.items;
@@ -265,6 +267,22 @@ static int read_limits(const struct orma_pb_perf_event_config *from, struct orma
 	if (ret->off_cpu && ret->poll_ms > 0)
 		return refuse("off_cpu excludes poll_period_ms");
 	return 0;
+}
+
+static void warn_of_ignored(const struct orma_pb_perf_event_config *from)
+{
+	if (from->target_installed_by.count > 0)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.perf: target_installed_by is ignored, because programs of "
+			      "Linux have no installer; target_cmdline names programs");
+	if (from->remote_descriptor_timeout_ms > 0)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.perf: remote_descriptor_timeout_ms is ignored, because /proc "
+			      "is read at once");
+	if (from->max_enqueued_footprint_kb > 0)
+		orma_base_log(ORMA_LOG_WARNING,
+			      "linux.perf: max_enqueued_footprint_kb is ignored, because samples "
+			      "are not enqueued; max_daemon_memory_kb limits the memory");
 }
 
 int orma_perf_config_parse(const void *config, size_t size, struct orma_arena *arena,
@@ -291,7 +309,9 @@ int orma_perf_config_parse(const void *config, size_t size, struct orma_arena *a
 		r = read_stacks(from, &parsed);
 	if (r == 0)
 		r = read_limits(from, &parsed);
-	if (r == 0)
-		*ret = parsed;
-	return r;
+	if (r < 0)
+		return r;
+	warn_of_ignored(from);
+	*ret = parsed;
+	return 0;
 }

@@ -81,6 +81,8 @@ struct orma_perf_config {
 	bool follow_children, off_cpu;
 	const uint32_t *cpus; /* none = all */
 	size_t cpu_count;
+	const struct orma_str *cpuids; /* beginnings of ids of ARM's CPUs; none = all */
+	size_t cpuid_count;
 	const struct orma_str *cgroups;
 	size_t cgroup_count;
 	bool ignore_open_failure;

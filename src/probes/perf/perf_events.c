@@ -226,6 +226,48 @@ static int open_cpu(const struct orma_perf_open *open, struct orma_perf_events *
 	return map_ring(events, cpu);
 }
 
+static void close_cpu(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
+{
+	const struct orma_perf_kernel *kernel = events->kernel;
+
+	orma_base_watch_remove(&cpu->watch);
+	orma_perf_ring_done(&cpu->ring);
+	if (cpu->memory)
+		kernel->unmap(kernel->ctx, cpu->memory, cpu->memory_bytes);
+	cpu->memory = NULL;
+	/* Members of a group first, then its leader. */
+	while (cpu->fd_count > 0)
+		kernel->close(kernel->ctx, cpu->fds[--cpu->fd_count]);
+	orma_base_free(cpu->fds);
+	cpu->fds = NULL;
+	cpu->fd_capacity = 0;
+}
+
+/* This CPU does not have the event, as those of another kind may. */
+static bool is_for_other_cpus(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP || error == -EINVAL;
+}
+
+/* A CPU without the event stays without events, if the session wants that and another CPU has it. */
+static int open_cpus(const struct orma_perf_open *open, struct orma_perf_events *events,
+		     const struct group *group)
+{
+	size_t open_count = 0;
+	int r = 0, skipped = 0;
+
+	for (size_t i = 0; i < events->cpu_count && r == 0; i++) {
+		r = open_cpu(open, events, &events->cpus[i], group);
+		open_count += r == 0;
+		if (r < 0 && open->config->ignore_open_failure && is_for_other_cpus(r)) {
+			close_cpu(events, &events->cpus[i]);
+			skipped = r;
+			r = 0;
+		}
+	}
+	return r < 0 || open_count > 0 ? r : skipped;
+}
+
 static int open_task(struct orma_perf_events *events, struct orma_perf_cpu *cpu,
 		     const struct group *group, uint32_t tid)
 {
@@ -303,9 +345,7 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 			.next_time = NO_RECORD};
 	if (open->is_per_task)
 		return open_tasks(open, events, &group);
-	for (size_t i = 0; i < events->cpu_count && r == 0; i++)
-		r = open_cpu(open, events, &events->cpus[i], &group);
-	return r;
+	return open_cpus(open, events, &group);
 }
 
 /* Takes one thing back after the kernel has refused. False when nothing is left. */
@@ -380,19 +420,8 @@ bool orma_perf_events_may_watch(const struct orma_perf_open *open)
 
 void orma_perf_events_close(struct orma_perf_events *events)
 {
-	const struct orma_perf_kernel *kernel = events->kernel;
-
-	for (size_t i = 0; i < events->cpu_count; i++) {
-		struct orma_perf_cpu *cpu = &events->cpus[i];
-		orma_base_watch_remove(&cpu->watch);
-		orma_perf_ring_done(&cpu->ring);
-		if (cpu->memory)
-			kernel->unmap(kernel->ctx, cpu->memory, cpu->memory_bytes);
-		/* Members of a group first, then its leader. */
-		while (cpu->fd_count > 0)
-			kernel->close(kernel->ctx, cpu->fds[--cpu->fd_count]);
-		orma_base_free(cpu->fds);
-	}
+	for (size_t i = 0; i < events->cpu_count; i++)
+		close_cpu(events, &events->cpus[i]);
 	orma_base_free(events->cpus);
 	events->cpus = NULL;
 	events->cpu_count = 0;

@@ -33,14 +33,18 @@ static int put_sample_defaults(struct orma_perf_packets *packets,
 
 	if (!sample)
 		return -ENOMEM;
-	sample->timebase = source->timebase;
-	if (!sample->timebase && !orma_pb_perf_sample_defaults_set_new_timebase(sample, arena))
+	struct orma_pb_perf_events_timebase *timebase =
+		orma_pb_perf_sample_defaults_set_new_timebase(sample, arena);
+	if (!timebase)
 		return -ENOMEM;
-	if (!source->timebase) {
-		orma_pb_perf_events_timebase_set_frequency(sample->timebase, packets->config->hz);
-		orma_pb_perf_events_timebase_set_counter(sample->timebase,
+	if (source->timebase)
+		*timebase = *source->timebase;
+	else
+		orma_pb_perf_events_timebase_set_frequency(timebase, packets->config->hz);
+	/* The event that a config without one stands for. */
+	if (packets->config->timebase.kind == ORMA_PERF_EVENT_COUNTER)
+		orma_pb_perf_events_timebase_set_counter(timebase,
 							 packets->config->timebase.counter);
-	}
 	sample->followers.items = source->followers.items;
 	sample->followers.count = source->followers.count;
 	if (packets->config->scope.shard_count > 0) {

@@ -185,7 +185,10 @@ static int prepare(struct orma_perf_instance *instance)
 	r = orma_perf_targets_cpus(probe->paths.sys, config, &instance->cpus);
 	if (r < 0) {
 		orma_base_log(ORMA_LOG_ERROR, "linux.perf: none of the CPUs can be watched: %s",
-			      strerror(-r));
+			      r == -ENODATA
+				      ? "target_cpu and cpuid leave none that is online; cpuid "
+					"names CPUs of ARM"
+				      : strerror(-r));
 		return r;
 	}
 	r = orma_perf_reader_init(&instance->reader,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,12 +24,41 @@
 
 /* ---- CPUs ---- */
 
-static bool is_wanted(const struct orma_perf_config *config, uint32_t cpu)
+/* The id that upstream gives a CPU of ARM: implementer, part, variant and revision, in hexadecimal. They are
+ * fields of the register MIDR_EL1. Other CPUs have no id. */
+static bool has_wanted_id(const char *sys_path, const struct orma_perf_config *config, uint32_t cpu)
 {
-	for (size_t i = 0; i < config->cpu_count; i++)
-		if (config->cpus[i] == cpu)
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
+	char path[512], id[32];
+	struct orma_str text;
+	int size =
+		snprintf(path, sizeof(path),
+			 "%s/devices/system/cpu/cpu%u/regs/identification/midr_el1", sys_path, cpu);
+
+	if (config->cpuid_count == 0)
+		return true;
+	if (size < 0 || (size_t)size >= sizeof(path) ||
+	    orma_probes_file_read(AT_FDCWD, path, &buf, &text) < 0 ||
+	    orma_base_buf_append(&buf, "", 1) < 0)
+		return false;
+	unsigned long long midr = strtoull((const char *)buf.data, NULL, 16);
+	size = snprintf(id, sizeof(id), "%llx%llx%llx%llx", midr >> 24 & 0xff, midr >> 4 & 0xfff,
+			midr >> 20 & 0xf, midr & 0xf);
+	for (size_t i = 0; i < config->cpuid_count; i++)
+		if (config->cpuids[i].size <= (size_t)size &&
+		    (config->cpuids[i].size == 0 ||
+		     memcmp(id, config->cpuids[i].data, config->cpuids[i].size) == 0))
 			return true;
-	return config->cpu_count == 0;
+	return false;
+}
+
+static bool is_wanted(const char *sys_path, const struct orma_perf_config *config, uint32_t cpu)
+{
+	bool is_named = config->cpu_count == 0;
+
+	for (size_t i = 0; i < config->cpu_count && !is_named; i++)
+		is_named = config->cpus[i] == cpu;
+	return is_named && has_wanted_id(sys_path, config, cpu);
 }
 
 /* Reads "0-3,8": one part of the list. */
@@ -68,7 +98,7 @@ int orma_perf_targets_cpus(const char *sys_path, const struct orma_perf_config *
 		if (!read_range(part, &first, &last))
 			return -EBADMSG;
 		for (uint32_t cpu = first; cpu <= last && r == 0; cpu++)
-			if (is_wanted(config, cpu))
+			if (is_wanted(sys_path, config, cpu))
 				r = orma_probes_numbers_add(ret, cpu);
 	}
 	if (r == 0 && ret->count == 0)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answers/losses.h"
 #include "answers/stack_tree.h"
 #include "base/alloc.h"
 #include "base/error_message.h"
@@ -171,16 +172,32 @@ static void print_waits_left_out(const struct orma_cost_profile *profile)
 					     (double)ORMA_MAX(profile->sample_count, UINT64_C(1)));
 }
 
-static void print_rows(const struct orma_stack_tree *tree, struct orma_function_cost *costs,
-		       uint32_t count, uint64_t top)
+/* The kernel drops records while a ring is full. */
+static int print_losses(const struct orma_trace_database *database)
+{
+	struct orma_losses losses;
+	char text[ORMA_UNIT_BYTES];
+	int r = orma_losses_find(database, &losses);
+
+	for (uint32_t i = 0; i < losses.count; i++)
+		if (orma_base_str_is(losses.items[i].name, "perf_cpu_lost_records"))
+			orma_tool_print_line(
+				stdout,
+				"%s %s lost, because events came faster than they were read; a "
+				"lower -F or a higher --period helps",
+				orma_units_count((uint64_t)losses.items[i].count, text),
+				losses.items[i].count == 1 ? "record was" : "records were");
+	orma_losses_done(&losses);
+	return r;
+}
+
+static void print_sum(const struct orma_stack_tree *tree)
 {
 	const struct orma_cost_profile *profile = tree->profile;
-	double sum = (double)ORMA_MAX(tree->sums[0], INT64_C(1));
 	char text[ORMA_UNIT_BYTES];
 	bool is_time = profile->value_count > 0 && profile->values[0].unit.data &&
 		       orma_base_str_is(profile->values[0].unit, "ns");
 
-	qsort(costs, count, sizeof(*costs), compare_costs);
 	orma_tool_print_line(
 		stdout, "%s %s",
 		is_time ? orma_units_duration(tree->sums[0], text)
@@ -188,6 +205,14 @@ static void print_rows(const struct orma_stack_tree *tree, struct orma_function_
 		is_time ? "of waiting"
 			: orma_base_noun((uint64_t)tree->sums[0], "sample", "samples"));
 	print_waits_left_out(profile);
+}
+
+static void print_rows(const struct orma_stack_tree *tree, struct orma_function_cost *costs,
+		       uint32_t count, uint64_t top)
+{
+	double sum = (double)ORMA_MAX(tree->sums[0], INT64_C(1));
+
+	qsort(costs, count, sizeof(*costs), compare_costs);
 	orma_tool_print_line(stdout, "%7s  %7s  %s", "SELF", "TOTAL", "FUNCTION");
 	for (uint32_t i = 0; i < count && i < top; i++) {
 		const struct orma_stack_function *function =
@@ -224,11 +249,16 @@ static int print_table(const struct orma_trace_database *database,
 		if (r == 0)
 			r = orma_stack_tree_functions(&tree, &costs, &count);
 		if (r == 0)
+			print_sum(&tree);
+		if (r == 0)
+			r = print_losses(database);
+		if (r == 0)
 			print_rows(&tree, costs, count, options->top);
 	} else if (r == 0) {
 		orma_tool_warn("there are no samples; %s",
-			       options->argv ? "did the program run long enough?"
-					     : "did nothing run, or may you not profile it? "
+			       options->argv ? "if no message above says why, the program was too "
+					       "short; a higher -F takes more"
+					     : "if no message above says why, nothing ran; "
 					       "`orma doctor` says what is permitted");
 	}
 	orma_base_free(costs);

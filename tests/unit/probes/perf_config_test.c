@@ -3,10 +3,14 @@
  */
 #include "probes/perf/perf_config.h"
 
+#include <errno.h>
+
 #include "base/buf.h"
+#include "base/log_message.h"
 #include "harness.h"
 #include "probes/perf/perf_attr.h"
 #include "probes/perf/perf_scope.h"
+#include "probes/perf/perf_targets.h"
 #include "proto/codec.h"
 #include "schema/gen/builtin_clock.pb.h"
 #include "schema/gen/data_source_config.pb.h"
@@ -65,6 +69,83 @@ ORMA_TEST(fields_from_before_the_timebase_are_read)
 	CHECK(config.wants_stacks && config.hz == 99 && config.kernel_frames);
 	CHECK(config.scope.target_pid_count == 1 && config.scope.target_pids[0] == 5);
 	CHECK(config.scope.exclude_cmdline_count == 1 && config.scope.additional_count == 3);
+	orma_base_arena_done(&arena);
+}
+
+static struct orma_buf messages;
+
+static void keep_message(void *ctx, enum orma_log_level level, const char *message)
+{
+	(void)ctx, (void)level;
+	CHECK(orma_base_buf_printf(&messages, "%s\n", message) == 0);
+}
+
+ORMA_TEST(fields_that_are_ignored_are_named)
+{
+	static const char *const fields[][2] = {
+		{"target_installed_by: 'a'", "target_installed_by is ignored"},
+		{"remote_descriptor_timeout_ms: 5", "remote_descriptor_timeout_ms is ignored"},
+		{"max_enqueued_footprint_kb: 5", "max_enqueued_footprint_kb is ignored"},
+	};
+	struct orma_perf_config config;
+	char text[128];
+
+	orma_log_set_sink(keep_message, NULL);
+	CHECK(parse("perf_event_config { ring_buffer_pages: 4 cpuid: '41' }", &config) == 0);
+	CHECK_INT(messages.size, 0);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		snprintf(text, sizeof(text), "perf_event_config { %s }", fields[i][0]);
+		CHECK(parse(text, &config) == 0);
+		const char *said = orma_base_buf_cstr(&messages);
+		CHECK(said && strstr(said, fields[i][1]));
+		messages.size = 0;
+	}
+	orma_log_set_sink(NULL, NULL);
+	orma_base_buf_done(&messages);
+	orma_base_arena_done(&arena);
+}
+
+/* A machine with two kinds of CPUs; the third is offline. */
+ORMA_TEST(cpus_are_chosen_by_number_and_by_id)
+{
+	static const struct {
+		const char *wanted;
+		uint32_t cpus[3];
+		size_t count;
+	} cases[] = {
+		{"", {0, 1, 3}, 3},
+		{"target_cpu: 1 target_cpu: 2", {1}, 1},
+		{"cpuid: '41d0c'", {0}, 1},
+		{"cpuid: '41d0531' cpuid: '41d0c31'", {0, 1}, 2},
+		{"cpuid: '41'  target_cpu: 1 target_cpu: 3", {1}, 1},
+		{"cpuid: '51'", {0}, 0},
+		{"cpuid: '41d0c310'", {0}, 0},
+	};
+	char folder[] = "/tmp/orma-perf-XXXXXX", command[512], text[128];
+	struct orma_perf_config config;
+
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p devices/system/cpu && cd devices/system/cpu && "
+		 "mkdir -p cpu0/regs/identification cpu1/regs/identification cpu3 && "
+		 "echo 0x00000000413fd0c1 > cpu0/regs/identification/midr_el1 && "
+		 "echo 0x00000000413fd051 > cpu1/regs/identification/midr_el1 && echo 0-1,3 > "
+		 "online",
+		 folder);
+	CHECK(system(command) == 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct orma_probes_numbers cpus = {0};
+		snprintf(text, sizeof(text), "perf_event_config { %s }", cases[i].wanted);
+		CHECK(parse(text, &config) == 0);
+		CHECK_INT(orma_perf_targets_cpus(folder, &config, &cpus),
+			  cases[i].count > 0 ? 0 : -ENODATA);
+		CHECK_INT(cpus.count, cases[i].count);
+		for (size_t k = 0; k < cpus.count; k++)
+			CHECK_INT(cpus.items[k], cases[i].cpus[k]);
+		orma_probes_numbers_done(&cpus);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	CHECK(system(command) == 0);
 	orma_base_arena_done(&arena);
 }
 

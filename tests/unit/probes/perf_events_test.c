@@ -3,6 +3,7 @@
  */
 #include "probes/perf/perf_events.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ struct made_kernel {
 	struct made_event events[EVENTS_MAX];
 	int count, open_count;
 	bool refuses_build_id, refuses_kernel, refuses_whole_cpus;
+	int cpu_without_event; /* 0 = all have it */
 	pid_t dead_pid;
 	size_t locked_max;
 	const char *filter;
@@ -44,6 +46,8 @@ static int open_made(void *ctx, const struct perf_event_attr *attr, pid_t pid, i
 	if ((kernel->refuses_kernel && !attr->exclude_kernel) ||
 	    (kernel->refuses_whole_cpus && pid == -1))
 		return -EACCES;
+	if (cpu > 0 && cpu == kernel->cpu_without_event)
+		return -ENOENT;
 	if (pid > 0 && pid == kernel->dead_pid)
 		return -ESRCH;
 	CHECK(kernel->count < EVENTS_MAX);
@@ -257,6 +261,43 @@ ORMA_TEST(tasks_write_to_the_ring_of_their_cpu)
 	open.tid_count = 1;
 	CHECK(orma_perf_events_open(&open, &events) == -ENODATA);
 	CHECK(kernel.open_count == 0);
+}
+
+ORMA_TEST(a_cpu_without_the_event_is_left_out_if_the_config_permits_that)
+{
+	static struct made_kernel kernel;
+	static const uint32_t second_cpu[] = {1};
+	struct orma_perf_events events;
+	init_kernel(&kernel);
+	struct orma_perf_open open = make_open(&kernel);
+	struct orma_perf_config config = stack_config;
+	struct orma_perf_record record;
+	struct orma_perf_cpu *cpu;
+
+	kernel.cpu_without_event = 1;
+	open.config = &config;
+	CHECK_INT(orma_perf_events_open(&open, &events), -ENOENT);
+	config.ignore_open_failure = true;
+	CHECK_INT(orma_perf_events_open(&open, &events), 0);
+	CHECK_INT(kernel.open_count, 1);
+	orma_perf_events_enable(&events);
+	put_switch(&kernel.events[kernel.count - 1], 7, 10);
+	orma_perf_events_refresh(&events);
+	CHECK(orma_perf_events_next(&events, 40, &record, &cpu) && record.tid == 7);
+	orma_perf_events_advance(&events, cpu);
+	uint64_t count;
+	CHECK_INT(orma_perf_events_read(&events, &events.cpus[1], &count, 1), -ENODATA);
+	orma_perf_events_close(&events);
+	/* None has it. */
+	open.cpus = second_cpu;
+	open.cpu_count = 1;
+	CHECK_INT(orma_perf_events_open(&open, &events), -ENOENT);
+	/* A lack of rights is told, and not left out. */
+	open = make_open(&kernel);
+	open.config = &config;
+	kernel.refuses_whole_cpus = true;
+	CHECK_INT(orma_perf_events_open(&open, &events), -EACCES);
+	CHECK_INT(kernel.open_count, 0);
 }
 
 ORMA_TEST(whole_cpus_may_be_watched_if_the_kernel_opens_an_event_of_one)

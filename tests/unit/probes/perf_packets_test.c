@@ -2,6 +2,7 @@
  * perf_packets_test.c - the packets of linux.perf, field by field.
  */
 #include "perf_fixture.h"
+#include "schema/gen/perf_events.pb.h"
 #include "schema/gen/stack_sample.pb.h"
 
 static struct perf_fixture fixture;
@@ -58,6 +59,25 @@ ORMA_TEST(the_first_packet_has_the_defaults_and_what_it_refers_to)
 		  "timestamp: 1000 sequence_flags: 2 timestamp_clock_id: 5 "
 		  "perf_sample { cpu: 1 pid: 10 tid: 11 callstack_iid: 1 cpu_mode: MODE_USER "
 		  "timebase_count: 70 follower_counts: 80 follower_counts: 90 }");
+	perf_fixture_end(&fixture);
+}
+
+/* Readers show the counter under this name. */
+ORMA_TEST(a_timebase_without_an_event_names_the_clock_of_the_cpu)
+{
+	struct orma_perf_packets packets;
+
+	start(false);
+	struct orma_pb_perf_events_timebase *timebase =
+		orma_pb_perf_event_config_set_new_timebase(fixture.source, &fake_arena);
+	orma_pb_perf_events_timebase_set_period(timebase, 7);
+	CHECK_INT(orma_perf_packets_init(&packets, &fake_source, 0, &fixture.config, 0,
+					 &fixture.stacks),
+		  0);
+	orma_perf_packets_sample(&packets, &fact, NULL);
+	CHECK(strstr(text_of(0), "timebase { period: 7 counter: SW_CPU_CLOCK }"));
+	CHECK(!orma_pb_perf_events_timebase_has_counter(timebase));
+	orma_perf_packets_done(&packets);
 	perf_fixture_end(&fixture);
 }
 
