@@ -1,25 +1,27 @@
-// answers.js - reads the binary answers: a header, sections, then 32 bytes for each box or point. docs/view-protocol.md
+// answers.js - reads the binary answers: a header, sections, then 32 bytes for each box or 40 for each point. docs/view-protocol.md
 // describes them. All numbers are little endian, as on every machine that has a browser.
 
 const TILES_MAGIC = 0x4c49544f;
 const DENSITY_MAGIC = 0x4e45444f;
 const HEADER_BYTES = 16;
 const SECTION_BYTES = 16;
-const BOX_BYTES = 32;
+/** Of a box, and of a point. */
+const ITEM_BYTES = { tiles: 32, counters: 40 };
 
 export const FLAG_MERGED = 1;
 export const FLAG_INSTANT = 2;
 export const FLAG_UNFINISHED = 4;
 export const FLAG_REAL_TIME = 16;
 
-/** How many numbers of each view belong to one box. */
+/** How many numbers of each view belong to one box or point. */
 export const BOX_F64 = 4;
 export const BOX_U32 = 8;
-/** Where they are: start, end (f64); name, row, count, then depth and flags in one word (u32). */
+export const POINT_F64 = 5;
+/** Where they are: start, end (f64); name, row, count, then category, flags and depth in one word (u32). */
 export const AT_NAME = 4;
 export const AT_ROW = 5;
 export const AT_COUNT = 6;
-export const AT_DEPTH_FLAGS = 7;
+export const AT_PACKED = 7;
 
 /** A number of 64 bits. @param {DataView} view @param {number} at */
 function u64At(view, at) {
@@ -39,10 +41,10 @@ function headOf(buffer, magic) {
 
 /**
  * Splits an answer into tiles, in the order of the request. A tile is a copy, so that it can be forgotten alone.
- * @param {ArrayBuffer} buffer @param {TilePair[]} pairs what was asked for
+ * @param {ArrayBuffer} buffer @param {TilePair[]} pairs what was asked for @param {TileKind} kind
  * @returns {{ generation: number, tiles: Tile[] }}
  */
-export function tilesOf(buffer, pairs) {
+export function tilesOf(buffer, pairs, kind) {
 	const { generation, count, view } = headOf(buffer, TILES_MAGIC);
 	if (count !== pairs.length) throw new Error("the answer has another number of tiles");
 	let at = HEADER_BYTES + count * SECTION_BYTES;
@@ -51,20 +53,19 @@ export function tilesOf(buffer, pairs) {
 		const section = HEADER_BYTES + i * SECTION_BYTES;
 		if (view.getUint32(section, true) !== pair.lane || u64At(view, section + 8) !== pair.tile)
 			throw new Error("the answer has other tiles");
-		const boxes = view.getUint32(section + 4, true);
-		const end = at + boxes * BOX_BYTES;
+		const end = at + view.getUint32(section + 4, true) * ITEM_BYTES[kind];
 		if (end > buffer.byteLength) throw new Error("the answer ends early");
-		const tile = tileOf(buffer.slice(at, end));
+		const tile = tileOf(buffer.slice(at, end), kind);
 		at = end;
 		return tile;
 	});
 	return { generation, tiles };
 }
 
-/** @param {ArrayBuffer} buffer boxes only @returns {Tile} */
-export function tileOf(buffer) {
+/** @param {ArrayBuffer} buffer boxes or points only @param {TileKind} kind @returns {Tile} */
+export function tileOf(buffer, kind) {
 	return {
-		count: buffer.byteLength / BOX_BYTES,
+		count: buffer.byteLength / ITEM_BYTES[kind],
 		f64: new Float64Array(buffer),
 		u32: new Uint32Array(buffer),
 		bytes: buffer.byteLength,

@@ -5,6 +5,7 @@ import { Camera } from "./camera.js";
 import {
 	COLOUR_NONE,
 	COLOUR_STATES,
+	PALETTE,
 	STATE,
 	colourOfDuration,
 	colourOfProcess,
@@ -165,7 +166,7 @@ export class App {
 	/** How the slices of a lane are coloured, unless by their names. @param {number} lane @returns {import("./boxes.js").Colouring} */
 	colouringOf(lane) {
 		const { colouring } = this;
-		if (colouring === "category") return ({ category }) => category ?? COLOUR_NONE;
+		if (colouring === "category") return (category) => (category > 0 ? category % PALETTE.length : COLOUR_NONE);
 		if (colouring === "duration") return (_, duration) => colourOfDuration(duration);
 		if (colouring === "name") return null;
 		const process = this.model.processOf(lane);
@@ -174,14 +175,9 @@ export class App {
 	}
 
 	/** @param {import("./colour.js").Colouring} colouring */
-	async colourBy(colouring) {
+	colourBy(colouring) {
 		this.colouring = colouring;
-		this.names.hasCategories = colouring === "category";
 		this.emit("colours", "view");
-		if (colouring !== "category") return;
-		// Without categories, slices are grey.
-		await this.during(this.names.learnCategories()).catch(() => {});
-		this.emit("view");
 	}
 
 	/** The text of a box. @param {number} kind @param {number} name */

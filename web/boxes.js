@@ -1,6 +1,6 @@
 // boxes.js - the boxes of one frame, in arrays by column. Drawing sorts them by colour, because a change of colour costs
 // more than a rectangle; pointing at a box and the tests read the same list, so that what is drawn is what is there.
-import { AT_COUNT, AT_DEPTH_FLAGS, AT_NAME, AT_ROW, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_MERGED } from "./answers.js";
+import { AT_COUNT, AT_NAME, AT_PACKED, AT_ROW, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_MERGED } from "./answers.js";
 import { LOOK_DIM, LOOK_MERGED, LOOK_PLAIN } from "./colour.js";
 
 /** How many boxes a frame draws. Above it, narrow neighbours are joined. */
@@ -14,9 +14,9 @@ export const BOX_SLICE = 0;
 export const BOX_STATE = 1;
 export const BOX_SCHED = 2;
 
-/** @typedef {{ text: string, colour: number, lit: boolean, category?: number }} Painted */
+/** @typedef {{ text: string, colour: number, lit: boolean }} Painted */
 /** @typedef {(name: number) => Painted} Painter */
-/** The colour of a slice that lasts so many ns; without it, that of its name. @typedef {((slice: Painted, duration: number) => number) | null} Colouring */
+/** The colour of a slice with the sign of a category that lasts so many ns; without it, that of its name. @typedef {((category: number, duration: number) => number) | null} Colouring */
 /** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, painter: Painter, colouring: Colouring }} Place */
 
 export class BoxList {
@@ -43,7 +43,7 @@ export class BoxList {
 		this.id = u32(this.id);
 		this.count = u32(this.count);
 		this.lane = u32(this.lane);
-		this.depth = u8(this.depth);
+		this.depth = u32(this.depth);
 		this.flags = u8(this.flags);
 		this.colour = u8(this.colour);
 		this.look = u8(this.look);
@@ -90,20 +90,21 @@ export class BoxList {
 			const end = f64[i * BOX_F64 + 1];
 			if (start >= to || start > right || end < left || (end <= from && start < from)) continue;
 			if (start < from && hasLeft) continue;
-			const packed = u32[i * BOX_U32 + AT_DEPTH_FLAGS];
-			const depth = packed & 255;
+			const packed = u32[i * BOX_U32 + AT_PACKED];
+			const depth = packed >>> 16;
 			if (depth >= place.depths) continue;
 			const x0 = Math.round(Math.max(scale.x(start), -MARGIN) * ratio) / ratio;
 			const x1 = Math.round(Math.min(scale.x(end), scale.width + MARGIN) * ratio) / ratio;
-			this.put(x0, Math.max(x1, x0 + 1), depth, packed >> 8, start, end, u32, i * BOX_U32, place);
+			this.put(x0, Math.max(x1, x0 + 1), depth, start, end, u32, i * BOX_U32, place);
 		}
 	}
 
 	/**
-	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} flags @param {number} start @param {number} end
+	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} start @param {number} end
 	 * @param {Uint32Array} u32 @param {number} at @param {Place} place
 	 */
-	put(x0, x1, depth, flags, start, end, u32, at, place) {
+	put(x0, x1, depth, start, end, u32, at, place) {
+		const flags = (u32[at + AT_PACKED] >> 8) & 255;
 		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
 		if (this.length === this.capacity) this.grow(this.capacity * 2);
 		const i = this.length++;
@@ -121,7 +122,7 @@ export class BoxList {
 		this.depth[i] = depth;
 		this.flags[i] = flags;
 		// A box of several slices is coloured by their mean duration.
-		this.colour[i] = place.colouring?.(slice, (end - start) / this.count[i]) ?? slice.colour;
+		this.colour[i] = place.colouring?.(u32[at + AT_PACKED] & 255, (end - start) / this.count[i]) ?? slice.colour;
 		this.kind[i] = place.kind;
 		this.look[i] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
 	}

@@ -42,6 +42,11 @@ export function colourOfName(name) {
 	return fnv1a(name.replace(/\d+/g, "")) % PALETTE.length;
 }
 
+/** What stands for a category in boxes, as docs/view-protocol.md says. @param {string | undefined} category */
+export function signOfCategory(category) {
+	return category ? 1 + (fnv1a(category.replace(/\d+/g, "")) % 255) : 0;
+}
+
 /** The colour of a process, the same with any number behind its name. @param {string} name */
 export function colourOfProcess(name) {
 	return colourOfName(name.replace(/[\s\d]+$/, ""));

@@ -1,5 +1,5 @@
 // draw_counter.js - draws counters as areas of steps, and densities as strips.
-import { BOX_F64 } from "./answers.js";
+import { POINT_F64 } from "./answers.js";
 import { paint, setFont } from "./canvas.js";
 import { valueText } from "./time.js";
 
@@ -9,7 +9,7 @@ const TOP_PAD = 4;
 export const COUNTER_MODES = /** @type {const} */ (["value", "log", "change", "rate"]);
 /** @typedef {typeof COUNTER_MODES[number]} CounterMode */
 /** @typedef {{ low: number, high: number }} Range */
-/** @typedef {{ time: number, min: number, max: number, last: number }} Point */
+/** @typedef {{ time: number, min: number, max: number, first: number, last: number }} Point */
 
 /** The least and largest value of each counter that was seen so far, so that its scale changes rarely. */
 export class Ranges {
@@ -22,8 +22,8 @@ export class Ranges {
 	learn(lane, tile) {
 		const range = this.byLane.get(lane) ?? { min: Infinity, max: -Infinity };
 		for (let i = 0; i < tile.count; i++) {
-			const min = tile.f64[i * BOX_F64 + 1];
-			const max = tile.f64[i * BOX_F64 + 2];
+			const min = tile.f64[i * POINT_F64 + 1];
+			const max = tile.f64[i * POINT_F64 + 2];
 			if (min < range.min) range.min = min;
 			if (max > range.max) range.max = max;
 		}
@@ -47,14 +47,18 @@ function rangeOf({ min, max }) {
 	return { low: Math.min(0, min), high: max > 0 ? max : min === max ? 1 : 0 };
 }
 
-/** The points as a way of showing them has them. After the last one nothing changes. @param {Point[]} points @param {CounterMode} mode @returns {Point[]} */
-export function shownPoints(points, mode) {
+/**
+ * The points as a way of showing them has them. From its first value to that of the next point, the change of a point that stands for
+ * several values is the sum of theirs. After the last one nothing changes.
+ * @param {Point[]} points @param {CounterMode} mode @param {number} end when the trace ends @returns {Point[]}
+ */
+export function shownPoints(points, mode, end) {
 	if (mode !== "change" && mode !== "rate") return points;
-	return points.map(({ time, last }, i) => {
-		const next = points[i + 1] ?? points[i];
-		const change = next.last - last;
+	return points.map(({ time, first, last }, i) => {
+		const next = points[i + 1] ?? { time: end, first: last };
+		const change = next.first - first;
 		const value = mode === "change" ? change : (change * 1e9) / Math.max(1, next.time - time);
-		return { time, min: value, max: value, last: value };
+		return { time, min: value, max: value, first: value, last: value };
 	});
 }
 
@@ -78,7 +82,7 @@ export function counterLabel(value, unit, mode) {
  */
 export function drawCounter(context, pieces, row, scale, values, colours, theme, end) {
 	const { mode } = row;
-	const points = shownPoints(pointsOf(pieces), mode);
+	const points = shownPoints(pointsOf(pieces), mode, end);
 	const lasts = points.map(({ last }) => last);
 	const isChange = mode === "change" || mode === "rate";
 	const range = isChange ? rangeOf({ min: Math.min(...lasts), max: Math.max(...lasts) }) : values;
@@ -120,23 +124,23 @@ export function pointsOf(pieces) {
 	for (const { tile, from, to } of pieces) {
 		// The last point before a tile is in it; there may be more of them.
 		let i = 0;
-		while (i + 1 < tile.count && tile.f64[(i + 1) * BOX_F64] < from) i++;
+		while (i + 1 < tile.count && tile.f64[(i + 1) * POINT_F64] < from) i++;
 		for (; i < tile.count; i++) {
-			const [time, min, max, last] = tile.f64.subarray(i * BOX_F64, i * BOX_F64 + BOX_F64);
+			const [time, min, max, first, last] = tile.f64.subarray(i * POINT_F64, i * POINT_F64 + POINT_F64);
 			if (time >= to) break;
 			const before = points[points.length - 1];
 			// The tile to the left, if there is one, has that point already.
 			if (time < from && before) continue;
 			if (before && time < before.time) continue;
-			points.push({ time, min, max, last });
+			points.push({ time, min, max, first, last });
 		}
 	}
 	return points;
 }
 
-/** What a way of showing a counter has at a time. @param {Piece[]} pieces @param {number} time @param {CounterMode} mode */
-export function valueAt(pieces, time, mode) {
-	return shownPoints(pointsOf(pieces), mode).findLast((point) => point.time <= time) ?? null;
+/** What a way of showing a counter has at a time. @param {Piece[]} pieces @param {number} time @param {CounterMode} mode @param {number} end when the trace ends */
+export function valueAt(pieces, time, mode, end) {
+	return shownPoints(pointsOf(pieces), mode, end).findLast((point) => point.time <= time) ?? null;
 }
 
 /**

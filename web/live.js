@@ -116,7 +116,6 @@ function inherit(app, next) {
 	next.model.filter = app.model.filter;
 	next.model.layout();
 	next.names.wanted = app.names.wanted;
-	next.names.hasCategories = app.names.hasCategories;
 	next.densities.known = new Map(app.densities.known);
 	return found;
 }

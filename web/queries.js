@@ -1,6 +1,6 @@
 // queries.js - results of SQL as tracks. Their rows are in the page, so that it makes their tiles itself, as the server makes
 // those of the trace. They are as many as the table has, so that no level of detail is needed.
-import { AT_NAME, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_UNFINISHED, tileOf } from "./answers.js";
+import { AT_NAME, BOX_F64, BOX_U32, FLAG_INSTANT, FLAG_UNFINISHED, POINT_F64 } from "./answers.js";
 
 /** Lanes and names of the trace have smaller numbers. */
 const FIRST_QUERY = 0xf0000000;
@@ -75,16 +75,19 @@ export class Queries {
 	/** Shows a result as a track, until it is unpinned. All of its tiles are the same one, which has all rows. @param {App} app @param {AnswerTable} answer @param {"slices" | "counter"} kind */
 	show({ meta, model, names }, answer, kind) {
 		const rows = queryRows(answer, kind, BigInt(meta.start_ns), meta.end);
-		const tile = tileOf(new ArrayBuffer(rows.length * BOX_U32 * 4));
+		const isCounter = kind === "counter";
+		const size = isCounter ? POINT_F64 : BOX_F64;
+		const f64 = new Float64Array(rows.length * size);
+		const u32 = new Uint32Array(f64.buffer);
 		rows.forEach((row, i) => {
 			const { start, value, depth, flags } = row;
 			row.id += ROWS_PER_TRACK * this.tracks.length;
 			names.add(FIRST_QUERY + row.id, row.text);
-			tile.f64.set(kind === "counter" ? [start, value, value, value] : [start, row.end], i * BOX_F64);
-			if (kind === "slices") tile.u32.set([FIRST_QUERY + row.id, row.id, 1, depth | (flags << 8)], i * BOX_U32 + AT_NAME);
+			f64.set(isCounter ? [start, value, value, value, value] : [start, row.end], i * size);
+			if (!isCounter) u32.set([FIRST_QUERY + row.id, row.id, 1, (flags << 8) | (depth << 16)], i * BOX_U32 + AT_NAME);
 		});
 		const lane = FIRST_QUERY + this.tracks.length;
-		this.tracks.push({ lane, kind, answer, rows, tile: { ...tile, bytes: 0 } });
+		this.tracks.push({ lane, kind, answer, rows, tile: { count: rows.length, f64, u32, bytes: 0 } });
 		const depths = rows.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
 		const name = (answer.sql ?? "").replace(/\s+/g, " ");
 		model.pin(model.addNode({ kind, name, lane, table: "query", rows: depths, events: rows.length }));

@@ -1,5 +1,6 @@
 // report_data.js - reads the data of a report: columns of numbers in planes of bytes, packed and written as text.
 // docs/report-format.md describes them. A text is dropped before the next one is read, so that only the columns stay.
+import { signOfCategory } from "./colour.js";
 
 const FORMAT = 1;
 
@@ -116,6 +117,9 @@ export function decode(layout, all) {
 	// The first ends are differences.
 	for (let i = 1; i < flows.from.length; i++) flows.from[i] += flows.from[i - 1];
 	const [names, args, stacks, tracks] = ["names", "args", "stacks", "tracks"].map(text);
+	const signs = [0];
+	const { columns } = tables.slice;
+	columns.sign = Uint8Array.from(columns.category, (name) => (signs[name] ??= signOfCategory(names[name - 1])));
 	return { tables, names, args, stacks, flows, tracks };
 }
 
@@ -157,7 +161,8 @@ function tableIn(name, column, place) {
 			return doublesOf(bytes, width, count, base);
 		};
 		const last = doubles("last", new Float64Array(start.length));
-		Object.assign(columns, { last, min: doubles("min", last), max: doubles("max", last) });
+		for (const part of ["min", "max", "first"]) columns[part] = doubles(part, last);
+		columns.last = last;
 	}
 	return { name, lines, byLane, start, end, columns };
 }

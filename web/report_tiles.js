@@ -1,11 +1,9 @@
 // report_tiles.js - makes tiles of the boxes in a report by the rules of docs/view-protocol.md, as the server does: what is
 // shorter than a bucket is joined with neighbours that begin in the same one. A line is read as far as the tile reaches; there is no
 // index of levels, because a report is small.
-import { FLAG_INSTANT, FLAG_MERGED, FLAG_UNFINISHED, tileOf } from "./answers.js";
+import { BOX_F64, BOX_U32, AT_NAME, FLAG_INSTANT, FLAG_MERGED, FLAG_UNFINISHED, tileOf } from "./answers.js";
 import { findStart } from "./report_data.js";
 import { tileSpan } from "./tiles.js";
-
-const ITEM_BYTES = 32;
 
 /** Lengths of one class differ by less than a quarter, as src/view/lanes.h says. @param {number} length */
 export function classOf(length) {
@@ -48,14 +46,14 @@ export function boxTile(table, lane, level, index) {
 	const runs = [];
 	for (const line of table.byLane.get(lane) ?? [])
 		eachJoined(table, line, level, from, to, (first, end) => runs.push({ first, end, depth: line.depth }));
-	const tile = tileOf(new ArrayBuffer(runs.length * ITEM_BYTES));
+	const tile = tileOf(new Float64Array(runs.length * BOX_F64).buffer, "tiles");
 	runs.forEach((run, i) => writeBox(tile, i, table, run));
 	return tile;
 }
 
 /** @param {Tile} tile @param {number} i @param {import("./report_data.js").ReportTable} table @param {{ first: number, end: number, depth: number }} run */
 function writeBox(tile, i, table, { first, end, depth }) {
-	const { name, flags, more } = table.columns;
+	const { name, flags, more, sign } = table.columns;
 	let longest = first;
 	let count = 0;
 	for (let box = first, best = -1; box < end; box++) {
@@ -66,37 +64,35 @@ function writeBox(tile, i, table, { first, end, depth }) {
 	let flag = flags[longest];
 	if (count > 1) flag = (flag | FLAG_MERGED) & ~FLAG_UNFINISHED;
 	if (end - first > 1 && table.end[longest] > table.start[longest]) flag &= ~FLAG_INSTANT;
-	tile.f64[4 * i] = table.start[first];
-	tile.f64[4 * i + 1] = table.end[end - 1];
-	tile.u32[8 * i + 4] = name[longest];
-	tile.u32[8 * i + 5] = longest;
-	tile.u32[8 * i + 6] = count;
-	tile.u32[8 * i + 7] = Math.min(depth, 255) | (flag << 8) | (depth << 16);
+	tile.f64.set([table.start[first], table.end[end - 1]], BOX_F64 * i);
+	const packed = (sign?.[longest] ?? 0) | (flag << 8) | (depth << 16);
+	tile.u32.set([name[longest], longest, count, packed], BOX_U32 * i + AT_NAME);
 }
 
 /** @param {import("./report_data.js").ReportTable} table @param {number} lane @param {number} level @param {number} index @returns {Tile} */
 export function pointTile(table, lane, level, index) {
 	const [from, to] = [index * tileSpan(level), (index + 1) * tileSpan(level)];
 	const width = 2 ** level;
-	const { min, max, last } = table.columns;
+	const { min, max, first, last } = table.columns;
+	const point = (/** @type {number} */ i) => [table.start[i], min[i], max[i], first[i], last[i]];
 	/** @type {number[][]} */
 	const points = [];
 	for (const line of table.byLane.get(lane) ?? []) {
 		const begin = findStart(table, line, from);
-		if (begin > line.first) points.push([table.start[begin - 1], min[begin - 1], max[begin - 1], last[begin - 1]]);
+		if (begin > line.first) points.push(point(begin - 1));
 		let bucket = -1;
 		for (let i = begin; i < line.end && table.start[i] < to; i++) {
 			const at = Math.floor(table.start[i] / width);
-			if (at !== bucket) points.push([table.start[i], min[i], max[i], last[i]]);
+			if (at !== bucket) points.push(point(i));
 			else {
-				const point = points[points.length - 1];
+				const joined = points[points.length - 1];
 				// NaN is neither less nor more than a number, and is replaced by one.
-				if (!(point[1] <= min[i]) && !Number.isNaN(min[i])) point[1] = min[i];
-				if (!(point[2] >= max[i]) && !Number.isNaN(max[i])) point[2] = max[i];
-				point[3] = last[i];
+				if (!(joined[1] <= min[i]) && !Number.isNaN(min[i])) joined[1] = min[i];
+				if (!(joined[2] >= max[i]) && !Number.isNaN(max[i])) joined[2] = max[i];
+				joined[4] = last[i];
 			}
 			bucket = at;
 		}
 	}
-	return tileOf(Float64Array.from(points.flat()).buffer);
+	return tileOf(Float64Array.from(points.flat()).buffer, "counters");
 }

@@ -103,7 +103,7 @@ export class HttpSource {
 	/** @param {TileKind} kind @param {number} level @param {TilePair[]} pairs @param {AbortSignal} signal */
 	async boxes(kind, level, pairs, signal) {
 		const buffer = await this.post(kind, tilesRequest(level, MOST_BOXES, pairs), signal);
-		return tilesOf(buffer, pairs).tiles;
+		return tilesOf(buffer, pairs, kind).tiles;
 	}
 
 	/** @param {number} start @param {number} end @param {number} buckets @param {number[]} ids */
@@ -111,10 +111,10 @@ export class HttpSource {
 		return densitiesOf(await this.post("density", densityRequest(start, end, buckets, ids)), buckets);
 	}
 
-	/** @param {number[]} ids @param {"names" | "categories"} what @returns {Promise<(string | null)[]>} */
-	async names(ids, what) {
-		const buffer = await this.post(what, new Uint32Array(ids).buffer);
-		return JSON.parse(new TextDecoder().decode(buffer))[what];
+	/** @param {number[]} ids @returns {Promise<(string | null)[]>} */
+	async names(ids) {
+		const buffer = await this.post("names", new Uint32Array(ids).buffer);
+		return JSON.parse(new TextDecoder().decode(buffer)).names;
 	}
 
 	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */

@@ -155,12 +155,9 @@ export class ReportSource {
 		});
 	}
 
-	/** @param {number[]} ids @param {"names" | "categories"} what */
-	async names(ids, what) {
-		if (what === "names") return ids.map((id) => this.texts[id] ?? "");
-		const { name, category } = this.tables.slice.columns;
-		// A name has the category of its first slice.
-		return ids.map((id) => this.texts[category[name.indexOf(id)]] || null);
+	/** @param {number[]} ids */
+	async names(ids) {
+		return ids.map((id) => this.texts[id] ?? "");
 	}
 
 	/** @param {string} what @param {any} question @returns {Promise<any>} */

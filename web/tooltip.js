@@ -58,7 +58,7 @@ function counterContent({ app, hover, scale }, row) {
 	const lane = row.body?.lane;
 	if (lane == null) return null;
 	const pieces = app.tiles.cover("counters", lane, scale.level, scale.start, scale.end);
-	const point = valueAt(pieces, scale.time(hover.x), row.mode);
+	const point = valueAt(pieces, scale.time(hover.x), row.mode, app.meta.end);
 	if (!point) return null;
 	const isBand = point.max > point.min;
 	const text = (/** @type {number} */ value) => counterLabel(value, row.body?.unit, row.mode);

@@ -264,8 +264,8 @@ interface Source {
 	tracks(): Promise<TrackTree>;
 	boxes(kind: TileKind, level: number, pairs: TilePair[], signal: AbortSignal): Promise<Tile[]>;
 	density(start: number, end: number, buckets: number, ids: number[]): Promise<Uint8Array[]>;
-	/** The names with these numbers, or their categories. */
-	names(ids: number[], what: "names" | "categories"): Promise<(string | null)[]>;
+	/** The names with these numbers. */
+	names(ids: number[]): Promise<(string | null)[]>;
 	/** Questions that are answered as JSON: detail, area, flame, flows, find, search, neighbour, sql. */
 	ask(what: string, question: object, signal?: AbortSignal): Promise<any>;
 	/** Counts of what went over the wire, for tests. */

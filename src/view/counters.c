@@ -11,7 +11,7 @@
 
 #include "view/tile_request.h"
 
-_Static_assert(sizeof(struct orma_point) == ORMA_TILE_ITEM_BYTES, "points are copied to the wire");
+_Static_assert(sizeof(struct orma_point) == 40, "points are copied to the wire");
 
 /* Goes through the points of a tile. */
 struct walk {
@@ -79,6 +79,7 @@ static struct orma_point make_point(const struct walk *walk, uint32_t first)
 	return (struct orma_point){.time = (double)orma_lanes_start(walk->lanes, first),
 				   .min = extremes.min,
 				   .max = extremes.max,
+				   .first = orma_lanes_value(walk->lanes, first),
 				   .last = orma_lanes_value(walk->lanes, walk->next - 1)};
 }
 
@@ -130,7 +131,8 @@ int orma_view_counters(struct orma_view *view, struct orma_str body, struct orma
 	/* A tile has two points at least, for more tiles than the page has room for, too. */
 	request.max_items = ORMA_TILE_ITEMS_MAX;
 	fits(&request, level);
-	r = orma_tile_request_begin_answer(&request, view, body, ret, reterr);
+	r = orma_tile_request_begin_answer(&request, view, body, sizeof(struct orma_point), ret,
+					   reterr);
 	for (uint32_t i = 0; i < request.tile_count && r == 0; i++)
 		r = write_points(&request.tiles[i], level, ret);
 	orma_tile_request_done(&request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counters.h - what pages draw of counters: points with the least, the largest and the last value of a bucket.
+ * counters.h - what pages draw of counters: points with the least, the largest, the first and the last value of a bucket.
  */
 #ifndef ORMA_VIEW_COUNTERS_H
 #define ORMA_VIEW_COUNTERS_H
@@ -9,7 +9,9 @@
 /* It is so on the wire, too. NaN is a value that is not known. */
 struct orma_point {
 	double time; /* when the bucket's first value is, in nanoseconds since the trace's start */
-	double min, max, last;
+	double min, max;
+	/* From the first value of a point to that of the next one, a mean rate is exact however many values are joined. */
+	double first, last;
 };
 
 /* Takes a point and the number of values that it stands for; what is not 0 ends the walk. */

@@ -7,7 +7,7 @@
  * counts from the trace's start. Invariant: the columns of boxes of one table have the same count, which is the sum of its `line_count`.
  *
  * Names and arguments are texts, each once, in the order of first use: numbers in columns are small then, and the same trace gives
- * the same bytes. The least and the largest value of a point are stored as their difference in bits to the last one, so that a point
+ * the same bytes. The least, the largest and the first value of a point are stored as their difference in bits to the last one, so that a point
  * that stands for one value costs no more than that value.
  *
  * Memory: a box takes 8 bytes in each of at most 10 columns while its table is written, which max_boxes bounds. Rejected: tiles of
@@ -50,6 +50,7 @@ enum column {
 	BLOCKED,
 	VALUE_MIN,
 	VALUE_MAX,
+	VALUE_FIRST,
 	VALUE_LAST,
 	COLUMNS,
 };
@@ -233,6 +234,8 @@ static int add_point(void *ctx, const struct orma_point *point, uint32_t count)
 		r = add(writer, VALUE_MIN, bits_of(point->min) ^ last);
 	if (r == 0)
 		r = add(writer, VALUE_MAX, bits_of(point->max) ^ last);
+	if (r == 0)
+		r = add(writer, VALUE_FIRST, bits_of(point->first) ^ last);
 	return r ? r : add(writer, VALUE_LAST, last);
 }
 
@@ -268,8 +271,9 @@ static int add_table(struct writer *writer, enum orma_view_table table)
 		[ORMA_VIEW_SCHED] = {BOXES("sched")},
 		[ORMA_VIEW_THREAD_STATES] = {BOXES("thread_state"), [WAKER] = "thread_state.waker",
 					     [BLOCKED] = "thread_state.blocked"},
-		[ORMA_VIEW_COUNTERS] = {LINES("counter"), [VALUE_MIN] = "counter.min",
-					[VALUE_MAX] = "counter.max", [VALUE_LAST] = "counter.last"},
+		[ORMA_VIEW_COUNTERS] =
+			{LINES("counter"), [VALUE_MIN] = "counter.min", [VALUE_MAX] = "counter.max",
+			 [VALUE_FIRST] = "counter.first", [VALUE_LAST] = "counter.last"},
 #undef BOXES
 #undef LINES
 	};

@@ -108,7 +108,8 @@ void orma_tile_request_done(struct orma_tile_request *request)
 
 int orma_tile_request_begin_answer(const struct orma_tile_request *request,
 				   const struct orma_view *view, struct orma_str body,
-				   struct orma_buf *ret, struct orma_error *reterr)
+				   size_t item_bytes, struct orma_buf *ret,
+				   struct orma_error *reterr)
 {
 	struct answer_head head = {.magic = ANSWER_MAGIC,
 				   .version = ANSWER_VERSION,
@@ -122,7 +123,7 @@ int orma_tile_request_begin_answer(const struct orma_tile_request *request,
 					   "these lanes have too many rows for one answer");
 	int r = orma_base_buf_reserve(
 		ret, sizeof(head) + request->tile_count * sizeof(struct answer_section) +
-			     items * ORMA_TILE_ITEM_BYTES);
+			     items * item_bytes);
 	if (r == 0)
 		r = orma_base_buf_append(ret, &head, sizeof(head));
 	for (uint32_t i = 0; i < request->tile_count && r == 0; i++) {

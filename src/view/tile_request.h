@@ -9,8 +9,7 @@
 enum {
 	ORMA_TILE_SHIFT = 9, /* a tile has 512 buckets */
 	ORMA_TILE_LEVEL_MAX = 62,
-	ORMA_TILES_MAX = 4096,     /* per request */
-	ORMA_TILE_ITEM_BYTES = 32, /* a box or a point */
+	ORMA_TILES_MAX = 4096, /* per request */
 	ORMA_TILE_ITEMS_DEFAULT = 8000,
 	/* No answer has more, whatever the page asks for. */
 	ORMA_TILE_ITEMS_MAX = 1 << 18,
@@ -48,6 +47,7 @@ void orma_tile_request_done(struct orma_tile_request *request);
 /* Writes the answer's head and the sections', and makes room for the items, which follow. 0, -EINVAL (they are too many) or -ENOMEM. */
 int orma_tile_request_begin_answer(const struct orma_tile_request *request,
 				   const struct orma_view *view, struct orma_str body,
-				   struct orma_buf *ret, struct orma_error *reterr);
+				   size_t item_bytes, struct orma_buf *ret,
+				   struct orma_error *reterr);
 
 #endif

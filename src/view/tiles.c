@@ -12,7 +12,8 @@
  * counted, which reads little but classes and stops when there are too many. Only then are the boxes of the step written. The coarsest
  * step is tried first, because it has the fewest boxes to count, and the finest last.
  *
- * Rejected: one step for each lane, because neighbours that are joined differently look as if one was busier; dividing the
+ * Rejected: the number of a category in place of a sign, because numbers would need a table that is made before the first tile;
+ * one step for each lane, because neighbours that are joined differently look as if one was busier; dividing the
  * number of boxes by what is allowed to find the step at once, because boxes that are long do not get fewer.
  */
 #include "view/tiles.h"
@@ -21,7 +22,7 @@
 
 #include "view/tile_request.h"
 
-_Static_assert(sizeof(struct orma_box) == ORMA_TILE_ITEM_BYTES, "boxes are copied to the wire");
+_Static_assert(sizeof(struct orma_box) == 32, "boxes are copied to the wire");
 
 /* How far boxes are joined. */
 struct detail {
@@ -146,6 +147,16 @@ static int64_t cell(const struct orma_lanes *lanes, size_t column, uint32_t row)
 	return orma_store_column_get(&lanes->table->columns[column], row);
 }
 
+uint8_t orma_view_category_sign(struct orma_str name)
+{
+	/* FNV-1a in 32 bits, as the page of a report computes it, too. */
+	uint32_t hash = 0x811c9dc5;
+	for (size_t i = 0; i < name.size; i++)
+		if (name.data[i] < '0' || name.data[i] > '9')
+			hash = (hash ^ (uint8_t)name.data[i]) * 0x01000193;
+	return name.size > 0 ? (uint8_t)(1 + hash % 255) : 0;
+}
+
 /* Sets what a box says about its longest row. */
 static void describe_row(const struct orma_view *view, const struct orma_tile *tile,
 			 struct orma_box *box)
@@ -159,6 +170,9 @@ static void describe_row(const struct orma_view *view, const struct orma_tile *t
 		int64_t name = cell(tile->lanes, names[tile->table], box->row);
 		box->name = name == ORMA_CELL_NULL ? 0 : (uint32_t)name;
 	}
+	if (tile->table == ORMA_VIEW_SLICES)
+		box->category = orma_view_category_sign(
+			orma_view_text(view, cell(tile->lanes, ORMA_SLICE_CATEGORY, box->row)));
 	if (tile->table == ORMA_VIEW_SCHED) {
 		int64_t priority = cell(tile->lanes, ORMA_SCHED_PRIORITY, box->row);
 		/* The kernel's priorities from 0 to 99 are those of real-time tasks; negative ones have a deadline. */
@@ -176,7 +190,6 @@ static struct orma_box make_box(const struct orma_view *view, const struct orma_
 			       .end = (double)orma_lanes_end(lanes, walk->line, walk->next - 1),
 			       .row = lanes->rows[longest],
 			       .count = walk->next - first,
-			       .depth_low = (uint8_t)ORMA_MIN(depth, 255U),
 			       .depth = (uint16_t)depth};
 	int64_t dur = cell(lanes, lanes->spec.dur, box.row);
 	if (box.count > 1)
@@ -236,7 +249,8 @@ int orma_view_tiles(struct orma_view *view, struct orma_str body, struct orma_bu
 	if (r < 0)
 		return r;
 	struct detail detail = choose_detail(&request);
-	r = orma_tile_request_begin_answer(&request, view, body, ret, reterr);
+	r = orma_tile_request_begin_answer(&request, view, body, sizeof(struct orma_box), ret,
+					   reterr);
 	for (uint32_t i = 0; i < request.tile_count && r == 0; i++)
 		r = write_boxes(view, &request.tiles[i], detail, ret);
 	orma_tile_request_done(&request);

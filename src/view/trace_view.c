@@ -10,7 +10,6 @@
 #include "view/density.h"
 #include "view/tiles.h"
 #include "view/view_area.h"
-#include "view/view_categories.h"
 #include "view/view_detail.h"
 #include "view/view_find.h"
 #include "view/view_meta.h"
@@ -58,7 +57,6 @@ const struct orma_view_route orma_view_routes[] = {
 	{"meta", orma_view_meta, .is_json = true},
 	{"tracks", orma_view_tracks, .is_json = true},
 	{"names", orma_view_names, .is_quick = true, .is_json = true},
-	{"categories", orma_view_categories, .is_json = true},
 	{"tiles", orma_view_tiles, .is_quick = true},
 	{"counters", orma_view_counters, .is_quick = true},
 	{"density", orma_view_density, .is_json = false},

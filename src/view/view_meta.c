@@ -132,7 +132,7 @@ int orma_view_meta(struct orma_view *view, struct orma_str request, struct orma_
 	return r < 0 ? r : orma_view_json_raw(ret, "}");
 }
 
-int orma_view_append_string(const struct orma_view *view, int64_t cell, struct orma_buf *ret)
+static int append_string(const struct orma_view *view, int64_t cell, struct orma_buf *ret)
 {
 	struct orma_str text = orma_view_text(view, cell);
 	int r = orma_view_json_comma(ret);
@@ -141,26 +141,20 @@ int orma_view_append_string(const struct orma_view *view, int64_t cell, struct o
 	return text.data ? orma_json_append_string(ret, text) : orma_view_json_raw(ret, "null");
 }
 
-int orma_view_read_ids(struct orma_str request_untrusted, uint32_t *ret_ids,
-		       struct orma_error *reterr)
-{
-	size_t count = request_untrusted.size / sizeof(*ret_ids);
-	if (request_untrusted.size % sizeof(*ret_ids) != 0 || count > ORMA_VIEW_NAMES_MAX)
-		return orma_base_error_set(reterr, -EINVAL,
-					   "%zu bytes are not the numbers of at most %d strings",
-					   request_untrusted.size, ORMA_VIEW_NAMES_MAX);
-	if (count > 0)
-		memcpy(ret_ids, request_untrusted.data, request_untrusted.size);
-	return (int)count;
-}
-
-int orma_view_names(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
+int orma_view_names(struct orma_view *view, struct orma_str request_untrusted, struct orma_buf *ret,
 		    struct orma_error *reterr)
 {
-	uint32_t ids[ORMA_VIEW_NAMES_MAX];
-	int count = orma_view_read_ids(request, ids, reterr);
-	int r = count < 0 ? count : orma_view_json_raw(ret, "{\"names\":[");
-	for (int i = 0; i < count && r == 0; i++)
-		r = orma_view_append_string(view, ids[i], ret);
+	enum { NAMES_MAX = 4096 };
+	size_t count = request_untrusted.size / sizeof(uint32_t);
+	if (request_untrusted.size % sizeof(uint32_t) != 0 || count > NAMES_MAX)
+		return orma_base_error_set(reterr, -EINVAL,
+					   "%zu bytes are not the numbers of at most %d strings",
+					   request_untrusted.size, NAMES_MAX);
+	int r = orma_view_json_raw(ret, "{\"names\":[");
+	for (size_t i = 0; i < count && r == 0; i++) {
+		uint32_t id;
+		memcpy(&id, request_untrusted.data + i * sizeof(id), sizeof(id));
+		r = append_string(view, id, ret);
+	}
 	return r < 0 ? r : orma_view_json_raw(ret, "]}");
 }

@@ -2,9 +2,11 @@
 // what the page draws with this trace. Arguments and self times are the same for each slice, because these tests do not compare them.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
+import { signOfCategory } from "../../web/colour.js";
 
 export const END = 2e9;
 const THREADS = 4;
+const CATEGORIES = ["http", "database", "locks"];
 const STATES = ["Running", "R", "S", "D"];
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 const POLICY =
@@ -22,9 +24,7 @@ function randomOf(seed) {
 export function makeTrace() {
 	const random = randomOf(7);
 	const names = ["handle <b>request</b>", "parse", "query", "render", "write", "lock_wait", "instant"];
-	// "instant" has no category.
-	const categories = ["http", "http", "database", "http", "database", "locks"];
-	const trace = { nodes: [], lanes: [], names, categories, threads: [], slices: [], points: new Map() };
+	const trace = { nodes: [], lanes: [], names, threads: [], slices: [], points: new Map() };
 	const node = (parent, kind, name, more = {}) => {
 		const made = {
 			id: trace.nodes.length,
@@ -82,7 +82,10 @@ function addThread(trace, node, parent, upid, t, random) {
 /** A slice with slices in it. */
 function nest(trace, events, random, start, length, depth) {
 	const end = Math.min(END, start + length);
-	events.push({ start: Math.floor(start), end: Math.floor(end), depth, name: depth + Math.floor(random() * 2), flags: 0 });
+	const name = depth + Math.floor(random() * 2);
+	// Slices of one name have different categories, and some have none.
+	const category = CATEGORIES[(name + Math.floor(start)) % 4];
+	events.push({ start: Math.floor(start), end: Math.floor(end), depth, name, category, flags: 0 });
 	for (let at = start + length * 0.05; depth < 3 && at < end - length * 0.1;) {
 		const part = length * (0.05 + 0.4 * random());
 		if (at + part > end) break;
@@ -116,7 +119,13 @@ export function boxesOf(events, level, tile) {
 		const last = boxes[boxes.length - 1];
 		if (key >= 0 && last?.key === key && last.depth === event.depth) {
 			const isLonger = event.end - event.start > last.longest;
-			if (isLonger) Object.assign(last, { name: event.name, id: event.id, longest: event.end - event.start });
+			if (isLonger)
+				Object.assign(last, {
+					name: event.name,
+					category: event.category,
+					id: event.id,
+					longest: event.end - event.start,
+				});
 			Object.assign(last, { end: Math.max(last.end, event.end), count: last.count + 1, flags: last.flags | FLAG_MERGED });
 		} else boxes.push({ ...event, key, count: 1, longest: event.end - event.start });
 	}
@@ -131,9 +140,9 @@ function pointsOf(points, level, tile) {
 }
 
 /** @param lists the boxes or points of each pair @param write puts one of them at a place */
-function binaryOf(pairs, lists, write) {
+function binaryOf(itemBytes, pairs, lists, write) {
 	const total = lists.reduce((sum, list) => sum + list.length, 0);
-	const body = Buffer.alloc(16 + 16 * pairs.length + 32 * total);
+	const body = Buffer.alloc(16 + 16 * pairs.length + itemBytes * total);
 	[0x4c49544f, 1, 1, pairs.length].forEach((value, i) => body.writeUInt32LE(value, 4 * i));
 	let at = 16 + 16 * pairs.length;
 	pairs.forEach(({ lane, tile }, i) => {
@@ -142,20 +151,22 @@ function binaryOf(pairs, lists, write) {
 		body.writeBigUInt64LE(BigInt(tile), 24 + 16 * i);
 		for (const item of lists[i]) {
 			write(body, at, item);
-			at += 32;
+			at += itemBytes;
 		}
 	});
 	return body;
 }
 
-function writeBox(body, at, { start, end, name, id, count, depth, flags }) {
+function writeBox(body, at, { start, end, name, id, count, depth, flags, category }) {
 	body.writeDoubleLE(start, at);
 	body.writeDoubleLE(end, at + 8);
-	[name, id, count, depth | (flags << 8)].forEach((value, i) => body.writeUInt32LE(value, at + 16 + 4 * i));
+	[name, id, count, signOfCategory(category) | (flags << 8) | (depth << 16)].forEach((value, i) =>
+		body.writeUInt32LE(value, at + 16 + 4 * i),
+	);
 }
 
 function writePoint(body, at, { time, value }) {
-	[time, value, value, value].forEach((number, i) => body.writeDoubleLE(number, at + 8 * i));
+	[time, value, value, value, value].forEach((number, i) => body.writeDoubleLE(number, at + 8 * i));
 }
 
 function densityOf(body) {
@@ -257,12 +268,14 @@ export async function serve(trace, folder) {
 	const binary = {
 		tiles: (level, pairs) =>
 			binaryOf(
+				32,
 				pairs,
 				pairs.map(({ lane, tile }) => boxesOf(trace.lanes[lane], level, tile)),
 				writeBox,
 			),
 		counters: (level, pairs) =>
 			binaryOf(
+				40,
 				pairs,
 				pairs.map(({ lane, tile }) => pointsOf(trace.points.get(lane), level, tile)),
 				writePoint,
@@ -277,9 +290,9 @@ export async function serve(trace, folder) {
 			return binary[what](body.readUInt32LE(0), pairs);
 		}
 		if (what === "density") return densityOf(body);
-		if (what === "names" || what === "categories") {
+		if (what === "names") {
 			const ids = [...new Uint32Array(body.buffer.slice(body.byteOffset, body.byteOffset + body.length))];
-			return JSON.stringify({ [what]: ids.map((id) => trace[what][id] ?? null) });
+			return JSON.stringify({ names: ids.map((id) => trace.names[id] ?? null) });
 		}
 		const found = answers[what]?.(JSON.parse(body.toString() || "{}"));
 		return found === "null" ? found : found && JSON.stringify(found);

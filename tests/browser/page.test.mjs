@@ -358,7 +358,8 @@ test("colours tell the name, the category, the duration or the process of slices
 	await page.press("KeyC", "c");
 	await page.idle();
 	assert.equal((await page.state()).colouring, "category");
-	const byCategory = await coloursBy(({ name }) => trace.categories[trace.names.indexOf(name)]);
+	const byCategory = await coloursBy(({ id }) => trace.slices[id].category);
+	assert.ok((await coloursBy(({ name }) => name)).get("parse").size > 1, "slices of one name have their own categories");
 	assert.ok(isOneEach(byCategory) && all(byCategory).size === byCategory.size && byCategory.size >= 2);
 
 	await page.run(

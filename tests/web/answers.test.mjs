@@ -13,7 +13,7 @@ test("tiles are decoded in the order of the request", () => {
 		{ lane: 7, tile: 1 },
 	];
 	const boxes = [[box(1.5, 3, 1), box(4, 9, 2)], [], [box(2 ** 52, 2 ** 52 + 1, 3)]];
-	const { generation, tiles } = tilesOf(answerOf(pairs, boxes, 42), pairs);
+	const { generation, tiles } = tilesOf(answerOf(pairs, boxes, 42), pairs, "tiles");
 	assert.equal(generation, 42);
 	assert.deepEqual(
 		tiles.map(({ count }) => count),
@@ -23,17 +23,18 @@ test("tiles are decoded in the order of the request", () => {
 		[...tiles[0].f64].filter((_, i) => i % 4 < 2),
 		[1.5, 3, 4, 9],
 	);
-	assert.deepEqual([...tiles[0].u32.slice(4, 8)], [1, 101, 1, 2 | (4 << 8)]);
+	assert.deepEqual([...tiles[0].u32.slice(4, 8)], [1, 101, 1, (4 << 8) | (2 << 16)]);
 	assert.equal(tiles[2].f64[0], 2 ** 52);
 });
 
 test("answers that are cut, of another kind or for other tiles are refused", () => {
 	const pairs = [{ lane: 7, tile: 1 }];
 	const answer = answerOf(pairs, [[box(1, 2, 3)]], 1);
-	for (let length = 0; length < answer.byteLength; length++) assert.throws(() => tilesOf(answer.slice(0, length), pairs));
-	assert.throws(() => tilesOf(answer, [{ lane: 8, tile: 1 }]));
-	assert.throws(() => tilesOf(answer, [{ lane: 7, tile: 2 }]));
-	assert.throws(() => tilesOf(answer, [...pairs, ...pairs]));
+	for (let length = 0; length < answer.byteLength; length++)
+		assert.throws(() => tilesOf(answer.slice(0, length), pairs, "tiles"));
+	assert.throws(() => tilesOf(answer, [{ lane: 8, tile: 1 }], "tiles"));
+	assert.throws(() => tilesOf(answer, [{ lane: 7, tile: 2 }], "tiles"));
+	assert.throws(() => tilesOf(answer, [...pairs, ...pairs], "tiles"));
 	assert.throws(() => densitiesOf(answer, 4));
 });
 

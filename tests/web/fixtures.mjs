@@ -1,4 +1,5 @@
 // Answers of a server, tiles and tracks, made for the tests.
+import { tileOf } from "../../web/answers.js";
 
 /** The answer to a request for tiles. @param boxes the boxes of each pair */
 export function answerOf(pairs, boxes, generation) {
@@ -18,16 +19,22 @@ export function answerOf(pairs, boxes, generation) {
 	return view.buffer;
 }
 
-function writeBox(view, at, { start, end, name, row, count, depth, flags }) {
+function writeBox(view, at, { start, end, name, row, count, depth, flags, category = 0 }) {
 	view.setFloat64(at, start, true);
 	view.setFloat64(at + 8, end, true);
-	[name, row, count, depth | (flags << 8)].forEach((value, i) => view.setUint32(at + 16 + 4 * i, value, true));
+	[name, row, count, category | (flags << 8) | (depth << 16)].forEach((value, i) =>
+		view.setUint32(at + 16 + 4 * i, value, true),
+	);
 }
 
 /** A tile with boxes. */
 export function tileWith(boxes) {
-	const buffer = answerOf([{ lane: 0, tile: 0 }], [boxes], 0).slice(32);
-	return { count: boxes.length, f64: new Float64Array(buffer), u32: new Uint32Array(buffer), bytes: buffer.byteLength };
+	return tileOf(answerOf([{ lane: 0, tile: 0 }], [boxes], 0).slice(32), "tiles");
+}
+
+/** A tile with points of a counter. @param points [time, least, largest, first, last] of each */
+export function pointsWith(points) {
+	return tileOf(Float64Array.from(points.flat()).buffer, "counters");
 }
 
 /** A node of a track tree. */

@@ -60,6 +60,7 @@ const source = () => {
 		["counter.more", 0, [0, 0, 0]],
 		["counter.min", 0, [0, 0, 0]],
 		["counter.max", 0, [0, 0, 0]],
+		["counter.first", 0, [0, 0, 0]],
 		["counter.last", 8, [bits(1), bits(5), bits(3)]],
 		["names", 1, textOf(["outer", "a", "b"])],
 		["args", 1, textOf([[{ key: "n", value: 3 }]])],
@@ -140,8 +141,8 @@ test("short boxes of a bucket are joined, and are the same in both tiles that th
 	assert.equal(boxTile(slice, 4, 0, 0).count, 3);
 	assert.equal(boxTile(slice, 4, 0, 1).count, 2);
 	const points = pointTile(counter, 9, 3, 0);
-	assert.deepEqual([...points.f64], [0, 1, 5, 5, 505, 3, 3, 3]);
-	assert.deepEqual([...pointTile(counter, 9, 0, 1).f64.slice(0, 4)], [505, 3, 3, 3]);
+	assert.deepEqual([...points.f64], [0, 1, 5, 1, 5, 505, 3, 3, 3, 3]);
+	assert.deepEqual([...pointTile(counter, 9, 0, 1).f64.slice(0, 5)], [505, 3, 3, 3, 3]);
 });
 
 test("questions about rows and ranges are answered", () => {

@@ -11,7 +11,7 @@ import { KEYMAP, actionOf } from "../../web/actions.js";
 import { fragmentOf, linkOf } from "../../web/links.js";
 import { compareCells, tsvOf } from "../../web/table.js";
 import { Scale } from "../../web/time.js";
-import { tileWith } from "./fixtures.mjs";
+import { pointsWith, tileWith } from "./fixtures.mjs";
 
 const box = (start, end, more = {}) => ({ start, end, name: 1, row: start, count: 1, depth: 0, flags: 0, ...more });
 const painter = (name) => ({ colour: name % 24, lit: name !== 9 });
@@ -102,31 +102,10 @@ test("boxes are drawn by look and colour", () => {
 });
 
 test("a counter holds its value until the next one, over the edges of tiles", () => {
-	const point = (t, last) => ({ start: t, end: last, name: 0, row: 0, count: 0, depth: 0, flags: 0 });
-	const raw = (points) => {
-		const tile = tileWith(points.map(([t]) => point(t, 0)));
-		points.forEach(([, value], i) => tile.f64.set([value - 1, value + 1, value], i * 4 + 1));
-		return tile;
-	};
+	const raw = (...points) => pointsWith(points.map(([time, value]) => [time, value - 1, value + 1, value, value]));
 	const pieces = [
-		{
-			tile: raw([
-				[0, 5],
-				[400, 6],
-			]),
-			from: 0,
-			to: 512,
-			exact: true,
-		},
-		{
-			tile: raw([
-				[400, 6],
-				[600, 7],
-			]),
-			from: 512,
-			to: 1024,
-			exact: true,
-		},
+		{ tile: raw([0, 5], [400, 6]), from: 0, to: 512, exact: true },
+		{ tile: raw([400, 6], [600, 7]), from: 512, to: 1024, exact: true },
 	];
 	assert.deepEqual(
 		pointsOf(pieces).map(({ time, last }) => [time, last]),
@@ -136,25 +115,25 @@ test("a counter holds its value until the next one, over the edges of tiles", ()
 			[600, 7],
 		],
 	);
-	assert.equal(valueAt(pieces, 599, "value").last, 6);
-	assert.equal(valueAt(pieces, -1, "value"), null);
+	assert.equal(valueAt(pieces, 599, "value", 1024).last, 6);
+	assert.equal(valueAt(pieces, -1, "value", 1024), null);
 	const ranges = new Ranges();
 	ranges.learn(1, pieces[0].tile);
 	assert.deepEqual(ranges.of(1), { low: 0, high: 7 });
 	const narrow = new Ranges();
-	narrow.learn(1, raw([[0, 1000]]));
+	narrow.learn(1, raw([0, 1000]));
 	assert.ok(narrow.of(1).low > 900);
 });
 
 test("a counter is shown as change, as rate, and on a logarithmic scale", () => {
-	const at = (time, last) => ({ time, min: last - 1, max: last + 1, last });
+	const at = (time, last) => ({ time, min: last - 1, max: last + 1, first: last, last });
 	const points = [at(0, 5), at(1e9, 9), at(3e9, 1)];
-	const lasts = (mode) => shownPoints(points, mode).map(({ last }) => last);
+	const lasts = (mode) => shownPoints(points, mode, 4e9).map(({ last }) => last);
 	assert.deepEqual(lasts("value"), [5, 9, 1]);
 	assert.deepEqual(lasts("change"), [4, -8, 0]);
 	assert.deepEqual(lasts("rate"), [4, -4, 0]);
-	assert.deepEqual(shownPoints(points, "rate")[0], { time: 0, min: 4, max: 4, last: 4 });
-	assert.deepEqual(shownPoints([at(7, 1), at(7, 3)], "rate")[1].last, 0);
+	assert.deepEqual(shownPoints(points, "rate", 4e9)[0], { time: 0, min: 4, max: 4, first: 4, last: 4 });
+	assert.deepEqual(shownPoints([at(7, 1), at(7, 3)], "rate", 7)[1].last, 0);
 	assert.equal(counterLabel(4, "requests", "rate"), "4 requests/s");
 	const range = { low: 0, high: 1e6 };
 	assert.equal(heightOfValue(5e5, range, "value"), 0.5);
@@ -166,11 +145,54 @@ test("a counter is shown as change, as rate, and on a logarithmic scale", () => 
 	);
 });
 
+test("the change and the rate of joined values are the sum and the mean of theirs, at each level", () => {
+	const random = (() => {
+		let state = 5;
+		return (/** @type {number} */ most) => (state = (state * 1103515245 + 12345) % 2 ** 31) % most;
+	})();
+	const values = [];
+	for (let time = 0; time < 1 << 16; time += 1 + random(300)) values.push({ time, value: random(1000) - 400 });
+	const end = 1 << 16;
+	for (const level of [0, 3, 6, 9, 12]) {
+		const points = [];
+		for (const { time, value } of values) {
+			const point = points.at(-1);
+			if (point && point[0] >> level === time >> level) point[4] = value;
+			else points.push([time, 0, 0, value, value]);
+		}
+		// Two tiles, the second of which begins with the last value before it.
+		const cut = end / 2;
+		const before = values.findLast(({ time }) => time < cut);
+		const [left, right] = [points.filter(([time]) => time < cut), points.filter(([time]) => time >= cut)];
+		const pieces = [
+			{ tile: pointsWith(left), from: 0, to: cut, exact: true },
+			{ tile: pointsWith([[before.time, 0, 0, before.value, before.value], ...right]), from: cut, to: end, exact: true },
+		];
+		const shown = pointsOf(pieces);
+		const changes = shownPoints(shown, "change", end);
+		const rates = shownPoints(shown, "rate", end);
+		shown.forEach(({ time }, i) => {
+			const to = shown[i + 1]?.time ?? end;
+			let [change, weighted] = [0, 0];
+			values.forEach((one, k) => {
+				const next = values[k + 1] ?? { time: end, value: one.value };
+				if (one.time < time || one.time >= to) return;
+				const rate = ((next.value - one.value) * 1e9) / (next.time - one.time);
+				change += next.value - one.value;
+				weighted += rate * (next.time - one.time);
+			});
+			assert.equal(changes[i].last, change);
+			assert.ok(Math.abs(rates[i].last - weighted / (to - time)) < 1e-6 * Math.abs(rates[i].last) + 1e-6);
+		});
+	}
+});
+
 test("changes of a counter are drawn up and down from zero", () => {
-	const tile = tileWith(
-		[0, 500, 750].map((time) => ({ start: time, end: 0, name: 0, row: 0, count: 0, depth: 0, flags: 0 })),
-	);
-	[10, 30, 20].forEach((value, i) => tile.f64.set([value, value, value], 4 * i + 1));
+	const tile = pointsWith([
+		[0, 10, 10, 10, 10],
+		[500, 30, 30, 30, 30],
+		[750, 20, 20, 20, 20],
+	]);
 	const rects = [];
 	const context = {
 		fillRect: (...rect) => rects.push([context.fillStyle, ...rect]),

@@ -51,8 +51,8 @@ static uint32_t model_tile(const struct model *model, uint32_t track, uint64_t s
 			count = 0;
 		if (count == 0 || has_before ||
 		    (uint64_t)points[count - 1].time >> level != model->times[i] >> level)
-			points[count++] =
-				(struct orma_point){(double)model->times[i], value, value, value};
+			points[count++] = (struct orma_point){(double)model->times[i], value, value,
+							      value, value};
 		struct orma_point *point = &points[count - 1];
 		point->min = fmin(point->min, value);
 		point->max = fmax(point->max, value);
@@ -82,7 +82,8 @@ static void check_tile(struct orma_view *view, const struct model *model, unsign
 			break;
 	}
 	CHECK_INT(orma_view_counters(view, view_fixture_str(&request), &answer, &error), 0);
-	struct view_fixture_section section = view_fixture_section(&answer, 1, 0);
+	struct view_fixture_section section =
+		view_fixture_section(&answer, sizeof(struct orma_point), 1, 0);
 	CHECK_INT(section.count, count);
 	for (uint32_t i = 0; i < count; i++) {
 		struct orma_point point;
@@ -90,6 +91,7 @@ static void check_tile(struct orma_view *view, const struct model *model, unsign
 		CHECK(point.time == expected[i].time);
 		CHECK(is_same(point.min, expected[i].min));
 		CHECK(is_same(point.max, expected[i].max));
+		CHECK(is_same(point.first, expected[i].first));
 		CHECK(is_same(point.last, expected[i].last));
 	}
 	orma_base_buf_done(&answer);

@@ -159,6 +159,7 @@ ORMA_TEST(all_rows_are_boxes_at_level_0)
 	CHECK_COLUMN(&data, "counter.gap", 0, 3);
 	CHECK_COLUMN(&data, "counter.min", 0, 0);
 	CHECK_COLUMN(&data, "counter.max", 0, 0);
+	CHECK_COLUMN(&data, "counter.first", 0, 0);
 	CHECK_COLUMN(&data, "counter.last", bits_of(7), bits_of(9));
 	CHECK_INT(find(&data, "sched.gap").count, 0);
 	orma_report_data_done(&data);
@@ -183,6 +184,7 @@ ORMA_TEST(short_rows_are_joined_above)
 	CHECK_COLUMN(&data, "counter.more", 1);
 	CHECK_COLUMN(&data, "counter.min", bits_of(7) ^ bits_of(9));
 	CHECK_COLUMN(&data, "counter.max", 0);
+	CHECK_COLUMN(&data, "counter.first", bits_of(7) ^ bits_of(9));
 	CHECK_COLUMN(&data, "counter.last", bits_of(9));
 	orma_report_data_done(&data);
 	view_fixture_close_trace(view);

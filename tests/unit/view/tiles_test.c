@@ -133,8 +133,7 @@ static uint32_t model_line(const struct model *model, uint32_t track, uint32_t d
 		uint64_t dur = row->end - row->start;
 		if (box.count == 0) {
 			box = (struct orma_box){.start = (double)row->start,
-						.depth = (uint16_t)depth,
-						.depth_low = (uint8_t)depth};
+						.depth = (uint16_t)depth};
 			box_start = row->start;
 			bucket = row->start >> join;
 			is_joinable = is_small;
@@ -197,7 +196,8 @@ static void check_tiles(struct orma_view *view, const struct model *model, unsig
 	CHECK_INT(orma_view_tiles(view, view_fixture_str(&request), &answer, &error), 0);
 	model_tiles(model, level, max_items, tiles, count, &expected);
 	for (uint32_t i = 0; i < count; i++) {
-		struct view_fixture_section section = view_fixture_section(&answer, count, i);
+		struct view_fixture_section section =
+			view_fixture_section(&answer, sizeof(struct orma_box), count, i);
 		uint32_t begin = i > 0 ? expected.ends[i - 1] : 0;
 		CHECK_INT(section.lane, tiles[i].lane);
 		CHECK(section.tile == tiles[i].tile);
@@ -303,15 +303,16 @@ static void open_kernel_rows(struct orma_view *view)
 	view_fixture_open(database, 100, 200, view);
 }
 
-static struct orma_box only_box(struct orma_view *view, uint32_t lane, uint64_t tile, uint32_t idx,
-				uint32_t count)
+static struct orma_box only_box(struct orma_view *view, uint32_t lane, uint32_t level,
+				uint64_t tile, uint32_t idx, uint32_t count)
 {
 	struct view_fixture_tile wanted = {.lane = lane, .tile = tile};
-	struct orma_buf request = view_fixture_request(0, 0, &wanted, 1), answer = {0};
+	struct orma_buf request = view_fixture_request(level, 0, &wanted, 1), answer = {0};
 	struct orma_error error;
 	struct orma_box box;
 	CHECK_INT(orma_view_tiles(view, view_fixture_str(&request), &answer, &error), 0);
-	struct view_fixture_section section = view_fixture_section(&answer, 1, 0);
+	struct view_fixture_section section =
+		view_fixture_section(&answer, sizeof(struct orma_box), 1, 0);
 	CHECK_INT(section.count, count);
 	memcpy(&box, (const char *)section.items + idx * sizeof(box), sizeof(box));
 	orma_base_buf_done(&request);
@@ -319,15 +320,44 @@ static struct orma_box only_box(struct orma_view *view, uint32_t lane, uint64_t 
 	return box;
 }
 
+ORMA_TEST(boxes_tell_the_category_of_their_longest_slice)
+{
+	static const char *const texts[] = {"gpu", "cpu1", "cpu22"};
+	struct orma_trace_database *database = view_fixture_new();
+	uint32_t ids[4] = {0};
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++)
+		CHECK_INT(orma_store_pool_add(&database->tables.strings, orma_base_str(texts[i]),
+					      &ids[i]),
+			  0);
+	VIEW_FIXTURE_ADD(database, ORMA_TABLE_TRACK, ORMA_TRACK_PARENT_ID, ORMA_CELL_NULL);
+	for (int i = 0; i < 4; i++)
+		VIEW_FIXTURE_ADD(database, ORMA_TABLE_SLICE, ORMA_SLICE_TS, 10 * i, ORMA_SLICE_DUR,
+				 i + 1, ORMA_SLICE_TRACK_ID, 0, ORMA_SLICE_DEPTH, 0,
+				 ORMA_SLICE_NAME, ids[0], ORMA_SLICE_CATEGORY,
+				 ids[i] ? ids[i] : ORMA_CELL_NULL);
+	struct orma_view view;
+	view_fixture_open(database, 0, 100, &view);
+	uint8_t signs[4];
+	for (uint32_t i = 0; i < 4; i++)
+		signs[i] = only_box(&view, 0, 0, 0, i, 4).category;
+	CHECK(signs[0] != 0 && signs[1] != 0 && signs[0] != signs[1]);
+	CHECK_INT(signs[1], signs[2]);
+	CHECK_INT(signs[3], 0);
+	struct orma_box joined = only_box(&view, 0, 4, 0, 0, 2);
+	CHECK_INT(joined.count, 2);
+	CHECK_INT(joined.category, signs[1]);
+	view_fixture_close(&view);
+}
+
 ORMA_TEST(boxes_of_cpus_name_threads_and_tell_their_priority)
 {
 	struct orma_view view;
 	open_kernel_rows(&view);
 	struct orma_box box =
-		only_box(&view, orma_view_lane_of(&view, ORMA_VIEW_SCHED, 1), 0, 0, 2);
+		only_box(&view, orma_view_lane_of(&view, ORMA_VIEW_SCHED, 1), 0, 0, 0, 2);
 	CHECK_INT(box.name, 1);
 	CHECK_INT(box.flags, ORMA_BOX_IS_REAL_TIME);
-	box = only_box(&view, orma_view_lane_of(&view, ORMA_VIEW_SCHED, 1), 0, 1, 2);
+	box = only_box(&view, orma_view_lane_of(&view, ORMA_VIEW_SCHED, 1), 0, 0, 1, 2);
 	CHECK_INT(box.name, 0);
 	CHECK_INT(box.flags, ORMA_BOX_IS_UNFINISHED);
 	CHECK_INT((long long)box.start, 10);
@@ -340,13 +370,13 @@ ORMA_TEST(boxes_of_threads_have_states_and_whether_they_wait_for_io)
 	struct orma_view view;
 	open_kernel_rows(&view);
 	uint32_t lane = orma_view_lane_of(&view, ORMA_VIEW_THREAD_STATES, 1);
-	struct orma_box box = only_box(&view, lane, 0, 1, 2);
+	struct orma_box box = only_box(&view, lane, 0, 0, 1, 2);
 	CHECK(box.name < view.thread_state_count);
 	CHECK(view.thread_states[box.name].is_io_wait);
 	CHECK(orma_base_str_is(
 		orma_store_pool_get(&view.strings, (uint32_t)view.thread_states[box.name].state),
 		"D"));
-	box = only_box(&view, lane, 0, 0, 2);
+	box = only_box(&view, lane, 0, 0, 0, 2);
 	CHECK(!view.thread_states[box.name].is_io_wait);
 	view_fixture_close(&view);
 }
@@ -418,7 +448,7 @@ ORMA_TEST(tiles_behind_the_end_of_time_are_empty)
 		struct orma_error error;
 		CHECK_INT(orma_view_tiles(&view, view_fixture_str(&request), &answer, &error), 0);
 		for (uint32_t i = 0; i < 3; i++)
-			count += view_fixture_section(&answer, 3, i).count;
+			count += view_fixture_section(&answer, sizeof(struct orma_box), 3, i).count;
 		orma_base_buf_done(&answer);
 		orma_base_buf_done(&request);
 	}

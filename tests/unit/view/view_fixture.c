@@ -132,8 +132,8 @@ struct orma_buf view_fixture_request(uint32_t level, uint32_t max_items,
 	return request;
 }
 
-struct view_fixture_section view_fixture_section(const struct orma_buf *answer, uint32_t tiles,
-						 uint32_t idx)
+struct view_fixture_section view_fixture_section(const struct orma_buf *answer, size_t item_bytes,
+						 uint32_t tiles, uint32_t idx)
 {
 	enum { HEAD = 16, SECTION = 16 };
 	struct view_fixture_section found = {0};
@@ -149,7 +149,7 @@ struct view_fixture_section view_fixture_section(const struct orma_buf *answer, 
 		struct view_fixture_section section = {0};
 		memcpy(&section, answer->data + HEAD + i * SECTION, SECTION);
 		section.items = answer->data + items;
-		items += section.count * (size_t)ORMA_TILE_ITEM_BYTES;
+		items += section.count * item_bytes;
 		CHECK(items <= answer->size);
 		if (i == idx)
 			found = section;

@@ -53,7 +53,7 @@ struct view_fixture_section {
 	const void *items;
 };
 /* Checks an answer's head and size, and finds a section. */
-struct view_fixture_section view_fixture_section(const struct orma_buf *answer, uint32_t tiles,
-						 uint32_t idx);
+struct view_fixture_section view_fixture_section(const struct orma_buf *answer, size_t item_bytes,
+						 uint32_t tiles, uint32_t idx);
 
 #endif

@@ -235,67 +235,6 @@ ORMA_TEST(names_of_strings_are_told)
 	view_fixture_close_trace(view);
 }
 
-/* Asks about the strings with these texts. */
-static const char *ask_categories(struct orma_view *view, const char *const *texts, size_t count)
-{
-	static char text[256];
-	uint32_t ids[8] = {0};
-	for (size_t i = 0; i < count; i++)
-		ids[i] = orma_store_pool_find(&view->database->tables.strings,
-					      (struct orma_str){texts[i], strlen(texts[i])});
-	struct orma_buf answer = {0};
-	struct orma_error error = {0};
-	const struct orma_view_route *route = orma_view_routes;
-	while (strcmp(route->name, "categories") != 0)
-		route++;
-	CHECK_INT(route->fn(view, (struct orma_str){(const char *)ids, count * sizeof(*ids)},
-			    &answer, &error),
-		  0);
-	snprintf(text, sizeof(text), "%s", orma_base_buf_cstr(&answer));
-	orma_base_buf_done(&answer);
-	return text;
-}
-
-#define CATEGORY(time, name, category)                                                             \
-	"packet { timestamp: " time " trusted_packet_sequence_id: 1 track_event { type: "          \
-	"TYPE_INSTANT name: '" name "' " category " track_uuid: 7 } } "
-
-ORMA_TEST(the_category_of_a_name_is_that_of_its_first_slice)
-{
-	struct orma_view *view = view_fixture_open_trace(
-		TRACK("7", "name: 'x'") CATEGORY("100", "draw", "categories: 'gpu'")
-			CATEGORY("200", "draw", "categories: 'cpu'") CATEGORY("300", "bare", "")
-				CATEGORY("400", "read", "categories: 'io'"));
-	CHECK_STR(ask_categories(view, (const char *[]){"read", "draw", "read", "bare", "x"}, 5),
-		  "{\"categories\":[\"io\",\"gpu\",\"io\",null,null]}");
-	CHECK_STR(ask_categories(view, NULL, 0), "{\"categories\":[]}");
-	view_fixture_refuse(view, "categories", "abc", -EINVAL, "3 bytes");
-	CHECK(view_fixture_fail_allocations(view, "categories", "abcd") > 0);
-	view_fixture_close_trace(view);
-}
-
-ORMA_TEST(a_category_is_found_behind_many_slices_of_other_names)
-{
-	enum { MANY = 2 * ORMA_BLOCK_ROWS + 10 };
-	static const char *const texts[] = {"many", "rare", "a", "b"};
-	struct orma_trace_database *database = view_fixture_new();
-	uint32_t ids[4];
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(texts); i++)
-		CHECK_INT(orma_store_pool_add(&database->tables.strings, orma_base_str(texts[i]),
-					      &ids[i]),
-			  0);
-	VIEW_FIXTURE_ADD(database, ORMA_TABLE_TRACK, ORMA_TRACK_PARENT_ID, ORMA_CELL_NULL);
-	for (int i = 0; i <= MANY; i++)
-		VIEW_FIXTURE_ADD(database, ORMA_TABLE_SLICE, ORMA_SLICE_TS, i, ORMA_SLICE_DUR, 1,
-				 ORMA_SLICE_TRACK_ID, 0, ORMA_SLICE_DEPTH, 0, ORMA_SLICE_NAME,
-				 ids[i == MANY], ORMA_SLICE_CATEGORY, ids[2 + (i == MANY)]);
-	struct orma_view view;
-	view_fixture_open(database, 0, MANY + 1, &view);
-	CHECK_STR(ask_categories(&view, texts, 2), "{\"categories\":[\"a\",\"b\"]}");
-	CHECK_STR(ask_categories(&view, texts, 4), "{\"categories\":[\"a\",\"b\",null,null]}");
-	view_fixture_close(&view);
-}
-
 ORMA_TEST(views_report_that_memory_is_short)
 {
 	struct orma_trace_database *database = fixture_open(
