@@ -87,9 +87,7 @@ function selectFirst(line) {
 /** Selects what is nearest in time on the next track, or on the one before. @param {Timeline} line @param {Chosen} from @param {1 | -1} dir */
 async function changeTrack(line, from, dir) {
 	const { app } = line;
-	const lanes = app.model.rows
-		.flatMap(({ strip, body }) => [strip?.lane ?? null, body?.lane ?? null])
-		.filter((lane) => lane !== null);
+	const lanes = app.model.rows.flatMap(({ strip, body }) => [strip, body]).flatMap((node) => node?.lane ?? []);
 	let at = lanes.indexOf(from.lane) + dir;
 	for (let tries = 0; at >= 0 && at < lanes.length && tries < MOST_TRACKS_TRIED; at += dir, tries++) {
 		const found = await app.tryAsk("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 });

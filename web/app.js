@@ -28,7 +28,7 @@ const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
 
 /**
  * The parts of the state that listeners are told about when they change. After "view" the whole timeline is drawn again; after
- * "over" only the overlay is, with the cursor and the selection; after "rows" the tracks or their order have changed.
+ * "over" only the overlay is, with the cursor and the selection; "rows" is told before it when the tracks or their order have changed.
  * "sql", "drawer" and "help" ask for a part of the page to be opened.
  * @typedef {"view" | "over" | "rows" | "selection" | "area" | "notes" | "hits" | "clock" | "theme" | "colours" | "sql" | "drawer" | "help"} Change
  */
@@ -49,7 +49,7 @@ export class App {
 		this.cropper = new Cropper();
 		this.camera = new Camera(meta.end, () => matchMedia("(prefers-reduced-motion: reduce)").matches);
 		const changed = () => this.emit("view");
-		this.tiles = new TileStore(source, { end: meta.end, ready: (tiles, wants) => this.prepare(tiles, wants), changed });
+		this.tiles = new TileStore(source, meta.end, (tiles, wants) => this.prepare(tiles, wants), changed);
 		this.densities = new Densities(source, meta.end, changed);
 		this.theme = themeOf(document.documentElement);
 		/** @type {Chosen | null} */
@@ -72,7 +72,7 @@ export class App {
 		/** @type {SearchAnswer | null} */
 		this.hits = null;
 		this.hitIndex = -1;
-		/** What the colours of slices tell. @type {import("./colour.js").Colouring} */
+		/** What the colours of slices tell. @type {Colouring} */
 		this.colouring = "name";
 		/** Answers that the page waits for. */
 		this.waiting = 0;
@@ -85,22 +85,8 @@ export class App {
 	adopt(next) {
 		const { mode } = this.clock;
 		for (const request of this.tiles.requests) request.abort.abort();
-		for (const part of /** @type {const} */ ([
-			"source",
-			"meta",
-			"gaps",
-			"tree",
-			"model",
-			"names",
-			"ranges",
-			"clock",
-			"tiles",
-			"densities",
-			"threads",
-			"states",
-		])) {
-			Object.assign(this, { [part]: next[part] });
-		}
+		const { source, meta, gaps, tree, model, names, ranges, clock, tiles, densities, threads, states } = next;
+		Object.assign(this, { source, meta, gaps, tree, model, names, ranges, clock, tiles, densities, threads, states });
 		this.clock.mode = mode;
 	}
 
@@ -108,14 +94,12 @@ export class App {
 	learnTree() {
 		/** @type {Map<number, { text: string, colour: number, lit: boolean }>} */
 		this.threads = new Map();
-		const processes = new Map(
-			this.tree.processes.map(([upid, pid, name]) => [upid, { pid, name: name ?? `process ${pid}` }]),
-		);
+		const processes = new Map(this.tree.processes.map(([upid, pid, name]) => [upid, name ?? `process ${pid}`]));
 		for (const [utid, tid, name, upid] of this.tree.threads) {
-			const process = upid === null ? undefined : processes.get(upid);
+			const process = processes.get(upid ?? -1);
 			const text = `${name ?? "thread"} ${tid}`;
 			// The kernel's idle thread is the background.
-			const colour = tid === 0 ? COLOUR_STATES + STATE.idle : colourOfProcess(process?.name ?? name ?? "");
+			const colour = tid === 0 ? COLOUR_STATES + STATE.idle : colourOfProcess(process ?? name ?? "");
 			this.threads.set(utid, { text, colour, lit: true });
 		}
 		this.states = this.tree.states.map((state) => ({
@@ -133,6 +117,7 @@ export class App {
 	/** @param {...Change} changes */
 	emit(...changes) {
 		for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+		if (changes.includes("rows")) this.emit("view");
 	}
 
 	/** Makes tiles usable: their names and the ranges of counters are known. @param {Tile[]} tiles @param {{ kind: TileKind, lane: number }[]} wants */
@@ -174,7 +159,7 @@ export class App {
 		return () => colour;
 	}
 
-	/** @param {import("./colour.js").Colouring} colouring */
+	/** @param {Colouring} colouring */
 	colourBy(colouring) {
 		this.colouring = colouring;
 		this.emit("colours", "view");
@@ -238,20 +223,20 @@ export class App {
 	/** Opens or folds a track. @param {number} id */
 	fold(id) {
 		this.model.fold(id);
-		this.emit("rows", "view");
+		this.emit("rows");
 	}
 
 	/** Pins a track, or takes it down again. @param {number} id */
 	pin(id) {
 		this.model.pin(id);
-		this.emit("rows", "view");
+		this.emit("rows");
 	}
 
 	/** Shows a counter in another way. @param {number} id @param {CounterMode} mode */
 	showCounter(id, mode) {
 		this.model.modes.set(id, mode);
 		this.model.layout();
-		this.emit("rows", "view");
+		this.emit("rows");
 	}
 
 	/** Selects an event, opens its track and moves there. @param {Chosen} selection @param {boolean} [fit] zooms to it as well */
@@ -260,7 +245,7 @@ export class App {
 		if (fit) this.camera.fit(selection.start, selection.end);
 		else this.camera.show(selection.start, selection.end);
 		this.select(selection);
-		this.emit("rows", "view");
+		this.emit("rows");
 	}
 
 	/** Selects an event of which only the id is known. @param {string} table @param {number} id @param {boolean} [fit] */

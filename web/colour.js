@@ -114,39 +114,28 @@ export function mixed(hex, other, share) {
 /** The fill of each look of each colour, before a background. @param {string} background */
 export function fillsOf(background) {
 	const hexes = [...PALETTE, ...STATE_COLOURS, "b8bec8", ...DURATION_COLOURS.map(([, hex]) => hex)];
-	return [
-		...hexes.map((hex) => `#${hex}`),
-		...hexes.map((hex) => mixed(hex, background, 0.22)),
-		...hexes.map((hex) => mixed(hex, background, 0.78)),
-	];
+	return [0, 0.22, 0.78].flatMap((share) => hexes.map((hex) => mixed(hex, background, share)));
 }
 
-/** Reads the variables of the style sheet; of light-dark(a, b) it takes the colour of this theme. @param {Element} root */
-export function readerOf(root) {
+/** Reads the variables of the style sheet; of light-dark(a, b) it takes the colour of this theme. @param {HTMLElement} root @returns {Theme} */
+export function themeOf(root) {
 	const style = getComputedStyle(root);
-	const dark =
-		(root.getAttribute("data-theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
+	const dark = (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
 	const value = (/** @type {string} */ name) => {
-		const text = style.getPropertyValue(name).trim();
+		const text = style.getPropertyValue(`--${name}`).trim();
 		return /^light-dark\((.*),\s*(.*)\)$/.exec(text)?.[dark ? 2 : 1] ?? text;
 	};
-	return { dark, value };
-}
-
-/** @param {Element} root @returns {Theme} */
-export function themeOf(root) {
-	const { dark, value } = readerOf(root);
-	const background = value("--canvas");
-	const names = /** @type {const} */ (["stripe", "line", "grid", "text", "muted", "accent", "loss", "select"]);
-	const colours = Object.fromEntries(names.map((name) => [name, value(`--${name}`)]));
+	const names = /** @type {const} */ (["stripe", "line", "grid", "text", "muted", "accent", "loss", "select", "bar"]);
+	const colours = Object.fromEntries(names.map((name) => [name, value(name)]));
+	const background = value("canvas");
 	return {
 		.../** @type {Record<typeof names[number], string>} */ (colours),
 		dark,
 		background,
-		accentSoft: value("--accent-soft"),
+		accentSoft: value("accent-soft"),
 		fills: fillsOf(background.slice(1)),
-		inks: ["#111418", dark ? "#111418" : "#2a3037", value("--muted")],
-		font: `11px ${value("--sans")}`,
-		smallFont: `10px ${value("--sans")}`,
+		inks: ["#111418", dark ? "#111418" : "#2a3037", colours.muted],
+		font: `11px ${value("sans")}`,
+		smallFont: `10px ${value("sans")}`,
 	};
 }

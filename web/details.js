@@ -36,7 +36,7 @@ function viewOf(app, selection, detail, find) {
 	/** @type {[string, Child][]} */
 	const parts = [
 		["Slice", factsOf(app, detail, selection)],
-		["Rank", rankOf(detail, () => find(name))],
+		["Rank", rankOf(app, detail, () => find(name))],
 		["Where the time went", timeOf(detail)],
 		["Measured", measuredOf(app)],
 		["Arguments", detail.args?.length ? argList(detail.args, Boolean(detail.sql)) : null],
@@ -65,7 +65,7 @@ export function section(title, ...children) {
 
 /** A list of names and values; those without a value are left out. @param {[string, Child, string?][]} pairs @param {string} [className] */
 export function factList(pairs, className = "") {
-	const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
+	const shown = pairs.filter(([, value]) => value || value === 0);
 	return h(`dl.${className}`, ...shown.flatMap(([key, value, title]) => [h("dt", key), h("dd", { title }, value)]));
 }
 
@@ -77,12 +77,14 @@ function given(value, text) {
 /** @param {App} app @param {Detail} detail @param {Chosen} selection */
 function factsOf(app, detail, selection) {
 	const node = app.model.byLane.get(selection.lane);
+	const lost = node ? app.gaps.lostIn({ node }, detail.start, detail.end) : 0;
 	const counterText = (/** @type {number} */ value) => valueText(value, node?.unit);
 	return factList([
 		["Duration", detail.dur === null ? "not finished" : durationText(detail.dur), exactText(detail.dur ?? 0)],
 		["Self", given(detail.self, durationText), exactText(detail.self ?? 0)],
 		["CPU time", given(detail.thread_dur, durationText)],
 		["Of its parent", given(detail.share_of_parent, percentText)],
+		["Data lost in it", lost > 0 && h("span.error", durationText(lost))],
 		["Value", given(detail.value, counterText)],
 		["Change", given(detail.delta, counterText)],
 		["Start", app.clock.text(detail.start)],
@@ -104,11 +106,11 @@ function factsOf(app, detail, selection) {
 	]);
 }
 
-/** @param {Detail} detail @param {() => void} onclick */
-function rankOf({ rank, dur }, onclick) {
+/** @param {App} app @param {Detail} detail @param {() => void} onclick */
+function rankOf(app, { rank, dur }, onclick) {
 	if (!rank) return null;
 	const canvas = h("canvas.histogram", { width: 480, height: 112, onclick, title: "Show all of this name" });
-	drawHistogram(canvas, rank.histogram, dur ?? undefined);
+	drawHistogram(app.theme, canvas, rank.histogram, dur ?? undefined);
 	const share = rank.of > 1 ? (rank.of - rank.place) / (rank.of - 1) : 1;
 	const place = rank.place === 1 ? "The longest" : `No. ${grouped(rank.place)} by length`;
 	return h(

@@ -114,13 +114,10 @@ export function announce(text) {
 export function trackPointer(event, move, done) {
 	const target = /** @type {HTMLElement} */ (event.currentTarget);
 	target.setPointerCapture(event.pointerId);
-	const stop = (/** @type {PointerEvent} */ last) => {
-		target.removeEventListener("pointermove", move);
-		target.removeEventListener("pointerup", stop);
-		target.removeEventListener("pointercancel", stop);
+	event.preventDefault();
+	target.onpointermove = move;
+	target.onpointerup = target.onpointercancel = (last) => {
+		target.onpointermove = target.onpointerup = target.onpointercancel = null;
 		done?.(last, last.type === "pointercancel");
 	};
-	target.addEventListener("pointermove", move);
-	target.addEventListener("pointerup", stop);
-	target.addEventListener("pointercancel", stop);
 }

@@ -73,6 +73,5 @@ export class Drawer {
 			const wanted = Math.min(innerHeight - 200, height + event.clientY - now.clientY);
 			document.documentElement.style.setProperty("--drawer", `${Math.max(LEAST_HEIGHT, wanted)}px`);
 		});
-		event.preventDefault();
 	}
 }

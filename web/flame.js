@@ -4,7 +4,7 @@ import { paint, setFont, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { errorText, h, refill } from "./dom.js";
 import { drawOutline } from "./draw_overlay.js";
-import { bytesText, durationText, grouped, percentText } from "./time.js";
+import { grouped, percentText, valueText } from "./time.js";
 
 const ROW = 18;
 const LEAST_WIDTH = 0.5;
@@ -109,16 +109,10 @@ export class Flame {
 		this.describe(null);
 	}
 
-	/** @param {number} value */
-	text(value) {
-		if (this.unit === "ns") return durationText(value);
-		return this.unit === "bytes" ? bytesText(value) : `${grouped(value)} ${this.unit}`;
-	}
-
 	/** What a node has in each of two profiles. @param {number[]} values @param {number[]} all */
 	sidesText(values, all) {
 		const text = (/** @type {number} */ side) =>
-			`${this.text(values[side])} (${percentText(values[side] / (all[side] || 1))})`;
+			`${valueText(values[side], this.unit)} (${percentText(values[side] / (all[side] || 1))})`;
 		return `${this.sideNames[0]} ${text(0)}, ${this.sideNames[1]} ${text(1)}`;
 	}
 
@@ -195,7 +189,7 @@ export class Flame {
 		const text =
 			shown.sides && this.sides
 				? this.sidesText(shown.sides, this.sides)
-				: `${this.text(shown.total)} (${share}), self ${this.text(shown.self)}${count}`;
+				: `${valueText(shown.total, this.unit)} (${share}), self ${valueText(shown.self, this.unit)}${count}`;
 		refill(this.label, h("b", shown.name), ` ${text}`);
 	}
 

@@ -3,6 +3,9 @@ import { paint } from "./canvas.js";
 
 /** Narrower bands are drawn as wide as this, so that no loss is invisible. */
 const LEAST_BAND = 3;
+/** Wider ones are torn at their edges. */
+const LEAST_TORN = 10;
+const TOOTH = 3;
 
 export class Gaps {
 	/** @param {Gap[]} gaps of the trace, in any order */
@@ -23,6 +26,11 @@ export class Gaps {
 		if (node.kind === "losses") return this.all;
 		const owner = node.kind === "sched" ? `c${node.cpu}` : `t${node.utid}`;
 		return this.owned.get(owner) ?? [];
+	}
+
+	/** For how long data of a row were lost in a stretch of time. @param {{ node: TrackNode }} row @param {number} start @param {number} end */
+	lostIn(row, start, end) {
+		return this.of(row).reduce((sum, gap) => sum + Math.max(0, Math.min(end, gap.end) - Math.max(start, gap.start)), 0);
 	}
 
 	/** The gap of a row that is drawn at a place on the screen. @param {{ node: TrackNode }} row @param {number} x @param {Scale} scale */
@@ -53,9 +61,30 @@ export function drawGaps(context, gaps, { y, height }, scale, theme, hatch) {
 		const from = Math.max(left, drawn);
 		const to = Math.min(left + width, scale.width);
 		if (to <= from) continue;
-		paint(context, theme.loss, from, y, to - from, height - 1, 0.3);
-		for (const x of [from, to - 1]) paint(context, theme.loss, x, y, 1, height - 1);
-		if (hatch) paint(context, hatch, from, y, to - from, height - 1);
+		drawBand(context, from, to, y, height - 1, theme, hatch);
 		drawn = to;
 	}
+}
+
+/**
+ * What reaches over a band fades in it, and is torn at its edges: nobody knows whether it lasted.
+ * @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {number} y @param {number} height
+ * @param {Theme} theme @param {CanvasPattern | null} hatch
+ */
+function drawBand(context, from, to, y, height, theme, hatch) {
+	const tooth = to - from < LEAST_TORN ? 0 : TOOTH;
+	context.save();
+	context.beginPath();
+	for (let at = 0; at <= height; at += TOOTH) context.lineTo(from + (at % 2) * tooth, y + at);
+	for (let at = height - (height % TOOTH); at >= 0; at -= TOOTH) context.lineTo(to - (at % 2) * tooth, y + at);
+	context.closePath();
+	context.clip();
+	paint(context, theme.background, from, y, to - from, height, 0.6);
+	paint(context, theme.loss, from, y, to - from, height, 0.3);
+	if (hatch) paint(context, hatch, from, y, to - from, height);
+	// Half of a line is outside of the shape.
+	context.lineWidth = 2;
+	context.strokeStyle = theme.loss;
+	context.stroke();
+	context.restore();
 }

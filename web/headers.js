@@ -78,7 +78,7 @@ function startMove(app, event, element, node, rowsOf) {
 			if (!own) return;
 			const target = siblingAt(app, node, rows, own.y + moved + own.height / 2);
 			if (target !== null) app.model.move(node.id, target, moved > 0);
-			app.emit("rows", "view");
+			app.emit("rows");
 		},
 	);
 }

@@ -1,15 +1,13 @@
 // histogram.js - how durations are spread, in buckets of powers of two.
 import { paint, setFont } from "./canvas.js";
-import { readerOf } from "./colour.js";
 import { durationText } from "./time.js";
 
 /**
- * @param {HTMLCanvasElement} canvas @param {number[]} counts of durations in [2^i, 2^(i+1)) ns @param {number} [marked] a duration whose bucket is lit
+ * @param {Theme} theme @param {HTMLCanvasElement} canvas @param {number[]} counts of durations in [2^i, 2^(i+1)) ns @param {number} [marked] a duration whose bucket is lit
  */
-export function drawHistogram(canvas, counts, marked) {
+export function drawHistogram(theme, canvas, counts, marked) {
 	const context = canvas.getContext("2d");
 	if (!context) return;
-	const { value } = readerOf(document.documentElement);
 	const used = counts.map((count, i) => (count > 0 ? i : -1)).filter((i) => i >= 0);
 	if (used.length === 0) return;
 	const first = Math.max(0, used[0] - 1);
@@ -22,12 +20,12 @@ export function drawHistogram(canvas, counts, marked) {
 	for (let i = first; i <= last; i++) {
 		// The square root keeps the few long ones visible beside the many short ones.
 		const h = counts[i] > 0 ? Math.max(3, Math.sqrt(counts[i] / most) * height) : 0;
-		const fill = value(i === lit ? "--select" : "--bar");
+		const fill = i === lit ? theme.select : theme.bar;
 		paint(context, fill, Math.round((i - first) * step), height - h, Math.ceil(step) - 2, h);
 	}
-	paint(context, value("--line"), 0, height, width, 2);
-	context.fillStyle = value("--muted");
-	setFont(context, `20px ${value("--sans")}`, "bottom");
+	paint(context, theme.line, 0, height, width, 2);
+	context.fillStyle = theme.muted;
+	setFont(context, theme.font.replace("11", "20"), "bottom");
 	context.fillText(durationText(2 ** first), 0, canvas.height);
 	context.textAlign = "right";
 	context.fillText(durationText(2 ** (last + 1)), width, canvas.height);

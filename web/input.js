@@ -77,7 +77,6 @@ function pointerDown(line, event) {
 	else if (event.button !== 0) return;
 	else if (event.shiftKey) dragView(line, event, false);
 	else dragRange(line, event);
-	event.preventDefault();
 }
 
 /** Moves what is on screen. @param {Timeline} line @param {PointerEvent} event @param {boolean} scrolls whether it moves up and down too */
@@ -173,15 +172,14 @@ function nodesBetween(line, y0, y1) {
 	const [top, bottom] = [Math.min(y0, y1), Math.max(y0, y1)];
 	/** @type {Set<number>} */
 	const nodes = new Set();
+	const { model } = line.app;
 	for (const pane of line.panes) {
 		for (const row of pane.rowsOf()) {
 			const y = line.windowY(pane, row.y);
 			const isInWindow = pane === line.pinned || y + row.height > line.windowY(pane, pane.element.scrollTop);
 			if (!isInWindow || y + row.height <= top || y > bottom) continue;
-			if (row.isContainer && !row.open) for (const id of line.app.model.lanesBelow(row.node.id)) nodes.add(id);
-			if (row.strip) nodes.add(row.strip.id);
 			// What SQL has made is nothing that the server knows.
-			if (row.body && row.body.table !== "query") nodes.add(row.body.id);
+			for (const id of model.nodesIn(row)) if (model.nodes[id].table !== "query") nodes.add(id);
 		}
 	}
 	return [...nodes];
@@ -254,7 +252,6 @@ function dragMap(line, event) {
 	});
 	if (!isInside && anchor === null && !isWhole) camera.go(begin - (end - start) / 2, begin + (end - start) / 2);
 	line.redraw();
-	event.preventDefault();
 }
 
 /** @param {Timeline} line */

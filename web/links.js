@@ -1,48 +1,60 @@
 // links.js - what is shown, as the fragment of the address: links lead to it, and Back goes back. Small movements replace the
 // entry of the history, a new selection or a jump to elsewhere makes one.
+import { COLOURINGS } from "./colour.js";
 import { delayed } from "./dom.js";
+import { COUNTER_MODES } from "./draw_counter.js";
 
 const WRITE_AFTER_MS = 250;
 
 /**
- * The state of the page that a link holds.
- * @typedef {{ start?: number, end?: number, selection?: { table: string, id: number } | null, area?: Area | null, pins?: number[], filter?: string, notes?: Note[] }} LinkState
+ * The state of the page that a link holds; `modes` are those of counters, and `order` is that of the model.
+ * @typedef {{ start?: number, end?: number, selection?: EventRef | null, area?: Area | null, pins?: number[], filter?: string, notes?: Note[],
+ * colouring?: Colouring, modes?: [number, CounterMode][], order?: [number, number][] }} LinkState
  */
 
 /** @param {LinkState} state */
 export function fragmentOf(state) {
 	const parts = new URLSearchParams();
-	if (state.start !== undefined && state.end !== undefined)
-		parts.set("t", `${Math.round(state.start)}-${Math.round(state.end)}`);
-	if (state.selection) parts.set("s", `${state.selection.table}.${state.selection.id}`);
-	if (state.area)
-		parts.set("a", [Math.round(state.area.start), Math.round(state.area.end), ...state.area.nodes.slice(0, 40)].join("-"));
-	if (state.pins?.length) parts.set("p", state.pins.join("-"));
-	if (state.filter) parts.set("f", state.filter);
-	for (const { time, text } of state.notes ?? []) parts.append("n", `${Math.round(time)}-${text}`);
+	const add = (/** @type {string} */ key, /** @type {(number | string)[]} */ ...values) =>
+		parts.append(key, values.join("-"));
+	if (state.start !== undefined && state.end !== undefined) add("t", Math.round(state.start), Math.round(state.end));
+	if (state.selection) add("s", `${state.selection.table}.${state.selection.id}`);
+	if (state.area) add("a", Math.round(state.area.start), Math.round(state.area.end), ...state.area.nodes.slice(0, 40));
+	if (state.pins?.length) add("p", ...state.pins);
+	if (state.filter) add("f", state.filter);
+	if (state.colouring && state.colouring !== COLOURINGS[0]) add("c", state.colouring);
+	for (const [id, mode] of state.modes ?? []) if (mode !== COUNTER_MODES[0]) add("v", id, mode);
+	for (const pair of state.order ?? []) add("o", ...pair);
+	for (const { time, text } of state.notes ?? []) add("n", Math.round(time), text);
 	return parts.toString();
 }
 
 /** @param {string} fragment @returns {LinkState} */
 export function linkOf(fragment) {
 	const parts = new URLSearchParams(fragment);
+	const text = (/** @type {string} */ key) => parts.get(key) ?? "";
+	/** Numbers with something behind each. @param {string} key @returns {[number, string][]} */
+	const pairs = (key) =>
+		parts.getAll(key).flatMap((part) => {
+			const [, number, rest] = /^(\d+)-(.*)$/s.exec(part) ?? [];
+			return number ? [[Number(number), rest]] : [];
+		});
 	/** @type {LinkState} */
-	const state = {};
-	const range = /^(-?\d+)-(-?\d+)$/.exec(parts.get("t") ?? "");
+	const state = {
+		filter: text("f"),
+		pins: (text("p").match(/\d+/g) ?? []).map(Number),
+		notes: pairs("n").map(([time, note], i) => ({ time, text: note, colour: i % 24, kept: true })),
+		colouring: COLOURINGS.find((name) => name === text("c")) ?? COLOURINGS[0],
+		modes: /** @type {[number, CounterMode][]} */ (pairs("v")).filter(([, mode]) => COUNTER_MODES.includes(mode)),
+		order: pairs("o").map(([id, before]) => [id, Number(before)]),
+	};
+	const range = /^(-?\d+)-(-?\d+)$/.exec(text("t"));
 	if (range && Number(range[2]) > Number(range[1])) [state.start, state.end] = [Number(range[1]), Number(range[2])];
-	const selected = /^(\w+)\.(\d+)$/.exec(parts.get("s") ?? "");
+	const selected = /^(\w+)\.(\d+)$/.exec(text("s"));
 	if (selected) state.selection = { table: selected[1], id: Number(selected[2]) };
-	const area = (parts.get("a") ?? "").split("-").map(Number);
+	const area = text("a").split("-").map(Number);
 	if (area.length >= 2 && area.every(Number.isFinite) && area[1] > area[0])
 		state.area = { start: area[0], end: area[1], nodes: area.slice(2) };
-	const pins = parts.get("p");
-	if (pins) state.pins = pins.split("-").map(Number).filter(Number.isInteger);
-	const filter = parts.get("f");
-	if (filter) state.filter = filter;
-	const notes = parts.getAll("n").map((text) => /^(\d+)-(.*)$/s.exec(text));
-	state.notes = notes.flatMap((note, i) =>
-		note ? [{ time: Number(note[1]), text: note[2], colour: i % 24, kept: true }] : [],
-	);
 	return state;
 }
 
@@ -52,10 +64,11 @@ export function attachLinks(app, line) {
 	/** While the page does what a link says, there is nothing to write. */
 	let isReading = false;
 	const write = () => {
-		const { camera, selection, area, model, notes } = app;
-		const { pins, filter } = model;
-		const kept = notes.filter((note) => note.kept);
-		const fragment = `#${fragmentOf({ ...camera.target, selection, area, pins, filter, notes: kept })}`;
+		const { camera, selection, area, model, colouring } = app;
+		const { pins, filter, order } = model;
+		const notes = app.notes.filter(({ kept }) => kept);
+		const modes = [...model.modes];
+		const fragment = `#${fragmentOf({ ...camera.target, selection, area, pins, filter, notes, colouring, modes, order })}`;
 		if (isReading || fragment === location.hash) return;
 		if (isNew) history.pushState(null, "", fragment);
 		else history.replaceState(null, "", fragment);
@@ -68,19 +81,20 @@ export function attachLinks(app, line) {
 		isNew = isReading = false;
 	};
 	app.on(["selection", "area"], () => (isNew = true));
-	app.on(["selection", "area", "view", "rows", "notes"], later);
+	app.on(["selection", "area", "view", "notes", "colours"], later);
 	addEventListener("popstate", read);
 	return read;
 }
 
 /** @param {App} app @param {Timeline} line @param {LinkState} state */
 async function applyLink(app, line, state) {
-	const { nodes } = app.model;
-	app.model.pins = (state.pins ?? []).filter((id) => nodes[id]);
-	app.model.filter = state.filter ?? "";
-	app.model.layout();
-	app.notes = state.notes ?? [];
-	app.emit("rows", "notes");
+	const { model } = app;
+	const { nodes } = model;
+	const { pins = [], filter = "", modes, order = [], notes = [], colouring = COLOURINGS[0] } = state;
+	// The order lays out the rows.
+	Object.assign(model, { pins: pins.filter((id) => nodes[id]), filter, modes: new Map(modes), order });
+	Object.assign(app, { notes, colouring });
+	app.emit("rows", "notes", "colours");
 	if (state.selection) await app.revealId(state.selection.table, state.selection.id);
 	else if (state.area) app.setArea({ ...state.area, nodes: state.area.nodes.filter((id) => nodes[id]) });
 	else if (app.selection || app.area) app.select(null);

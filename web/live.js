@@ -64,10 +64,11 @@ async function watch(app, line, queries, state, show) {
 
 /** @param {App} app @param {Timeline} line @param {Queries} queries @param {{ mapAt: number }} state */
 async function renew(app, line, queries, state) {
-	const meta = await app.source.at().meta();
+	/** @type {Meta} */
+	const meta = await app.source.at().ask("meta");
 	// Rows and lanes have other numbers in each state of the trace, so that all questions are about one.
 	const source = app.source.at(meta.generation);
-	const next = new App(source, meta, await source.tracks());
+	const next = new App(source, meta, await source.ask("tracks"));
 	queries.moveTo(next);
 	const lanes = inherit(app, next);
 	const shift = Number(BigInt(meta.start_ns) - BigInt(app.meta.start_ns));
@@ -85,7 +86,7 @@ async function renew(app, line, queries, state) {
 		state.mapAt = now;
 		line.layersWidth = 0;
 	}
-	app.emit("rows", "view", "notes");
+	app.emit("rows", "notes");
 }
 
 /** What the camera shows of the longer trace. It is not moved softly: the picture would lag behind the recording. @param {App} app @param {number} end @param {number} shift */
@@ -114,7 +115,8 @@ function inherit(app, next) {
 	}
 	next.model.pins = app.model.pins.flatMap((id) => found.get(id)?.id ?? []);
 	next.model.filter = app.model.filter;
-	next.model.layout();
+	const idOf = (/** @type {number} */ id) => found.get(id)?.id ?? -1;
+	next.model.order = app.model.order.map(([id, before]) => [idOf(id), idOf(before)]);
 	next.names.wanted = app.names.wanted;
 	next.densities.known = new Map(app.densities.known);
 	return found;

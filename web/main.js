@@ -21,7 +21,8 @@ async function showProgress(source, answer) {
 	};
 	answer.then(end, end);
 	for (let asked = 0; !isOver; await sleep(PROGRESS_MS)) {
-		const { read_bytes, all_bytes } = await source.progress();
+		/** @type {Progress} */
+		const { read_bytes, all_bytes } = await source.ask("progress");
 		if (isOver) break;
 		refill(
 			notice,
@@ -55,13 +56,14 @@ async function start() {
 	await source.open();
 	source.stay();
 	const queries = new Queries();
-	const trace = Promise.all([source.meta(), source.tracks()]);
+	/** @type {Promise<[Meta, TrackTree]>} */
+	const trace = Promise.all([source.ask("meta"), source.ask("tracks")]);
 	showProgress(source, trace).catch(() => {});
 	const [meta, tree] = await trace;
 	const one = queries.sourceOf(meta.live ? source.at(meta.generation) : source);
 	// A live trace may have grown between the two answers.
 	const isSame = tree.generation === meta.generation;
-	await startPage(one, meta, isSame ? tree : await one.tracks(), (app, line, drawer) => {
+	await startPage(one, meta, isSame ? tree : await one.ask("tracks"), (app, line, drawer) => {
 		if (meta.live) attachLive(app, line, queries);
 		return [attachSql(app, drawer, queries)];
 	});

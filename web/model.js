@@ -19,6 +19,8 @@ export class Model {
 		/** @type {number[]} */
 		this.pins = [];
 		this.filter = "";
+		/** Tracks that were moved among their siblings. @type {Set<number>} */
+		this.moved = new Set();
 		/** How counters are shown, unless as values. @type {Map<number, CounterMode>} */
 		this.modes = new Map();
 		/** @type {Row[]} */
@@ -187,13 +189,36 @@ export class Model {
 		this.layout();
 	}
 
+	/** The nodes that a node is one of. @param {number} id */
+	siblingsOf(id) {
+		return this.children[this.nodes[id].parent] ?? this.roots;
+	}
+
 	/** Puts a node before or behind one of its siblings. @param {number} id @param {number} target @param {boolean} behind */
 	move(id, target, behind) {
-		const parent = this.nodes[id].parent;
-		if (parent !== this.nodes[target].parent || id === target) return;
-		const siblings = parent < 0 ? this.roots : this.children[parent];
+		const siblings = this.siblingsOf(id);
+		if (id === target || !siblings.includes(target)) return;
 		siblings.splice(siblings.indexOf(id), 1);
 		siblings.splice(siblings.indexOf(target) + (behind ? 1 : 0), 0, id);
+		this.moved.add(id);
+		this.layout();
+	}
+
+	/** The nodes that were moved, from top to bottom, and the sibling before each; -1: it is the first one. @returns {[number, number][]} */
+	get order() {
+		const siblings = new Set([...this.moved].map((id) => this.siblingsOf(id)));
+		return [...siblings].flatMap((ids) =>
+			ids.flatMap((id, i) => (this.moved.has(id) ? [/** @type {[number, number]} */ ([id, ids[i - 1] ?? -1])] : [])),
+		);
+	}
+
+	set order(pairs) {
+		// The server's order is that of the numbers.
+		for (const id of this.moved) this.siblingsOf(id).sort((a, b) => a - b);
+		const order = new Map(pairs.filter(([id]) => this.nodes[id]));
+		this.moved = new Set(order.keys());
+		for (const id of this.moved) this.siblingsOf(id).splice(this.siblingsOf(id).indexOf(id), 1);
+		for (const [id, before] of order) this.siblingsOf(id).splice(this.siblingsOf(id).indexOf(before) + 1, 0, id);
 		this.layout();
 	}
 
@@ -225,6 +250,12 @@ export class Model {
 			if (isHolder(this.nodes[up]) && !this.open[up] && !this.filter) id = up;
 		}
 		return this.rows.find((row) => row.node.id === id) ?? null;
+	}
+
+	/** The nodes whose lanes a row shows; a folded header stands for what is below it. @param {Row} row */
+	nodesIn({ node, strip, body, isContainer, open }) {
+		if (isContainer) return open ? [] : this.lanesBelow(node.id);
+		return [strip, body].flatMap((part) => part?.id ?? []);
 	}
 
 	/** All nodes with lanes at or below a node. @param {number} id @returns {number[]} */

@@ -25,7 +25,7 @@ function showStatus(app, line) {
 	const fill = () => {
 		const { title, losses, counts, gaps } = app.meta;
 		const lost = losses.filter(({ severity }) => severity !== "info").length;
-		const slices = counts?.slices ?? counts?.slice;
+		const { slices } = counts;
 		refill(
 			byId("status"),
 			h("span", title),
@@ -55,7 +55,7 @@ function attachColours(app) {
 	const select = /** @type {HTMLSelectElement} */ (byId("colours"));
 	refill(select, ...COLOURINGS.map((value) => h("option", { value }, `Colour: ${value}`)));
 	select.addEventListener("change", () => {
-		app.colourBy(/** @type {import("./colour.js").Colouring} */ (select.value));
+		app.colourBy(/** @type {Colouring} */ (select.value));
 		// Keys are for the tracks again.
 		select.blur();
 	});
@@ -88,7 +88,6 @@ function attachSplit(line) {
 			document.documentElement.style.setProperty("--head", `${Math.round(width / 4) * 4}px`);
 			line.layout();
 		});
-		event.preventDefault();
 	});
 }
 
@@ -113,7 +112,7 @@ export async function startPage(source, meta, tree, attach) {
 	onClick("fold-all", () => {
 		const isAnyOpen = app.model.rows.some(({ kind, open }) => kind === "process" && open);
 		app.model.foldAll(!isAnyOpen);
-		app.emit("rows", "view");
+		app.emit("rows");
 	});
 	const readLink = attachLinks(app, line);
 	onClick("share", () => copyText(location.href));

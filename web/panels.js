@@ -26,7 +26,7 @@ export function attachPanels(app, drawer, more) {
 	drawer.fixed = [...(profiles.length > 0 ? [flameTab(app, "profiles", "Profiles", whole, profiles)] : []), ...more, trace];
 	drawer.setTabs([details], "details");
 	// A trace of samples only has nothing to click on.
-	if (profiles.length > 0 && !app.meta.counts?.slices) {
+	if (profiles.length > 0 && !app.meta.counts.slices) {
 		drawer.open("profiles");
 		drawer.toggle(true);
 	}
@@ -110,7 +110,7 @@ async function showName(app, drawer, name) {
 	};
 	const show = (/** @type {HTMLElement} */ body) => {
 		const canvas = h("canvas.histogram.wide", { width: 720, height: 160 });
-		drawHistogram(canvas, answer.histogram);
+		drawHistogram(app.theme, canvas, answer.histogram);
 		const facts = factList(
 			[
 				["Count", grouped(count)],
@@ -140,7 +140,7 @@ function showTrace({ meta }, body) {
 		h(`li.${severity}`, { title: stat }, h("b", grouped(count)), ` ${what}`),
 	);
 	const none = meta.gaps.length ? "Bands in the tracks show when data were lost." : "Nothing was lost.";
-	const counts = Object.entries(meta.counts ?? {});
+	const counts = Object.entries(meta.counts);
 	body.append(
 		h(
 			"div.cards",
@@ -149,7 +149,7 @@ function showTrace({ meta }, body) {
 				factList([["File", meta.title], ["Duration", durationText(meta.end)], ...Object.entries(meta.host ?? {})]),
 			),
 			section("Events", factList(counts.map(([key, value]) => [key.replace(/_/g, " "), grouped(value)]))),
-			section("Losses", losses.length ? h("ul.losses", ...losses) : h("p.muted", none)),
+			section("Losses", losses.length ? h("ul", ...losses) : h("p.muted", none)),
 		),
 	);
 }

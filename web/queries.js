@@ -116,7 +116,7 @@ export class Queries {
 	}
 
 	/** What is known here; undefined: the server is asked. @param {string} what @param {any} question */
-	answer(what, { table, id }) {
+	answer(what, { table, id } = {}) {
 		if (table !== "query") return undefined;
 		const track = this.tracks[Math.floor(id / ROWS_PER_TRACK)];
 		const row = track?.rows.find((one) => one.id === id);

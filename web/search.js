@@ -79,7 +79,7 @@ export function attachSearch(app, line) {
 	const filter = /** @type {HTMLInputElement} */ (byId("filter"));
 	filter.addEventListener("input", () => {
 		app.model.setFilter(filter.value);
-		app.emit("rows", "view");
+		app.emit("rows");
 	});
 	app.on("rows", () => {
 		if (filter.value !== app.model.filter && document.activeElement !== filter) filter.value = app.model.filter;

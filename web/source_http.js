@@ -48,7 +48,7 @@ export class HttpSource {
 		fragment.delete("k");
 		const rest = fragment.toString();
 		history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
-		const answer = await this.json("hello", { ticket });
+		const answer = await this.ask("hello", { ticket });
 		this.token = answer.token;
 		sessionStorage.setItem(TOKEN_KEY, this.token);
 	}
@@ -73,7 +73,7 @@ export class HttpSource {
 	}
 
 	/** @param {string} path @param {object} [question] @param {AbortSignal} [signal] @returns {Promise<any>} */
-	async json(path, question = {}, signal) {
+	async ask(path, question = {}, signal) {
 		for (;;) {
 			try {
 				const buffer = await this.post(path, JSON.stringify(question), signal);
@@ -85,25 +85,10 @@ export class HttpSource {
 		}
 	}
 
-	/** @returns {Promise<Progress>} */
-	progress() {
-		return this.json("progress");
-	}
-
-	/** @returns {Promise<Meta>} */
-	meta() {
-		return this.json("meta");
-	}
-
-	/** @returns {Promise<TrackTree>} */
-	tracks() {
-		return this.json("tracks");
-	}
-
 	/** @param {TileKind} kind @param {number} level @param {TilePair[]} pairs @param {AbortSignal} signal */
 	async boxes(kind, level, pairs, signal) {
 		const buffer = await this.post(kind, tilesRequest(level, MOST_BOXES, pairs), signal);
-		return tilesOf(buffer, pairs, kind).tiles;
+		return tilesOf(buffer, pairs, kind);
 	}
 
 	/** @param {number} start @param {number} end @param {number} buckets @param {number[]} ids */
@@ -115,10 +100,5 @@ export class HttpSource {
 	async names(ids) {
 		const buffer = await this.post("names", new Uint32Array(ids).buffer);
 		return JSON.parse(new TextDecoder().decode(buffer)).names;
-	}
-
-	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */
-	ask(what, question, signal) {
-		return this.json(what, question, signal);
 	}
 }

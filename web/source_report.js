@@ -103,14 +103,6 @@ export class ReportSource {
 		return lanes;
 	}
 
-	async meta() {
-		return this.metaData;
-	}
-
-	async tracks() {
-		return this.tree;
-	}
-
 	/** A report has one state. @returns {Source} */
 	at() {
 		return this;

@@ -75,7 +75,7 @@ export function attachSql(app, drawer, queries) {
 		const buttons = trackKinds(answer).map((kind) => {
 			const onclick = () => {
 				queries.show(app, answer, kind);
-				app.emit("rows", "view");
+				app.emit("rows");
 			};
 			return h("button", { onclick, title: "Pin the result over the tracks" }, `Show as ${kind}`);
 		});

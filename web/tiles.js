@@ -23,20 +23,20 @@ export function tileSpan(level) {
 }
 
 /** @typedef {{ kind: TileKind, lane: number, level: number, index: number, key: string }} Want */
-/** @typedef {{ wants: Want[], keys: Set<string>, abort: AbortController }} Request */
+/** @typedef {{ wants: Want[], abort: AbortController }} Request */
 
 export class TileStore {
 	/**
-	 * @param {Source} source
-	 * @param {{ end: number, memory?: number, ready?: (tiles: Tile[], wants: Want[]) => Promise<void>, changed?: () => void }} options
-	 * `ready` prepares tiles before they are used, `changed` is told when there are new ones
+	 * @param {Source} source @param {number} end of the trace
+	 * @param {(tiles: Tile[], wants: Want[]) => Promise<void>} ready prepares tiles before they are used
+	 * @param {() => void} changed told when there are new ones @param {number} [memory] in bytes
 	 */
-	constructor(source, options) {
+	constructor(source, end, ready, changed, memory = MEMORY_BYTES) {
 		this.source = source;
-		this.end = options.end;
-		this.memory = options.memory ?? MEMORY_BYTES;
-		this.ready = options.ready ?? (async () => {});
-		this.changed = options.changed ?? (() => {});
+		this.end = end;
+		this.ready = ready;
+		this.changed = changed;
+		this.memory = memory;
 		/** @type {Map<string, Tile>} */
 		this.tiles = new Map();
 		this.bytes = 0;
@@ -56,7 +56,7 @@ export class TileStore {
 		return this.requests.size === 0;
 	}
 
-	/** @param {TileKind} kind @param {number} lane @param {number} level @param {number} index @returns {Tile | undefined} */
+	/** @param {TileKind} kind @param {number} lane @param {number} level @param {number} index */
 	get(kind, lane, level, index) {
 		const key = `${kind}:${lane}:${level}:${index}`;
 		const tile = this.tiles.get(key);
@@ -145,7 +145,7 @@ export class TileStore {
 		const coming = new Set();
 		for (const request of this.requests) {
 			const useful = request.wants.some(({ key }) => wanted.has(key) || beside.has(key));
-			if (useful) for (const key of request.keys) coming.add(key);
+			if (useful) for (const { key } of request.wants) coming.add(key);
 			else request.abort.abort();
 		}
 		const first = [...wanted.values()].filter(({ key }) => !coming.has(key));
@@ -167,7 +167,7 @@ export class TileStore {
 	/** @param {TileKind} kind @param {number} level @param {Want[]} wants */
 	async load(kind, level, wants) {
 		const abort = new AbortController();
-		const request = { wants, keys: new Set(wants.map(({ key }) => key)), abort };
+		const request = { wants, abort };
 		this.requests.add(request);
 		try {
 			const pairs = wants.map(({ lane, index }) => ({ lane, tile: index }));

@@ -136,8 +136,7 @@ export class Timeline {
 			app.cropper.measure(this.over);
 		}
 		for (const pane of this.panes) {
-			if (pane.element.clientHeight === 0) continue;
-			pane.draw(this.scale);
+			if (pane.element.clientHeight > 0) pane.draw(this.scale);
 		}
 		sizeCanvas(this.ruler, width, RULER_HEIGHT);
 		drawRuler(this.ruler, this.scale, RULER_HEIGHT, app);
@@ -158,11 +157,9 @@ export class Timeline {
 		const { scrollTop, clientHeight } = this.tracks.element;
 		const [top, bottom] = [scrollTop - BEYOND, scrollTop + clientHeight + BEYOND];
 		const rows = app.model.rows.filter(({ y, height }) => y + height > top && y < bottom);
-		for (const { strip, body } of [...app.model.pinned, ...rows]) {
-			for (const node of [strip, body]) {
-				if (!node || node.lane === null) continue;
-				app.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
-			}
+		for (const node of [...app.model.pinned, ...rows].flatMap(({ strip, body }) => [strip, body])) {
+			if (node?.lane == null) continue;
+			app.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
 		}
 		app.tiles.endFrame();
 	}
@@ -188,7 +185,8 @@ export class Timeline {
 
 	drawOver() {
 		this.isOverDirty = false;
-		const { app, over, width } = { app: this.app, over: this.over, width: this.scale.width };
+		const { app, over } = this;
+		const { width } = this.scale;
 		const height = RULER_HEIGHT + this.pinned.element.clientHeight + this.tracks.element.clientHeight;
 		sizeCanvas(over, width, height);
 		over.clearRect(0, 0, width, height);
@@ -218,18 +216,12 @@ export class Timeline {
 	/** The rows that belong to an area, in the window. @param {number[]} nodes @param {number} height */
 	tintedRows(nodes, height) {
 		if (nodes.length === 0) return [{ y: RULER_HEIGHT, h: height - RULER_HEIGHT }];
+		const { model } = this.app;
 		const inside = new Set(nodes);
-		return this.app.model.rows
-			.filter(
-				(row) => [row.node, row.strip, row.body].some((node) => node && inside.has(node.id)) || this.holds(row, inside),
-			)
+		return model.rows
+			.filter((row) => model.nodesIn(row).some((id) => inside.has(id)))
 			.map((row) => ({ y: this.windowY(this.tracks, row.y), h: row.height }))
 			.filter(({ y, h: rowHeight }) => y + rowHeight > 0 && y < height);
-	}
-
-	/** @param {Row} row @param {Set<number>} inside */
-	holds(row, inside) {
-		return row.isContainer && !row.open && this.app.model.lanesBelow(row.node.id).some((id) => inside.has(id));
 	}
 
 	/** @param {Pane} pane @param {number} y in the pane's content */

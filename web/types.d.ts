@@ -5,6 +5,7 @@
 
 type App = import("./app.js").App;
 type BoxList = import("./boxes.js").BoxList;
+type Colouring = import("./colour.js").Colouring;
 type Cropper = import("./text.js").Cropper;
 type CounterMode = import("./draw_counter.js").CounterMode;
 type Drawer = import("./drawer.js").Drawer;
@@ -260,14 +261,12 @@ interface Source {
 	open(): Promise<void>;
 	/** The same for questions about one state of a live trace, or about the newest. */
 	at(generation?: number): Source;
-	meta(): Promise<Meta>;
-	tracks(): Promise<TrackTree>;
 	boxes(kind: TileKind, level: number, pairs: TilePair[], signal: AbortSignal): Promise<Tile[]>;
 	density(start: number, end: number, buckets: number, ids: number[]): Promise<Uint8Array[]>;
 	/** The names with these numbers. */
 	names(ids: number[]): Promise<(string | null)[]>;
-	/** Questions that are answered as JSON: detail, area, flame, flows, find, search, neighbour, sql. */
-	ask(what: string, question: object, signal?: AbortSignal): Promise<any>;
+	/** Questions that are answered as JSON: meta, tracks, detail, area, flame, flows, find, search, neighbour, sql. */
+	ask(what: string, question?: object, signal?: AbortSignal): Promise<any>;
 	/** Counts of what went over the wire, for tests. */
 	traffic: { requests: number; bytes: number };
 }
@@ -317,6 +316,7 @@ interface Theme {
 	accentSoft: string;
 	loss: string;
 	select: string;
+	bar: string;
 	fills: string[];
 	inks: string[];
 	font: string;

@@ -451,6 +451,31 @@ test("notes are kept in the address, and Back goes back", { skip }, async () => 
 	assert.equal((await page.state()).notes.length, 0);
 });
 
+test("colours, modes of counters and the order of tracks are in the address", { skip }, async () => {
+	await reset();
+	await page.press("KeyC", "c");
+	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
+	const before = (await page.state()).rows.map(({ title, y, height }) => ({ title, y: top + y + height / 2 }));
+	const at = before.findIndex(({ title }) => title === "memory");
+	await page.move(700, before[at].y);
+	await page.press("KeyV", "v");
+	await page.drag(60, before[at].y, 60, before[at + 1].y);
+	await page.idle();
+	await new Promise((resolve) => setTimeout(resolve, 400));
+	const seen = ({ colouring, rows }) => ({ colouring, rows: rows.map(({ title, mode }) => `${title} ${mode}`) });
+	const state = seen(await page.state());
+	assert.equal(state.colouring, "category");
+	assert.deepEqual(state.rows.slice(at, at + 2), [`${before[at + 1].title} value`, "memory log"]);
+	await page.open((await page.run("location.href")).replace(/[?#]/, "?order=1#"));
+	assert.deepEqual(seen(await page.state()), state);
+	assert.equal(await page.run("document.querySelector('#colours').value"), "category");
+	await page.open(server.url);
+	assert.deepEqual(
+		seen(await page.state()).rows,
+		before.map(({ title }) => `${title} value`),
+	);
+});
+
 test("the text of a note is changed by a double click on it, and by Enter", { skip }, async () => {
 	await reset();
 	await page.move(700, 400);

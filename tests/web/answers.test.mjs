@@ -13,8 +13,7 @@ test("tiles are decoded in the order of the request", () => {
 		{ lane: 7, tile: 1 },
 	];
 	const boxes = [[box(1.5, 3, 1), box(4, 9, 2)], [], [box(2 ** 52, 2 ** 52 + 1, 3)]];
-	const { generation, tiles } = tilesOf(answerOf(pairs, boxes, 42), pairs, "tiles");
-	assert.equal(generation, 42);
+	const tiles = tilesOf(answerOf(pairs, boxes, 42), pairs, "tiles");
 	assert.deepEqual(
 		tiles.map(({ count }) => count),
 		[2, 0, 1],

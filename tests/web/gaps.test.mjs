@@ -28,14 +28,39 @@ test("a gap is found where its band is drawn, however short it is", () => {
 });
 
 test("bands cover the row, do not overlap, and end at the edges of the screen", () => {
-	const filled = [];
-	const context = { fillRect: (...rect) => filled.push(rect) };
+	const [filled, shapes] = [[], []];
+	const context = {
+		fillRect: (...rect) => context.fillStyle === "#000000" && filled.push(rect),
+		beginPath: () => shapes.push([]),
+		lineTo: (...corner) => shapes.at(-1).push(corner),
+	};
+	for (const name of ["save", "closePath", "clip", "stroke", "restore"]) context[name] = () => {};
 	const list = [gap(-50, 20, 1), gap(400, 500, 1), gap(450, 480, 1), gap(490, 600, 1), gap(5000, 6000, 1)];
-	drawGaps(context, list, { y: 10, height: 21 }, new Scale(0, 1000, 1000), { loss: "#000000" }, null);
-	const bands = filled.filter(([, , width]) => width > 1);
-	assert.deepEqual(bands, [
+	drawGaps(context, list, { y: 10, height: 21 }, new Scale(0, 1000, 1000), { loss: "#000000", background: "#ffffff" }, null);
+	assert.deepEqual(filled, [
 		[0, 10, 20, 20],
 		[400, 10, 100, 20],
 		[500, 10, 100, 20],
 	]);
+	// They are torn at both edges, inwards.
+	const [left, right] = [shapes[1].slice(0, 7), shapes[1].slice(7)];
+	assert.deepEqual(
+		left,
+		[0, 3, 6, 9, 12, 15, 18].map((y) => [400 + (y % 2) * 3, 10 + y]),
+	);
+	assert.deepEqual(
+		right,
+		[18, 15, 12, 9, 6, 3, 0].map((y) => [500 - (y % 2) * 3, 10 + y]),
+	);
+});
+
+test("a slice tells for how long data were lost in it", () => {
+	const thread = row("thread", { utid: 1 });
+	assert.equal(
+		gaps.lostIn(thread, 0, 1000),
+		gaps.of(thread).reduce((sum, { start, end }) => sum + end - start, 0),
+	);
+	const [{ start, end }] = gaps.of(thread);
+	assert.equal(gaps.lostIn(thread, start + 1, end + 1), end - start - 1);
+	assert.equal(gaps.lostIn(row("thread", { utid: 99 }), 0, 1000), 0);
 });

@@ -100,6 +100,32 @@ test("a track moves among its siblings only", () => {
 	assert.deepEqual(titles(model).slice(2, 5), ["server 7", "memory", "main 7"]);
 });
 
+test("the order of moved tracks is told, and brought about again", () => {
+	const model = modelOf();
+	model.move(8, 0, false);
+	model.move(7, 3, false);
+	model.move(2, 0, false);
+	const { order } = model;
+	assert.deepEqual(order, [
+		[8, -1],
+		[2, 8],
+		[7, -1],
+	]);
+	const other = modelOf();
+	other.move(2, 0, false);
+	other.order = order;
+	assert.deepEqual(titles(other), titles(model));
+	other.order = [];
+	assert.deepEqual(titles(other), titles(modelOf()));
+	other.order = [
+		[8, 99],
+		[99, 8],
+		[8, 5],
+		[2, NaN],
+	];
+	assert.deepEqual(titles(other).sort(), titles(modelOf()).sort());
+});
+
 test("a lane is shown by its row, or by the folded header above it", () => {
 	const model = modelOf();
 	assert.equal(model.rowOfLane(15).title, "idle 9");

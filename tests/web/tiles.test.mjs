@@ -18,9 +18,9 @@ function slowSource() {
 	return { boxes, requests };
 }
 
-function storeOf(options = {}) {
+function storeOf({ end = tileSpan(20) - 1, memory, ready = async () => {} } = {}) {
 	const source = slowSource();
-	return { source, store: new TileStore(source, { end: tileSpan(20) - 1, ...options }) };
+	return { source, store: new TileStore(source, end, ready, () => {}, memory) };
 }
 
 test("what a frame lacks is asked for once, then what lies beside it", async () => {

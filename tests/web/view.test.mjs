@@ -285,11 +285,22 @@ test("a link says what is shown, and nonsense in it is ignored", () => {
 		pins: [3, 4],
 		filter: "a b&c",
 		notes: [{ time: 12, text: "x=1-2", colour: 0, kept: true }],
+		colouring: "process",
+		modes: [
+			[7, "rate"],
+			[9, "log"],
+		],
+		order: [
+			[3, -1],
+			[5, 3],
+		],
 	};
 	assert.deepEqual(linkOf(fragmentOf(state)), state);
 	const area = { start: 1, end: 9, nodes: [2, 5] };
 	assert.deepEqual(linkOf(fragmentOf({ area })).area, area);
-	assert.deepEqual(linkOf("t=9-5&s=slice&a=x-1&p=a-b&n=zz"), { notes: [], pins: [] });
+	const nothing = { notes: [], pins: [], filter: "", colouring: "name", modes: [], order: [] };
+	assert.deepEqual(linkOf("t=9-5&s=slice&a=x-1&p=a-b&n=zz&c=red&v=3-loud&v=rate&o=7"), nothing);
+	assert.equal(fragmentOf(nothing), "");
 });
 
 test("tables sort numbers before texts, and what is missing last", () => {
