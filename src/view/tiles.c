@@ -147,9 +147,10 @@ static int64_t cell(const struct orma_lanes *lanes, size_t column, uint32_t row)
 	return orma_store_column_get(&lanes->table->columns[column], row);
 }
 
-uint8_t orma_view_category_sign(struct orma_str name)
+/* Pages make a colour of it, so that they need no names of categories. */
+static uint8_t category_sign(struct orma_str name)
 {
-	/* FNV-1a in 32 bits, as the page of a report computes it, too. */
+	/* FNV-1a in 32 bits, as signOfCategory() of the page computes it for reports. */
 	uint32_t hash = 0x811c9dc5;
 	for (size_t i = 0; i < name.size; i++)
 		if (name.data[i] < '0' || name.data[i] > '9')
@@ -171,7 +172,7 @@ static void describe_row(const struct orma_view *view, const struct orma_tile *t
 		box->name = name == ORMA_CELL_NULL ? 0 : (uint32_t)name;
 	}
 	if (tile->table == ORMA_VIEW_SLICES)
-		box->category = orma_view_category_sign(
+		box->category = category_sign(
 			orma_view_text(view, cell(tile->lanes, ORMA_SLICE_CATEGORY, box->row)));
 	if (tile->table == ORMA_VIEW_SCHED) {
 		int64_t priority = cell(tile->lanes, ORMA_SCHED_PRIORITY, box->row);

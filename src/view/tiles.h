@@ -21,16 +21,10 @@ struct orma_box {
 		name; /* a string, or the thread on a CPU, or the place of a thread's state; 0 = none */
 	uint32_t row;     /* in its table */
 	uint32_t count;   /* how many rows it stands for */
-	uint8_t category; /* orma_view_category_sign() of the row's category */
+	uint8_t category; /* a hash of its name without digits, from 1 to 255; 0 = it has none */
 	uint8_t flags;
 	uint16_t depth;
 };
-
-/*
- * Returns the sign of a category in boxes: a hash of its name without digits, from 1 to 255; 0 = it has no name. Pages make a
- * colour of it, so that they need no names of categories.
- */
-uint8_t orma_view_category_sign(struct orma_str name);
 
 /* Takes a box; what is not 0 ends the walk. */
 typedef int orma_view_box_fn(void *ctx, const struct orma_box *box);

@@ -13,6 +13,7 @@ import {
 	durationLegend,
 	fnv1a,
 	mixed,
+	signOfCategory,
 } from "../../web/colour.js";
 import { Cropper, cropped } from "../../web/text.js";
 
@@ -37,6 +38,11 @@ test("names have the colour of their hash, and digits do not matter", () => {
 		Array.from({ length: 500 }, (_, i) => colourOfName("name".repeat(1 + (i % 9)) + String.fromCharCode(97 + (i % 26)))),
 	);
 	assert.ok(used.size > 20);
+});
+
+test("the sign of a category is that of the server", () => {
+	// tests/unit/view/tiles_test.c has the same numbers.
+	assert.deepEqual(["gpu", "cpu1", "cpu22", undefined].map(signOfCategory), [138, 200, 200, 0]);
 });
 
 test("durations have five colours, whose legend says where each begins", () => {
