@@ -49,11 +49,15 @@ uint32_t orma_ctf_name_add(struct orma_ctf_names *names, struct orma_str name)
 	return names->list.count;
 }
 
-static int fail(struct walk *walk, const char *problem, struct orma_str name)
+static int fail(struct walk *walk, const char *problem)
 {
-	(void)orma_base_error_set(walk->planner->reterr, -EBADMSG, "%s: %.*s", problem,
-				  (int)ORMA_MIN(name.size, (size_t)80), name.data);
-	return -EBADMSG;
+	return orma_base_error_set(walk->planner->reterr, -EBADMSG, "%s", problem);
+}
+
+static int fail_at(struct walk *walk, const char *problem, struct orma_str name)
+{
+	return orma_base_error_set(walk->planner->reterr, -EBADMSG, "%s: %.*s", problem,
+				   (int)ORMA_MIN(name.size, (size_t)80), name.data);
 }
 
 static int add_step(struct walk *walk, enum orma_ctf_op op, const struct orma_ctf_type *type,
@@ -62,7 +66,7 @@ static int add_step(struct walk *walk, enum orma_ctf_op op, const struct orma_ct
 	struct orma_ctf_plan *plan = walk->plan;
 	if (plan->count == ORMA_CTF_STEPS_MAX ||
 	    walk->planner->step_count++ == ORMA_CTF_ALL_STEPS_MAX)
-		return fail(walk, "the types are too large", (struct orma_str){0});
+		return fail(walk, "the types are too large");
 	struct orma_ctf_step *step = orma_ctf_list_add(
 		walk->planner->arena, &plan->steps, &plan->count, &plan->capacity, sizeof(*step));
 	if (!step)
@@ -103,7 +107,7 @@ static int set_source(struct walk *walk, struct orma_ctf_step *step, struct orma
 	struct orma_ctf_step *source = orma_ctf_plan_find(
 		walk->planner, walk->plan, walk->open_steps, walk->depth, walk->scope, path);
 	if (!source)
-		return fail(walk, "no field before it is the length or tag", path);
+		return fail_at(walk, "no field before it is the length or tag", path);
 	if (source->slot == ORMA_CTF_NO_SLOT) {
 		/* A field that all events share keeps its slot; the other slots are used again for the
 		 * next class of events. */
@@ -112,7 +116,7 @@ static int set_source(struct walk *walk, struct orma_ctf_step *step, struct orma
 			      source < walk->plan->steps + walk->plan->count;
 		uint32_t *count = is_own ? &walk->planner->own_slots : &walk->planner->shared_slots;
 		if (*count == ORMA_CTF_SLOTS_MAX)
-			return fail(walk, "there are too many lengths and tags", path);
+			return fail_at(walk, "there are too many lengths and tags", path);
 		source->slot = (uint16_t)((*count)++ + (is_own ? ORMA_CTF_SLOTS_MAX : 0u));
 	}
 	step->from = source->slot;
@@ -172,7 +176,7 @@ static int add_choices(struct walk *walk, struct orma_ctf_step *step,
 {
 	const struct orma_ctf_type *variant = step->type;
 	if (tag->kind != ORMA_CTF_ENUM)
-		return fail(walk, "a tag is not an enumeration", variant->reference);
+		return fail_at(walk, "a tag is not an enumeration", variant->reference);
 	struct orma_ctf_choice *choices = NULL;
 	uint32_t capacity = 0, count = 0;
 	for (uint32_t i = 0; i < tag->label_count; i++) {
@@ -184,8 +188,8 @@ static int add_choices(struct walk *walk, struct orma_ctf_step *step,
 		if (field == variant->field_count)
 			continue;
 		if (count == ORMA_CTF_CHOICES_MAX || walk->planner->lookups > ORMA_CTF_LOOKUPS_MAX)
-			return fail(walk, "a variant has too many alternatives",
-				    variant->reference);
+			return fail_at(walk, "a variant has too many alternatives",
+				       variant->reference);
 		struct orma_ctf_choice *choice = orma_ctf_list_add(
 			walk->planner->arena, &choices, &count, &capacity, sizeof(*choice));
 		if (!choice)
@@ -207,7 +211,7 @@ static int open_type(struct walk *walk, struct orma_str name, const struct orma_
 							       : ORMA_CTF_BEGIN_ARRAY;
 	const struct orma_ctf_type *tag = NULL;
 	if (walk->depth == ORMA_CTF_NESTING_MAX)
-		return fail(walk, "the types are nested too deeply", name);
+		return fail_at(walk, "the types are nested too deeply", name);
 	struct orma_ctf_step *step = NULL;
 	int r = add_step(walk, op, type, &step);
 	if (r < 0 || !step)
@@ -218,7 +222,7 @@ static int open_type(struct walk *walk, struct orma_str name, const struct orma_
 		r = set_length(walk, step);
 	if (r == 0 && op == ORMA_CTF_BEGIN_VARIANT)
 		r = type->reference.size > 0 ? set_source(walk, step, type->reference, &tag)
-					     : fail(walk, "a variant has no tag", name);
+					     : fail_at(walk, "a variant has no tag", name);
 	if (r == 0 && tag)
 		r = add_choices(walk, step, tag);
 	walk->open_steps[walk->depth] = idx;
@@ -320,7 +324,7 @@ int orma_ctf_plan_add(struct orma_ctf_planner *planner, struct orma_ctf_plan *pl
 	if (!type)
 		return 0;
 	if (type->kind != ORMA_CTF_STRUCT)
-		return fail(&walk, "the type of a scope is not a structure", (struct orma_str){0});
+		return fail(&walk, "the type of a scope is not a structure");
 	planner->scopes[scope] = (struct orma_ctf_scope_steps){plan, plan->count};
 	int r = add_type(&walk, (struct orma_str){0}, type);
 	while (r == 0 && walk.depth > 0)
