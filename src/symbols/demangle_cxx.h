@@ -99,6 +99,7 @@ const char *orma_cxx_operator(struct orma_cxx *cxx, unsigned *ret_operands);
 struct orma_cxx_text orma_cxx_unqualified(struct orma_cxx *cxx, struct orma_cxx_name *name);
 
 struct orma_cxx_type orma_cxx_read_type(struct orma_cxx *cxx);
+struct orma_cxx_text orma_cxx_read_expression(struct orma_cxx *cxx);
 struct orma_cxx_text orma_cxx_type_text(struct orma_cxx *cxx, struct orma_cxx_type type);
 /* Types up to the end of a function, as "int, char". */
 struct orma_cxx_text orma_cxx_parameters(struct orma_cxx *cxx);

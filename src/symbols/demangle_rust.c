@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * demangle_rust.c - the names that rustc writes since 1.37 ("v0", RFC 2603), and those from before.
+ * demangle_rust.c - the names that rustc writes since 1.37 ("v0", RFC 2603).
  *
- * A v0 name is read and printed in one pass. A back reference moves the position back and returns. Invariants: `depth`
+ * A name is read and printed in one pass. A back reference moves the position back and returns. Invariants: `depth`
  * bounds the recursion, and `budget` the output, because a few back references in each other can stand for more text than
  * there is memory. Where only the syntax counts, `is_silent` keeps the text away.
  *
@@ -638,17 +638,12 @@ static void print_const(struct v0 *v0)
 
 /* NOLINTEND(misc-no-recursion) */
 
-/* --- whole names ------------------------------------------------------------------------------ */
-
-/* Compilers add suffixes for copies of a function, which begin with a dot. */
-static size_t size_without_suffix(const char *name)
-{
-	return strcspn(name, ".");
-}
+/* --- the whole name ---------------------------------------------------------------------------- */
 
 int orma_demangle_rust_v0(const char *name, struct orma_buf *buf)
 {
-	size_t size = size_without_suffix(name), before = buf->size;
+	/* Compilers add suffixes for copies of a function, which begin with a dot. */
+	size_t size = strcspn(name, "."), before = buf->size;
 	struct v0 v0 = {.out = buf, .budget = OUTPUT_MAX};
 
 	/* A number would be the version of another encoding. */
@@ -668,100 +663,4 @@ int orma_demangle_rust_v0(const char *name, struct orma_buf *buf)
 	if (v0.error)
 		buf->size = before;
 	return v0.error == -ENOMEM ? -ENOMEM : v0.error == 0;
-}
-
-/* "$LT$" and its like stand for characters that linkers do not know. */
-static size_t read_escape(const char *text, size_t size, const char **ret)
-{
-	static const char *const escapes[][2] = {
-		{"$SP$", "@"},  {"$BP$", "*"},  {"$RF$", "&"},  {"$LT$", "<"},  {"$GT$", ">"},
-		{"$LP$", "("},  {"$RP$", ")"},  {"$C$", ","},   {"$u20$", " "}, {"$u22$", "\""},
-		{"$u27$", "'"}, {"$u2b$", "+"}, {"$u3b$", ";"}, {"$u5b$", "["}, {"$u5d$", "]"},
-		{"$u7b$", "{"}, {"$u7d$", "}"}, {"$u7e$", "~"}, {"$u3d$", "="}, {"$u21$", "!"},
-	};
-
-	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
-		size_t escape_size = strlen(escapes[i][0]);
-		if (escape_size <= size && memcmp(text, escapes[i][0], escape_size) == 0) {
-			*ret = escapes[i][1];
-			return escape_size;
-		}
-	}
-	if (size >= 2 && memcmp(text, "..", 2) == 0) {
-		*ret = "::";
-		return 2;
-	}
-	return 0;
-}
-
-static int append_legacy_part(struct orma_str part, struct orma_buf *buf)
-{
-	int r = 0;
-
-	/* An identifier cannot begin with an escape, so rustc puts an underscore before it. */
-	if (part.size > 1 && part.data[0] == '_' && part.data[1] == '$')
-		part = (struct orma_str){part.data + 1, part.size - 1};
-	for (size_t at = 0; r == 0 && at < part.size;) {
-		const char *text = NULL;
-		size_t size = read_escape(part.data + at, part.size - at, &text);
-
-		if (size > 0)
-			r = orma_base_buf_append_str(buf, text);
-		else
-			r = orma_base_buf_append(buf, part.data + at, size = 1);
-		at += size;
-	}
-	return r;
-}
-
-/* The last part is a hash: "h" and 16 hexadecimal digits, which makes the name one of Rust. */
-static bool is_hash(struct orma_str part)
-{
-	if (part.size != 17 || part.data[0] != 'h')
-		return false;
-	for (size_t i = 1; i < part.size; i++)
-		if (!((part.data[i] >= '0' && part.data[i] <= '9') ||
-		      (part.data[i] >= 'a' && part.data[i] <= 'f')))
-			return false;
-	return true;
-}
-
-/* Reads "5hello". False at the end of the parts, or when it is not one. */
-static bool next_part(const char **at, struct orma_str *ret)
-{
-	size_t size = 0, digits = 0;
-
-	for (; (*at)[digits] >= '0' && (*at)[digits] <= '9' && digits < 5; digits++)
-		size = size * 10 + (size_t)((*at)[digits] - '0');
-	if (size == 0 || strnlen(*at + digits, size) < size)
-		return false;
-	*ret = (struct orma_str){*at + digits, size};
-	*at += digits + size;
-	return true;
-}
-
-int orma_demangle_rust_legacy(const char *name, struct orma_buf *buf)
-{
-	struct orma_str part = {NULL, 0};
-	size_t count = 0, before = buf->size;
-	int r = 0;
-
-	if (strncmp(name, "_ZN", 3) != 0)
-		return 0;
-	const char *at = name + 3;
-	while (next_part(&at, &part))
-		count++;
-	if (count < 2 || *at != 'E' || (at[1] && at[1] != '.') || !is_hash(part))
-		return 0;
-	at = name + 3;
-	for (size_t i = 0; r == 0 && i + 1 < count; i++) {
-		(void)next_part(&at, &part);
-		if (i > 0)
-			r = orma_base_buf_append_str(buf, "::");
-		if (r == 0)
-			r = append_legacy_part(part, buf);
-	}
-	if (r < 0)
-		buf->size = before;
-	return r < 0 ? r : 1;
 }
