@@ -208,20 +208,15 @@ static void fill_value(struct orma_tables *tables, const struct orma_arg *arg,
 	}
 }
 
-int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *list, int64_t *ret_id)
+int orma_arg_sets_append(struct orma_arg_sets *sets, const struct orma_arg_list *list,
+			 int64_t *ret_id)
 {
 	struct orma_table *table = &sets->tables->all[ORMA_TABLE_ARGS];
-	*ret_id = ORMA_CELL_NULL;
-	if (list->error < 0 || list->count == 0 || sets->tables->passing)
-		return list->error;
-	uint64_t hash = hash_list(list);
-	uintptr_t known = (uintptr_t)orma_base_map_get(&sets->ids, hash);
-	if (known) {
-		*ret_id = (int64_t)(known - 1);
-		return 0;
-	}
 	int64_t id = (int64_t)orma_store_table_rows(table);
-	int r = orma_base_map_put(&sets->ids, hash, (void *)((uintptr_t)id + 1));
+	int r = list->error;
+	*ret_id = ORMA_CELL_NULL;
+	if (r < 0 || list->count == 0 || sets->tables->passing)
+		return r;
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
 		int64_t cells[ORMA_ARGS_COLUMNS] = {[ORMA_ARGS_ARG_SET_ID] = id,
 						    [ORMA_ARGS_FLAT_KEY] = list->args[i].flat_key,
@@ -231,4 +226,19 @@ int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *li
 	}
 	*ret_id = id;
 	return r;
+}
+
+int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *list, int64_t *ret_id)
+{
+	*ret_id = ORMA_CELL_NULL;
+	if (list->error < 0 || list->count == 0 || sets->tables->passing)
+		return list->error;
+	uint64_t hash = hash_list(list);
+	uintptr_t known = (uintptr_t)orma_base_map_get(&sets->ids, hash);
+	if (known) {
+		*ret_id = (int64_t)(known - 1);
+		return 0;
+	}
+	int r = orma_arg_sets_append(sets, list, ret_id);
+	return r < 0 ? r : orma_base_map_put(&sets->ids, hash, (void *)((uintptr_t)*ret_id + 1));
 }

@@ -66,5 +66,8 @@ void orma_arg_sets_done(struct orma_arg_sets *sets);
 /* Adds a set, unless there is an equal one. `*ret_id` is ORMA_CELL_NULL for an empty list, and in a live import. 0 or a negative errno value. */
 int orma_arg_sets_add(struct orma_arg_sets *sets, const struct orma_arg_list *list,
 		      int64_t *ret_id);
+/* Adds a set that is known to have no equal, such as one with a number of its own. It takes no memory beside its rows. */
+int orma_arg_sets_append(struct orma_arg_sets *sets, const struct orma_arg_list *list,
+			 int64_t *ret_id);
 
 #endif

@@ -298,7 +298,8 @@ static int describe_row(struct orma_descriptor_tracks *tracks, const struct orma
 	if (descriptor->description != ORMA_CELL_NULL)
 		orma_arg_list_add(args, ORMA_STR("description"), ORMA_STR("description"),
 				  ORMA_ARG_STRING, descriptor->description);
-	int r = orma_arg_sets_add(tracks->sets, args, &set);
+	/* The uuid is in it. */
+	int r = orma_arg_sets_append(tracks->sets, args, &set);
 	if (r == 0)
 		r = orma_tracks_set(tracks->tracks, track_id, ORMA_TRACK_SOURCE_ARG_SET_ID, set);
 	const struct orma_descriptor *parent =

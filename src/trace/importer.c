@@ -367,6 +367,16 @@ int orma_importer_take_converted(void *ctx, const struct orma_converted_packets 
 	return orma_packet_index_take(&importer->index, packets);
 }
 
+/* Frees what only events look up: a trace with a million tracks would keep 300 MB of it. */
+static void forget_tracks(struct orma_importer *importer)
+{
+	orma_arg_sets_done(&importer->sets);
+	orma_tracks_done(&importer->tracks);
+	orma_slices_done(&importer->slices);
+	orma_descriptor_tracks_done(&importer->descriptors);
+	orma_track_groups_done(&importer->async_groups);
+}
+
 int orma_importer_end(struct orma_importer *importer, struct orma_error *reterr)
 {
 	if (importer->index.converted_end == 0)
@@ -385,6 +395,7 @@ int orma_importer_end(struct orma_importer *importer, struct orma_error *reterr)
 		r = end_args(importer);
 	if (r == 0)
 		r = finish(importer);
+	forget_tracks(importer);
 	if (r == 0)
 		r = orma_tables_seal(importer->tables);
 	return r < 0 ? r : damage;

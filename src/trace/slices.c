@@ -206,6 +206,19 @@ static int refuse(struct orma_slices *slices, enum orma_slice_count why,
 				  : 0;
 }
 
+/* Makes room for another slice. There may be a million tracks, and most have one slice at a time. 0 or a negative errno value. */
+static int make_room(struct orma_slice_stack *stack)
+{
+	if (stack->depth < stack->capacity)
+		return 0;
+	if (stack->capacity > 0)
+		return orma_store_grow(&stack->slices, (uint64_t)stack->depth + 1, &stack->capacity,
+				       sizeof(*stack->slices));
+	stack->slices = orma_base_alloc_array(1, sizeof(*stack->slices));
+	stack->capacity = stack->slices != NULL;
+	return stack->slices ? 0 : -ENOMEM;
+}
+
 int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin *begin,
 		      int64_t *ret_id)
 {
@@ -221,8 +234,7 @@ int orma_slices_begin(struct orma_slices *slices, const struct orma_slice_begin 
 	if (stack->depth == ORMA_SLICE_DEPTH_MAX)
 		return refuse(slices, ORMA_SLICES_TOO_DEEP, begin,
 			      stack->slices[stack->depth - 1].row);
-	r = orma_store_grow(&stack->slices, (uint64_t)stack->depth + 1, &stack->capacity,
-			    sizeof(*stack->slices));
+	r = make_room(stack);
 	int64_t row = (int64_t)orma_store_table_rows(&slices->tables->all[ORMA_TABLE_SLICE]);
 	if (r == 0)
 		r = add_row(slices, begin, stack);

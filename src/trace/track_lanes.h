@@ -4,26 +4,32 @@
 #ifndef ORMA_TRACE_TRACK_LANES_H
 #define ORMA_TRACE_TRACK_LANES_H
 
+#include "base/arena.h"
 #include "trace/tracks.h"
 
 struct orma_track_lane {
 	int64_t cookie;
-	uint32_t nesting; /* open slices */
-	bool is_listed;   /* in `free_lanes` */
 	int64_t track_id; /* -1 = not made yet */
+	uint32_t nesting; /* open slices */
+	bool is_listed;   /* among the free lanes of `search` */
 };
 
+struct orma_track_search;
+
+/* Traces have a group for each track that they describe, and most groups have one lane. So that lane is in the group. */
 struct orma_track_group {
-	uint32_t id;
 	struct orma_track_lane *lanes;
-	struct orma_map by_cookie; /* index + 1 */
-	uint32_t *free_lanes; /* a heap, the smallest first; some of them may be in use again */
-	uint32_t count, capacity, free_count, free_capacity;
+	struct orma_track_lane first; /* `lanes` is this one while there is no other */
+	struct orma_track_search
+		*search; /* NULL while the lanes are so few that each is looked at */
+	uint64_t seed;
+	uint32_t id, count, capacity;
 };
 
 /* {0} is empty. */
 struct orma_track_groups {
-	struct orma_map by_key; /* struct orma_track_group */
+	struct orma_map by_key;  /* struct orma_track_group */
+	struct orma_arena arena; /* has the groups */
 	uint32_t count;
 };
 

@@ -33,8 +33,9 @@ static int64_t dimension_value(const struct orma_track_key *key, const char *nam
 	return ORMA_CELL_NULL;
 }
 
+/* Several tracks of one thread, process or CPU have the same dimensions; a track that is like no other has its own. */
 static int add_dimensions(struct orma_tracks *tracks, const struct orma_track_key *key,
-			  int64_t *ret_set)
+			  bool is_alone, int64_t *ret_set)
 {
 	struct orma_arg_list *list = &tracks->dimension_args;
 	list->tables = tracks->tables;
@@ -44,16 +45,17 @@ static int add_dimensions(struct orma_tracks *tracks, const struct orma_track_ke
 		orma_arg_list_add(list, name, name, key->dimensions[i].type,
 				  key->dimensions[i].value);
 	}
-	return orma_arg_sets_add(tracks->sets, list, ret_set);
+	return is_alone ? orma_arg_sets_append(tracks->sets, list, ret_set)
+			: orma_arg_sets_add(tracks->sets, list, ret_set);
 }
 
-int64_t orma_tracks_add(struct orma_tracks *tracks, const struct orma_track_key *key, int64_t name,
-			int64_t unit)
+static int64_t add_row(struct orma_tracks *tracks, const struct orma_track_key *key, int64_t name,
+		       int64_t unit, bool is_alone)
 {
 	ORMA_ASSERT(key->dimension_count <= ORMA_TRACK_DIMENSIONS_MAX);
 	struct orma_table *table = &tracks->tables->all[ORMA_TABLE_TRACK];
 	int64_t id = (int64_t)orma_store_table_rows(table), set;
-	int r = add_dimensions(tracks, key, &set);
+	int r = add_dimensions(tracks, key, is_alone, &set);
 	int64_t cells[ORMA_TRACK_COLUMNS] = {
 		[ORMA_TRACK_NAME] = name,
 		[ORMA_TRACK_TYPE] = orma_tables_string(tracks->tables, orma_base_str(key->type)),
@@ -73,6 +75,12 @@ int64_t orma_tracks_add(struct orma_tracks *tracks, const struct orma_track_key 
 	return r < 0 ? r : id;
 }
 
+int64_t orma_tracks_add(struct orma_tracks *tracks, const struct orma_track_key *key, int64_t name,
+			int64_t unit)
+{
+	return add_row(tracks, key, name, unit, true);
+}
+
 int64_t orma_tracks_get(struct orma_tracks *tracks, const struct orma_track_key *key, int64_t name,
 			int64_t unit, bool *ret_is_new)
 {
@@ -82,7 +90,7 @@ int64_t orma_tracks_get(struct orma_tracks *tracks, const struct orma_track_key 
 		*ret_is_new = known == 0;
 	if (known)
 		return (int64_t)known - 1;
-	int64_t id = orma_tracks_add(tracks, key, name, unit);
+	int64_t id = add_row(tracks, key, name, unit, false);
 	if (id < 0)
 		return id;
 	int r = orma_base_map_put(&tracks->ids, hash, (void *)((uintptr_t)id + 1));
