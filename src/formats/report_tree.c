@@ -115,8 +115,11 @@ static int take_thread(void *ctx, const struct orma_json_value *key,
 				    &tree->thread_capacity, sizeof(*tree->threads));
 	if (r < 0)
 		return r;
-	tree->threads[tree->thread_count++] = (struct orma_report_thread){
-		task.number, task.upid, task.id < 0 ? 0 : (uint32_t)task.id, task.name};
+	tree->threads[tree->thread_count++] =
+		(struct orma_report_thread){.utid = task.number,
+					    .upid = task.upid,
+					    .tid = task.id < 0 ? 0 : (uint32_t)task.id,
+					    .name = task.name};
 	return orma_base_map_put(&tree->by_utid, key_of(task.number),
 				 (void *)(uintptr_t)tree->thread_count);
 }
@@ -304,7 +307,19 @@ static int write_track(const struct orma_report_tree *tree, const struct orma_re
 	return orma_packet_output_end(output);
 }
 
-int orma_report_tree_write(const struct orma_report_tree *tree, struct orma_packet_output *output)
+/* A thread whose process is not known gets one with its tracks, because they say which one they belong to. */
+static void mark_threads(struct orma_report_tree *tree)
+{
+	for (uint32_t i = 0; i < tree->track_count; i++) {
+		const struct orma_report_track *track = &tree->tracks[i];
+		uint32_t place =
+			(uint32_t)(uintptr_t)orma_base_map_get(&tree->by_utid, key_of(track->utid));
+		if (track->has_events && place > 0)
+			tree->threads[place - 1].has_tracks = true;
+	}
+}
+
+int orma_report_tree_write(struct orma_report_tree *tree, struct orma_packet_output *output)
 {
 	int r = 0;
 	for (uint32_t i = 0; i < tree->process_count && r == 0; i++) {
@@ -313,9 +328,10 @@ int orma_report_tree_write(const struct orma_report_tree *tree, struct orma_pack
 			r = orma_output_name_process(output, ORMA_REPORT_SEQUENCE, process->pid,
 						     process->name);
 	}
+	mark_threads(tree);
 	for (uint32_t i = 0; i < tree->thread_count && r == 0; i++) {
 		const struct orma_report_thread *thread = &tree->threads[i];
-		if (thread->tid > 0)
+		if (thread->tid > 0 && (thread->upid >= 0 || thread->has_tracks))
 			r = orma_output_name_thread(output, ORMA_REPORT_SEQUENCE,
 						    orma_report_tree_pid(tree, thread), thread->tid,
 						    thread->name);

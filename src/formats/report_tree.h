@@ -14,6 +14,7 @@ struct orma_report_thread {
 	int64_t utid, upid; /* upid: -1 = none */
 	uint32_t tid;
 	struct orma_str name;
+	bool has_tracks; /* with events */
 };
 
 struct orma_report_process {
@@ -59,6 +60,6 @@ const struct orma_report_thread *orma_report_tree_thread(const struct orma_repor
 uint32_t orma_report_tree_pid(const struct orma_report_tree *tree,
 			      const struct orma_report_thread *thread);
 /* Names processes and threads, and describes the tracks whose boxes are slices or values of counters. 0 or the first error. */
-int orma_report_tree_write(const struct orma_report_tree *tree, struct orma_packet_output *output);
+int orma_report_tree_write(struct orma_report_tree *tree, struct orma_packet_output *output);
 
 #endif
