@@ -2,9 +2,9 @@
  * unwind_files.h - the programs and libraries that other processes run, opened safely, and their
  * unwind tables. A file that many processes map is read once.
  *
- * Threads: all functions are thread-safe, and a file is not changed after it was given out. A table
- *          may take 100 ms to build. A thread that must not wait lets another one call
- *          orma_unwind_files_load(), and calls it again itself later, when it finds the table.
+ * Threads: all functions are thread-safe, and a file is not changed after it was given out. Files
+ *          are opened by a thread of its own, and read by a child process without rights. A table may
+ *          take 100 ms to build; orma_unwind_files_poll() does not wait for it.
  */
 #ifndef ORMA_UNWIND_UNWIND_FILES_H
 #define ORMA_UNWIND_UNWIND_FILES_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "unwind/process_maps.h"
+#include "unwind/table_builder.h"
 #include "unwind/unwind_table.h"
 
 struct orma_unwind_files;
@@ -30,6 +31,7 @@ struct orma_unwind_file {
 struct orma_unwind_files_limits {
 	size_t unused_bytes, table_bytes;
 	uint32_t open_count;
+	struct orma_table_builder_options builder;
 };
 
 struct orma_unwind_files_facts {
@@ -37,14 +39,17 @@ struct orma_unwind_files_facts {
 	size_t table_bytes;
 };
 
-/* `limits` may be NULL. 0 or -ENOMEM. */
+/* `limits` may be NULL. 0, -ENOMEM or another -errno. */
 int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 			  struct orma_unwind_files **ret);
-/* No file may be in use any more. */
+/* No file may be in use or being loaded any more. NULL does nothing. */
 void orma_unwind_files_free(struct orma_unwind_files *files);
 struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files *files);
 /* Returns a number from 1 on that was never returned before. */
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
+
+/* A file that is being read. */
+struct orma_unwind_load;
 
 /*
  * The file of an executable mapping of the process `pid`. It is opened through
@@ -52,12 +57,25 @@ uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
  * file that has the inode and the device, or the build id, of the mapping. "[vdso]" is taken from
  * this process, because all have the same. Files with equal build ids and owners share one table.
  *
+ * `*load` is NULL at first. -EAGAIN sets it: the file is being read; call again with it when
+ * orma_unwind_files_event_fd() is readable, or drop it with orma_unwind_load_free().
+ *
  * 0 and a file that the caller unrefs, also when the file has no table; -ENOENT (no file, or the
  * process has ended), -ESTALE (another file is there now), -ENOEXEC and -ENOTSUP as
  * orma_elf_file_init(), -ENOMEM or another -errno.
  */
+int orma_unwind_files_poll(struct orma_unwind_files *files, int32_t pid,
+			   const struct orma_process_map *map, struct orma_unwind_load **load,
+			   const struct orma_unwind_file **ret);
+/* Waits for a load, three seconds at most, and ends it. Returns the same, or -ETIMEDOUT. */
+int orma_unwind_files_wait(struct orma_unwind_load **load, const struct orma_unwind_file **ret);
+/* Both in one. */
 int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, const struct orma_unwind_file **ret);
+/* NULL does nothing. */
+void orma_unwind_load_free(struct orma_unwind_load *load);
+/* An eventfd that becomes readable when a load has ended; the caller reads it. Borrowed. */
+int orma_unwind_files_event_fd(const struct orma_unwind_files *files);
 const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *file);
 /* Opens a file that is in use and has no descriptor by its path, to read its symbols. 0 and headers
  * with a descriptor that the caller closes; -ESTALE (another file is there now) or another -errno. */

@@ -9,7 +9,8 @@
  * A mapping is loaded (its file opened, its table built) when a walk needs it. Until then its
  * module is pending, because walking through it with frame pointers would give wrong callers. When
  * loading fails it is tried only once. Shared mappings are loaded once; the module of each process
- * takes the result over when its walk needs it.
+ * takes the result over when its walk needs it. A process that does not wait leaves the module
+ * pending while its file is being read, LOAD_NS at most.
  *
  * Generations and ids are numbers of `files`, which never gives one twice.
  *
@@ -25,6 +26,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "unwind/perf_map.h"
@@ -33,18 +35,22 @@
 #define MAPS_BYTES_MAX    (16u << 20)
 #define PATH_BYTES_MAX    4096u
 #define PERF_MAP_PAUSE_NS UINT64_C(1000000000)
+#define LOAD_NS           (3 * ORMA_NS_PER_SEC)
 
 struct mapping {
 	struct orma_unwind_mapping base;
 	struct orma_process_map map; /* its texts are in `text` */
 	uint32_t refs;
 	bool is_loaded;
-	char text[]; /* the path, NUL, the build id of the record */
+	struct orma_unwind_load *load; /* NULL = not in progress */
+	uint64_t load_end_ns;          /* when the wait for it is given up */
+	char text[];                   /* the path, NUL, the build id of the record */
 };
 
 struct orma_unwind_process {
 	struct orma_unwind_files *files;
 	int32_t pid;
+	bool never_waits; /* for files that are being read */
 	uint64_t generation;
 	struct orma_unwind_module *modules;
 	struct mapping **mappings;
@@ -73,6 +79,7 @@ void orma_unwind_mapping_unref(struct orma_unwind_mapping *base)
 
 	if (!mapping || --mapping->refs > 0)
 		return;
+	orma_unwind_load_free(mapping->load);
 	orma_unwind_file_unref(mapping->base.file);
 	orma_base_free(mapping);
 }
@@ -129,14 +136,34 @@ static bool is_same(const struct mapping *mapping, const struct orma_process_map
 		memcmp(own->build_id, map->build_id, map->build_id_size) == 0);
 }
 
-/* 0 or -ENOMEM; other errors are remembered. */
-static int load_mapping(struct mapping *mapping, struct orma_unwind_files *files, int32_t pid)
+/* As orma_unwind_files_poll(), but -EAGAIN ends when too much time has passed. */
+static int poll_load(struct mapping *mapping, const struct orma_unwind_process *process,
+		     const struct orma_unwind_file **ret)
+{
+	int r = orma_unwind_files_poll(process->files, process->pid, &mapping->map, &mapping->load,
+				       ret);
+
+	if (r != -EAGAIN)
+		return r;
+	if (!process->never_waits)
+		return orma_unwind_files_wait(&mapping->load, ret);
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (mapping->load_end_ns == 0)
+		mapping->load_end_ns = now_ns + LOAD_NS;
+	if (now_ns < mapping->load_end_ns)
+		return -EAGAIN;
+	orma_unwind_load_free(ORMA_TAKE(mapping->load));
+	return -ETIMEDOUT;
+}
+
+/* 0, -EAGAIN (the file is being read) or -ENOMEM; other errors are remembered. */
+static int load_mapping(struct mapping *mapping, const struct orma_unwind_process *process)
 {
 	const struct orma_unwind_file *file = NULL;
 	uint64_t bias;
+	int r = poll_load(mapping, process, &file);
 
-	int r = orma_unwind_files_load(files, pid, &mapping->map, &file);
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
 	mapping->is_loaded = true;
 	mapping->base.load_error = r;
@@ -144,8 +171,10 @@ static int load_mapping(struct mapping *mapping, struct orma_unwind_files *files
 		return 0;
 	mapping->base.file = file;
 	mapping->base.load_error = file->table_error;
-	mapping->base.build_id = file->elf.build_id;
-	mapping->base.build_id_size = file->elf.build_id_size;
+	if (file->elf.build_id_size > 0) {
+		mapping->base.build_id = file->elf.build_id;
+		mapping->base.build_id_size = file->elf.build_id_size;
+	}
 	r = orma_process_map_bias(&mapping->map, &file->elf, &bias);
 	if (r < 0)
 		mapping->base.load_error = r;
@@ -464,7 +493,7 @@ static int load_module(struct orma_unwind_process *process, size_t idx)
 {
 	struct mapping *mapping = process->mappings[idx];
 	struct orma_unwind_module *module = &process->modules[idx];
-	int r = mapping->is_loaded ? 0 : load_mapping(mapping, process->files, process->pid);
+	int r = mapping->is_loaded ? 0 : load_mapping(mapping, process);
 
 	if (r == 0 && module->is_pending)
 		*module = module_of(mapping, module->start, module->end);
@@ -478,15 +507,21 @@ int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc)
 	return idx == SIZE_MAX ? -ENOENT : load_module(process, idx);
 }
 
-bool orma_unwind_process_needs(const struct orma_unwind_process *process, uint64_t pc,
-			       struct orma_process_map *ret)
+void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits)
 {
-	size_t idx = find_module(process, pc);
+	process->never_waits = !waits;
+}
 
-	if (idx == SIZE_MAX || process->mappings[idx]->is_loaded)
-		return false;
-	*ret = process->mappings[idx]->map;
-	return true;
+size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, const uint64_t *pcs,
+				       size_t count)
+{
+	size_t ready = count;
+
+	/* All loads begin at once. */
+	for (size_t i = 0; i < count; i++)
+		if (orma_unwind_process_load(process, pcs[i]) == -EAGAIN && i < ready)
+			ready = i;
+	return ready;
 }
 
 struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *process,

@@ -91,14 +91,18 @@ uint64_t orma_unwind_process_generation(const struct orma_unwind_process *proces
 /*
  * Loads the file of the mapping at `pc`: what a walk has missed, or a mapping whose build id is
  * wanted. When it cannot be loaded, walks go on with frame pointers, and it is not tried again. 0,
- * -ENOENT (nothing is mapped there) or -ENOMEM.
+ * -ENOENT (nothing is mapped there), -EAGAIN (see orma_unwind_process_set_waits()) or -ENOMEM.
  */
 int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc);
-/* Copies what orma_unwind_files_load() needs into `ret`, for a thread that loads the file in
- * advance; its text belongs to the mapping, so that thread needs a reference or a copy. False when
- * nothing is mapped at `pc`, or its file has been loaded. */
-bool orma_unwind_process_needs(const struct orma_unwind_process *process, uint64_t pc,
-			       struct orma_process_map *ret);
+/* May calls wait while a file is opened and its table is built? At first they do. A process that does
+ * not wait gets -EAGAIN, walks that end with ORMA_UNWIND_END_PENDING, and mappings without a file; the
+ * caller tries again when orma_unwind_files_event_fd() is readable. After three seconds in which a
+ * file could not be read, it counts as one that cannot. */
+void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits);
+/* Loads the files of these addresses. Returns the number of addresses before the first one whose file
+ * is still being read. */
+size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, const uint64_t *pcs,
+				       size_t count);
 /* orma_unwind_walk(), loading what it needs. Each call of the walk starts again, so a new process
  * takes a few. */
 struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *process,

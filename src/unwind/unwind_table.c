@@ -19,6 +19,9 @@
  * most functions would need a second row otherwise. For the same reason a function that begins with
  * the rule that the last one ended with needs no row of its own.
  *
+ * A table that another process has built is checked once, as a whole, when it arrives. A search
+ * trusts it from then on: every index that it follows lies within the arrays.
+ *
  * Rejected: rows of 8 bytes with the rule inside (twice the size); searching .eh_frame_hdr and
  * running programs while unwinding (libgcc: 25 times slower, and takes locks).
  */
@@ -40,7 +43,10 @@
 #define GAP_MAX            32u
 #define PAGE_SHIFT         16
 #define PAGE_BYTES         (UINT64_C(1) << PAGE_SHIFT)
-#define HASH_SLOTS         (1u << 17) /* at most half full */
+#define SLOTS_MIN          256u
+#define CFA_LAST           ORMA_UNWIND_CFA_PLT
+#define WHERE_LAST         ORMA_UNWIND_OTHER
+#define PLT_SPLIT_LAST     15u
 
 struct row {
 	uint16_t low, rule;
@@ -59,7 +65,8 @@ struct orma_unwind_table {
 struct builder {
 	struct orma_cfi_section section;
 	struct orma_buf functions, pages, rows, rules; /* arrays of their items */
-	uint16_t *slots;                               /* the number of a rule; 0 = empty */
+	uint16_t *slots;     /* a hash table of the numbers of rules; 0 = empty */
+	uint32_t slot_count; /* a power of two, at least twice the number of rules */
 	uint64_t base, end;
 	uint32_t function_count, skipped_count, row_count, rule_count;
 	uint16_t last_rule;
@@ -88,27 +95,56 @@ static uint32_t hash_rule(const struct orma_unwind_rule *rule)
 	memcpy(words, rule, sizeof(words));
 	uint64_t hash = (words[0] ^ (words[1] * UINT64_C(0x9e3779b97f4a7c15))) *
 			UINT64_C(0xff51afd7ed558ccd);
-	return (uint32_t)(hash >> 40) % HASH_SLOTS;
+	return (uint32_t)(hash >> 40);
+}
+
+/* The slot of a rule, or the empty one where it belongs. */
+static uint16_t *find_slot(const struct builder *builder, const struct orma_unwind_rule *rule)
+{
+	const struct orma_unwind_rule *rules = rules_of(builder);
+	uint32_t mask = builder->slot_count - 1, slot = hash_rule(rule) & mask;
+
+	while (builder->slots[slot] != 0 &&
+	       memcmp(&rules[builder->slots[slot]], rule, sizeof(*rule)) != 0)
+		slot = (slot + 1) & mask;
+	return &builder->slots[slot];
+}
+
+/* Most files have few rules, and clearing slots for all that a file may have takes longer than
+ * building their tables. */
+static int reserve_slots(struct builder *builder)
+{
+	uint32_t count = ORMA_MAX(builder->slot_count * 2, SLOTS_MIN);
+
+	if (builder->rule_count * 2 < builder->slot_count)
+		return 0;
+	uint16_t *slots = orma_base_alloc_array(count, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	orma_base_free(builder->slots);
+	builder->slots = slots;
+	builder->slot_count = count;
+	for (uint32_t i = 1; i < builder->rule_count; i++)
+		*find_slot(builder, &rules_of(builder)[i]) = (uint16_t)i;
+	return 0;
 }
 
 /* The number of a rule, which is added if it is new. */
 static int find_rule(struct builder *builder, const struct orma_unwind_rule *rule, uint16_t *ret)
 {
-	const struct orma_unwind_rule *rules = rules_of(builder);
-	uint32_t slot = hash_rule(rule);
+	uint16_t *slot = find_slot(builder, rule);
 
-	for (; builder->slots[slot] != 0; slot = (slot + 1) % HASH_SLOTS) {
-		if (memcmp(&rules[builder->slots[slot]], rule, sizeof(*rule)) == 0) {
-			*ret = builder->slots[slot];
-			return 0;
-		}
+	if (*slot != 0) {
+		*ret = *slot;
+		return 0;
 	}
 	if (builder->rule_count == RULES_MAX)
 		return -EFBIG;
 	int r = orma_base_buf_append(&builder->rules, rule, sizeof(*rule));
-	if (r == 0)
-		*ret = builder->slots[slot] = (uint16_t)builder->rule_count++;
-	return r;
+	if (r < 0)
+		return r;
+	*ret = *slot = (uint16_t)builder->rule_count++;
+	return reserve_slots(builder);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -238,22 +274,25 @@ static int run_functions(struct builder *builder)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* One piece of memory, so that a table can be copied or shared whole. */
+static size_t bytes_of(const struct orma_unwind_table *table)
+{
+	return sizeof(*table) + (size_t)table->rule_count * sizeof(*table->rules) +
+	       ((size_t)table->page_count + 1) * sizeof(*table->pages) +
+	       (size_t)table->row_count * sizeof(*table->rows);
+}
+
+/* The arrays lie behind the struct. */
+static void set_pointers(struct orma_unwind_table *table)
+{
+	table->rules = (const void *)(table + 1);
+	table->pages = (const void *)(table->rules + table->rule_count);
+	table->rows = (const void *)(table->pages + table->page_count + 1);
+}
+
+/* One piece of memory, so that a table can be sent whole. */
 static int make_table(const struct builder *builder, struct orma_unwind_table **ret)
 {
-	size_t bytes = sizeof(struct orma_unwind_table) + builder->rules.size +
-		       builder->pages.size + builder->rows.size;
-	struct orma_unwind_table *table = orma_base_alloc(bytes);
-
-	if (!table)
-		return -ENOMEM;
-	uint8_t *rules = (uint8_t *)(table + 1);
-	uint8_t *pages = rules + builder->rules.size;
-	uint8_t *rows = pages + builder->pages.size;
-	memcpy(rules, builder->rules.data, builder->rules.size);
-	memcpy(pages, builder->pages.data, builder->pages.size);
-	memcpy(rows, builder->rows.data, builder->rows.size);
-	*table = (struct orma_unwind_table){
+	struct orma_unwind_table head = {
 		.base = builder->base,
 		.end = builder->end,
 		.page_count = (uint32_t)(builder->pages.size / sizeof(uint32_t)) - 1,
@@ -261,11 +300,19 @@ static int make_table(const struct builder *builder, struct orma_unwind_table **
 		.rule_count = builder->rule_count,
 		.function_count = builder->function_count,
 		.skipped_count = builder->skipped_count,
-		.bytes = bytes,
-		.pages = (const uint32_t *)(const void *)pages,
-		.rows = (const struct row *)(const void *)rows,
-		.rules = (const struct orma_unwind_rule *)(const void *)rules,
 	};
+	head.bytes = bytes_of(&head);
+	struct orma_unwind_table *table = orma_base_alloc(head.bytes);
+
+	if (!table)
+		return -ENOMEM;
+	*table = head;
+	set_pointers(table);
+	uint8_t *at = (uint8_t *)(table + 1);
+	memcpy(at, builder->rules.data, builder->rules.size);
+	at += builder->rules.size;
+	memcpy(at, builder->pages.data, builder->pages.size);
+	memcpy(at + builder->pages.size, builder->rows.data, builder->rows.size);
 	*ret = table;
 	return 0;
 }
@@ -274,11 +321,10 @@ static int build(struct builder *builder)
 {
 	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
 
-	builder->slots = orma_base_alloc_array(HASH_SLOTS, sizeof(*builder->slots));
-	if (!builder->slots)
-		return -ENOMEM;
 	int r = orma_base_buf_append(&builder->rules, &nothing, sizeof(nothing));
 	builder->rule_count = 1;
+	if (r == 0)
+		r = reserve_slots(builder);
 	if (r == 0)
 		r = collect_functions(builder);
 	return r < 0 ? r : run_functions(builder);
@@ -307,6 +353,63 @@ int orma_unwind_table_new(const struct orma_elf_file *file, struct orma_unwind_t
 void orma_unwind_table_free(struct orma_unwind_table *table)
 {
 	orma_base_free(table);
+}
+
+/* --- a table that another process has built ---------------------------------------------------- */
+
+static bool has_sane_counts(const struct orma_unwind_table *table, size_t size)
+{
+	return table->rule_count > 0 && table->rule_count <= RULES_MAX &&
+	       table->row_count <= ROWS_MAX &&
+	       table->page_count <= (UINT64_C(1) << 32 >> PAGE_SHIFT) && table->bytes == size &&
+	       bytes_of(table) == size && table->base % PAGE_BYTES == 0;
+}
+
+static bool are_rules_sane(const struct orma_unwind_table *table)
+{
+	for (uint32_t i = 0; i < table->rule_count; i++) {
+		const struct orma_unwind_rule *rule = &table->rules[i];
+		if (rule->cfa > CFA_LAST || rule->return_where > WHERE_LAST ||
+		    rule->fp_where > WHERE_LAST || rule->plt_split > PLT_SPLIT_LAST)
+			return false;
+	}
+	return table->rules[0].cfa == ORMA_UNWIND_CFA_NONE;
+}
+
+/* Numbers of rows rise, and within a page, addresses rise strictly. */
+static bool are_rows_sane(const struct orma_unwind_table *table)
+{
+	if (table->pages[0] != 0 || table->pages[table->page_count] != table->row_count)
+		return false;
+	for (uint32_t page = 0; page < table->page_count; page++) {
+		uint32_t first = table->pages[page], end = table->pages[page + 1];
+		if (first > end || end > table->row_count)
+			return false;
+		for (uint32_t i = first; i < end; i++)
+			if (table->rows[i].rule >= table->rule_count ||
+			    (i > first && table->rows[i].low <= table->rows[i - 1].low))
+				return false;
+	}
+	return true;
+}
+
+const void *orma_unwind_table_bytes(const struct orma_unwind_table *table, size_t *ret_size)
+{
+	*ret_size = table->bytes;
+	return table;
+}
+
+int orma_unwind_table_from_bytes(void *bytes, size_t size, struct orma_unwind_table **ret)
+{
+	struct orma_unwind_table *table = bytes;
+
+	if (size < sizeof(*table) || !has_sane_counts(table, size))
+		return -EBADMSG;
+	set_pointers(table);
+	if (!are_rules_sane(table) || !are_rows_sane(table))
+		return -EBADMSG;
+	*ret = table;
+	return 0;
 }
 
 struct orma_unwind_table_facts orma_unwind_table_facts(const struct orma_unwind_table *table)

@@ -27,6 +27,13 @@ int orma_unwind_table_new(const struct orma_elf_file *file, struct orma_unwind_t
 void orma_unwind_table_free(struct orma_unwind_table *table);
 struct orma_unwind_table_facts orma_unwind_table_facts(const struct orma_unwind_table *table);
 
+/* The memory of a table, which another process may turn into a table again. It is the table's. */
+const void *orma_unwind_table_bytes(const struct orma_unwind_table *table, size_t *ret_size);
+#define ORMA_UNWIND_TABLE_BYTES_MAX ((size_t)64 << 20)
+/* Checks bytes that may be anything. 0, and they are the table, which orma_unwind_table_free() frees; or
+ * -EBADMSG, and they stay the caller's. They come from orma_base_alloc(). */
+int orma_unwind_table_from_bytes(void *bytes, size_t size, struct orma_unwind_table **ret);
+
 /* The rule at an address of the file. It belongs to the table, and has ORMA_UNWIND_CFA_NONE where
  * the file says nothing. Never NULL. Async-signal-safe, any thread. */
 const struct orma_unwind_rule *orma_unwind_table_find(const struct orma_unwind_table *table,

@@ -455,8 +455,7 @@ static void close_probe(struct orma_probe *base)
 	struct heap_probe *probe = ORMA_CONTAINER_OF(base, struct heap_probe, base);
 
 	orma_heap_service_free(probe->service);
-	if (probe->files)
-		orma_unwind_files_free(probe->files);
+	orma_unwind_files_free(probe->files);
 }
 
 static const struct orma_probe_ops ops = {

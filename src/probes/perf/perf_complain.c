@@ -227,3 +227,15 @@ void orma_perf_complain_short(const struct orma_perf_processes *processes)
 		(unsigned long long)processes->unsampled_count,
 		(unsigned long long)processes->ended_count, (int)read_paranoid());
 }
+
+void orma_perf_complain_late(const struct orma_perf_reader *reader)
+{
+	if (reader->late_count == 0)
+		return;
+	orma_base_log(
+		ORMA_LOG_WARNING,
+		"linux.perf: %llu of %llu stacks are not whole, because reading their programs "
+		"took too long for the ring; a larger ring_buffer_pages (--ring-pages) waits "
+		"longer",
+		(unsigned long long)reader->late_count, (unsigned long long)reader->sample_count);
+}

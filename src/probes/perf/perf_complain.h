@@ -7,6 +7,7 @@
 #include "probes/perf/perf_config.h"
 #include "probes/perf/perf_events.h"
 #include "probes/perf/perf_processes.h"
+#include "probes/perf/perf_reader.h"
 
 /* Nothing could be opened. */
 void orma_perf_complain_open(const struct orma_perf_config *config, int error);
@@ -20,5 +21,7 @@ void orma_perf_complain_limits(const struct orma_perf_config *config,
 void orma_perf_complain_waits(const struct orma_perf_config *config);
 /* Most processes ended before their first sample, because single tasks were watched. */
 void orma_perf_complain_short(const struct orma_perf_processes *processes);
+/* At the end: stacks that are not whole because a file was not read in time. */
+void orma_perf_complain_late(const struct orma_perf_reader *reader);
 
 #endif

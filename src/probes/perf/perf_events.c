@@ -505,6 +505,17 @@ void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_
 	peek_time(events, cpu);
 }
 
+bool orma_perf_events_are_filling(const struct orma_perf_events *events)
+{
+	bool result = false;
+
+	for (size_t i = 0; i < events->cpu_count; i++) {
+		const struct orma_perf_ring *ring = &events->cpus[i].ring;
+		result |= ring->head - ring->tail > ring->size / 2;
+	}
+	return result;
+}
+
 void orma_perf_events_release(struct orma_perf_events *events)
 {
 	for (size_t i = 0; i < events->cpu_count; i++)

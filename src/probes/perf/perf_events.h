@@ -83,6 +83,8 @@ void orma_perf_events_refresh(struct orma_perf_events *events);
 bool orma_perf_events_next(struct orma_perf_events *events, uint64_t limit_ns,
 			   struct orma_perf_record *ret, struct orma_perf_cpu **ret_cpu);
 void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_cpu *cpu);
+/* More than half of a ring was full at the last refresh, without what has been read since. */
+bool orma_perf_events_are_filling(const struct orma_perf_events *events);
 /* Gives the kernel the room of the records that were read. */
 void orma_perf_events_release(struct orma_perf_events *events);
 /* Reads the counts of a CPU: the timebase's and those of the followers. Their number or -errno. */

@@ -21,7 +21,9 @@ struct orma_perf_probe {
 	const char *proc_path;
 	int proc_fd;
 	struct orma_unwind_files *files;
-	uint64_t random; /* chooses shards */
+	struct orma_watch files_watch;
+	struct orma_list stalled; /* instances that wait for a file */
+	uint64_t random;          /* chooses shards */
 };
 
 struct orma_perf_instance {
@@ -43,6 +45,7 @@ struct orma_perf_instance {
 	struct orma_timer budget_timer; /* armed while waits are left out */
 	struct orma_probes_numbers cpus;
 	bool is_running;
+	struct orma_list stalled_item;
 	bool cannot_grow;  /* the stacks' copies are as large as they can be */
 	bool cannot_watch; /* single tasks stay, although they wait too often */
 	uint64_t clear_ns;

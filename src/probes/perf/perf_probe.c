@@ -9,6 +9,9 @@
  * no wake-up. A read leaves records alone that are newer than its beginning, because another CPU may
  * still write an older one; the next read, or the end, has them.
  *
+ * A read does not wait for files of programs that are being read elsewhere. It stops, and goes on when
+ * the file is there. A flush and the end wait, because what they write must be whole.
+ *
  * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
  * start is acknowledged, when they are there.
  */
@@ -167,6 +170,7 @@ static int prepare(struct orma_perf_instance *instance)
 	uint64_t random =
 		orma_base_fnv1a(probe->random, &instance->session_id, sizeof(instance->session_id));
 
+	orma_base_list_init(&instance->stalled_item);
 	orma_perf_scope_init(&instance->scope, &config->scope, random);
 	instance->stacks.config = config;
 	instance->stacks.processes = &instance->processes;
@@ -258,6 +262,15 @@ static void clear_if_due(struct orma_perf_instance *instance)
 		instance->clear_ns = now_ns;
 }
 
+/* The run goes on when a file has been read. */
+static void note_stall(struct orma_perf_instance *instance)
+{
+	orma_base_list_remove(&instance->stalled_item);
+	if (instance->reader.is_stalled)
+		orma_base_list_append(&orma_perf_probe_of(instance)->stalled,
+				      &instance->stalled_item);
+}
+
 static void run(struct orma_probe_instance *base)
 {
 	struct orma_perf_instance *instance = to_instance(base);
@@ -268,8 +281,11 @@ static void run(struct orma_probe_instance *base)
 		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
 		return;
 	}
+	instance->reader.never_waits = true;
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
+	instance->reader.never_waits = false;
+	note_stall(instance);
 	orma_perf_instance_keep_budget(instance);
 	if (base->is_unfinished)
 		return;
@@ -303,6 +319,7 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 						base->idx,
 						orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
 	}
+	orma_perf_complain_late(&instance->reader);
 	if (instance->events->is_per_task && !instance->config.off_cpu)
 		orma_perf_complain_short(&instance->processes);
 	instance->is_running = false;
@@ -318,6 +335,8 @@ static void destroy(struct orma_probe_instance *base)
 {
 	struct orma_perf_instance *instance = to_instance(base);
 
+	if (instance->stalled_item.next)
+		orma_base_list_remove(&instance->stalled_item);
 	orma_base_timer_disarm(&instance->memory_timer);
 	orma_base_timer_disarm(&instance->budget_timer);
 	orma_perf_budget_done(&instance->budget);
@@ -335,6 +354,22 @@ static void destroy(struct orma_probe_instance *base)
 
 /* ---- the probe ---- */
 
+static void on_file(struct orma_watch *watch, unsigned ready)
+{
+	struct orma_perf_probe *probe =
+		ORMA_CONTAINER_OF(watch, struct orma_perf_probe, files_watch);
+	struct orma_perf_instance *instance, *next;
+	uint64_t count;
+
+	(void)ready;
+	(void)!read(watch->fd, &count, sizeof(count));
+	ORMA_LIST_FOR_EACH_SAFE (instance, next, &probe->stalled, stalled_item) {
+		orma_base_list_remove(&instance->stalled_item);
+		if (instance->is_running)
+			orma_probe_run_soon(&instance->base);
+	}
+}
+
 static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
 	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
@@ -346,9 +381,14 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	    sizeof(probe->random))
 		probe->random = orma_base_clock_ns(CLOCK_REALTIME);
 	probe->proc_fd = orma_probes_dir_open(AT_FDCWD, env->proc_path);
+	orma_base_list_init(&probe->stalled);
 	if (probe->proc_fd < 0)
 		return probe->proc_fd;
-	return orma_unwind_files_new(NULL, &probe->files);
+	int r = orma_unwind_files_new(NULL, &probe->files);
+	return r < 0 ? r
+		     : orma_base_loop_watch(env->loop, &probe->files_watch,
+					    orma_unwind_files_event_fd(probe->files),
+					    ORMA_LOOP_READ, on_file);
 }
 
 static void close_probe(struct orma_probe *base)
@@ -356,8 +396,8 @@ static void close_probe(struct orma_probe *base)
 	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
 
 	orma_base_fd_close(probe->proc_fd);
-	if (probe->files)
-		orma_unwind_files_free(probe->files);
+	orma_base_watch_remove(&probe->files_watch);
+	orma_unwind_files_free(probe->files);
 }
 
 static const struct orma_probe_ops ops = {

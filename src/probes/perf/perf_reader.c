@@ -3,6 +3,17 @@
  *
  * Owns the totals of each CPU and the threads that wait. Everything else is the instance's.
  *
+ * A sample whose program was never seen before needs its unwind table, which takes another process up
+ * to 100 ms to build (src/unwind/unwind_files.c). Until then the sample, and all that are younger, stay where they
+ * are: in the rings, which have room for half a second. That is the only queue. It needs no
+ * copies of stacks, and the mappings that the walk finds later are still those of the sample,
+ * because records about mappings wait, too. When a ring is more than half full, the stack ends
+ * where the table is missing, and is counted; so a file system that hangs loses no samples.
+ *
+ * Rejected: copies of samples beside the ring (16 KiB each, a copy of the mappings for each process,
+ * and packets out of order); building the table here (the ring overflows while a large program's
+ * is built).
+ *
  * Samples of processes that are out of scope cost the kernel as much as others, and the user should
  * see that they exist. One packet for each would be as large as a sample, so there is one a second
  * for each CPU.
@@ -120,7 +131,51 @@ static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	orma_perf_packets_skipped(reader->packets, fact);
 }
 
-static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record,
+/* False: the sample needs a file that is being read. */
+static bool walk_stack(struct orma_perf_reader *reader, struct orma_perf_process *process,
+		       const struct orma_perf_record *record, struct orma_perf_stack *ret)
+{
+	struct orma_perf_stacks *stacks = reader->stacks;
+
+	stacks->never_waits = reader->never_waits;
+	if (orma_perf_stacks_walk(stacks, process, record, ret))
+		return true;
+	if (!orma_perf_events_are_filling(reader->events))
+		return false;
+	stacks->takes_parts = true;
+	orma_perf_stacks_walk(stacks, process, record, ret);
+	stacks->takes_parts = false;
+	reader->late_count++;
+	return true;
+}
+
+/* Has the sample a stack that is wanted? */
+static bool has_stack(const struct orma_perf_reader *reader,
+		      const struct orma_perf_process *process,
+		      const struct orma_perf_record *record)
+{
+	if (!process || !process->is_in_scope)
+		return false;
+	/* Nothing ends these waits: of the idle tasks, and of the main thread of a process that has ended. */
+	return !reader->config->off_cpu ||
+	       (record->pid != 0 && !(process->has_ended && record->tid == record->pid));
+}
+
+static void put_stack(struct orma_perf_reader *reader, struct orma_perf_process *process,
+		      const struct orma_perf_record *record, const struct orma_perf_fact *fact,
+		      const struct orma_perf_stack *stack)
+{
+	reader->sample_count++;
+	process->is_sampled = true;
+	note_cut(reader, process, record, stack);
+	if (reader->config->off_cpu)
+		orma_perf_waits_begin(&reader->waits, fact, stack, reader->stacks);
+	else
+		orma_perf_packets_sample(reader->packets, fact, stack);
+}
+
+/* False: the sample needs a file that is being read, and nothing has changed. */
+static bool take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record,
 			struct orma_perf_cpu *ring)
 {
 	struct orma_perf_fact fact = {
@@ -130,8 +185,16 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 		.tid = record->tid,
 		.mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK,
 	};
+	bool is_left_out =
+		record->pid == NO_PID || (reader->own_pid > 0 && record->pid == reader->own_pid);
+	struct orma_perf_process *process = NULL;
 	struct orma_perf_stack stack;
 
+	if (!is_left_out && reader->config->wants_stacks)
+		process = orma_perf_processes_get(reader->processes, record->pid);
+	bool is_walked = has_stack(reader, process, record);
+	if (is_walked && !walk_stack(reader, process, record, &stack))
+		return false;
 	/* Each sample counts, because the next one stands for the waits since. */
 	if (reader->config->off_cpu) {
 		fact.wait_count = take_wait_count(reader, record, ring);
@@ -139,30 +202,17 @@ static void take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	} else {
 		take_counts(reader, record, &fact);
 	}
-	if (record->pid == NO_PID || (reader->own_pid > 0 && record->pid == reader->own_pid))
-		return;
-	if (!reader->config->wants_stacks) {
+	if (is_left_out)
+		return true;
+	if (is_walked) {
+		put_stack(reader, process, record, &fact, &stack);
+	} else if (!reader->config->wants_stacks) {
 		reader->sample_count++;
 		orma_perf_packets_sample(reader->packets, &fact, NULL);
-		return;
-	}
-	struct orma_perf_process *process = orma_perf_processes_get(reader->processes, record->pid);
-	if (!process || !process->is_in_scope) {
+	} else if (!process || !process->is_in_scope) {
 		skip_sample(reader, &fact);
-		return;
 	}
-	/* Nothing ends these waits: of the idle tasks, and of the main thread of a process that has ended. */
-	if (reader->config->off_cpu &&
-	    (record->pid == 0 || (process->has_ended && record->tid == record->pid)))
-		return;
-	reader->sample_count++;
-	process->is_sampled = true;
-	orma_perf_stacks_walk(reader->stacks, process, record, &stack);
-	note_cut(reader, process, record, &stack);
-	if (reader->config->off_cpu)
-		orma_perf_waits_begin(&reader->waits, &fact, &stack, reader->stacks);
-	else
-		orma_perf_packets_sample(reader->packets, &fact, &stack);
+	return true;
 }
 
 /* ---- other records ---- */
@@ -230,14 +280,17 @@ bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 	unsigned count = 0;
 	bool is_early = false;
 
+	reader->is_stalled = false;
 	orma_perf_events_refresh(reader->events);
 	while (!is_early && orma_perf_events_next(reader->events, limit_ns, &record, &cpu)) {
 		if (record.cpu >= reader->cpu_limit)
 			record.cpu = cpu->cpu;
-		if (record.type == PERF_RECORD_SAMPLE)
-			take_sample(reader, &record, cpu);
-		else
+		if (record.type != PERF_RECORD_SAMPLE)
 			take_other(reader, &record, cpu);
+		else if (!take_sample(reader, &record, cpu))
+			reader->is_stalled = true;
+		if (reader->is_stalled)
+			break;
 		orma_perf_events_advance(reader->events, cpu);
 		is_early = is_over && ++count % RECORDS_CHECK == 0 && is_over(ctx);
 	}

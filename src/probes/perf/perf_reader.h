@@ -34,7 +34,11 @@ struct orma_perf_reader {
 	/* Samples out of scope are not mentioned: the user has named processes, and their CPUs are
 	 * watched only to see their children. */
 	bool hides_others;
+	/* Files that are being read are not waited for. Then is_stalled says after a run that the oldest
+	 * record needs one; run again when orma_unwind_files_event_fd() is readable. */
+	bool never_waits, is_stalled;
 	uint64_t sample_count, skipped_count, lost_count, cut_count;
+	uint64_t late_count;      /* stacks that end early because a file was not read in time */
 	bool wants_larger_stacks; /* too many stacks of a process were cut */
 };
 

@@ -13,6 +13,9 @@
  * such a sample gets a stack of one frame, [kernel], so that sums over stacks include its time.
  * Samples of the kernel's threads get the same frame.
  *
+ * A stack whose files are still being read is walked again later, from its beginning: the walk up to
+ * there takes less than the copy that would have to be kept.
+ *
  * With frame pointers the innermost address is always a frame, whatever the frame pointer is: a
  * leaf function may use that register for something else.
  */
@@ -145,9 +148,30 @@ static int walk_rules(struct orma_perf_stacks *stacks, struct orma_perf_process 
 			break;
 	}
 	ret->user_count = result.frame_count;
-	stacks->walk_count++;
-	stacks->frame_count += result.frame_count;
+	ret->is_pending = result.end == ORMA_UNWIND_END_PENDING;
+	/* The address of the file that is being read has no name yet. */
+	ret->user_count -= ret->is_pending;
 	return error_of(&result);
+}
+
+/* Walks without rules have not looked at the files of their addresses, but all that a stack names has to
+ * be there. */
+static void keep_ready(struct orma_perf_stacks *stacks, struct orma_unwind_process *code,
+		       struct orma_perf_stack *ret)
+{
+	size_t ready = orma_unwind_process_count_ready(code, stacks->user, ret->user_count);
+
+	ret->is_pending |= ready < ret->user_count;
+	ret->user_count = ready;
+}
+
+static int walk_user(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
+		     const struct orma_unwind_registers *registers,
+		     const struct orma_unwind_stack *stack, struct orma_perf_stack *ret)
+{
+	if (stacks->config->user_frames == ORMA_PERF_USER_FP)
+		return walk_frame_pointers(stacks, registers, stack, ret);
+	return process->code ? walk_rules(stacks, process, registers, stack, ret) : ret->error;
 }
 
 static void take_registers(const struct orma_perf_sample *sample, struct orma_unwind_registers *ret)
@@ -162,19 +186,12 @@ static void take_registers(const struct orma_perf_sample *sample, struct orma_un
 #endif
 }
 
-void orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
-			   const struct orma_perf_record *record, struct orma_perf_stack *ret)
+/* Finds the addresses of user code. */
+static void take_user(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
+		      const struct orma_perf_sample *sample, struct orma_perf_stack *ret)
 {
-	const struct orma_perf_sample *sample = &record->sample;
 	struct orma_unwind_registers registers;
 
-	*ret = (struct orma_perf_stack){
-		.process = process,
-		.error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_NONE,
-		.time = record->time,
-		.is_in_kernel =
-			(record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL};
-	take_chain(stacks, sample->chain, ret);
 	/* Threads of the kernel have no registers of a user. */
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE || sample->regs.count < REG_COUNT)
 		return;
@@ -185,11 +202,37 @@ void orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_pro
 	}
 	take_registers(sample, &registers);
 	struct orma_unwind_stack stack = {registers.sp, sample->stack, sample->stack_size};
-	if (stacks->config->user_frames == ORMA_PERF_USER_FP)
-		ret->error = walk_frame_pointers(stacks, &registers, &stack, ret);
-	else if (orma_perf_process_code(stacks->processes, process))
-		ret->error = walk_rules(stacks, process, &registers, &stack, ret);
+	ret->error = walk_user(stacks, process, &registers, &stack, ret);
+}
+
+bool orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
+			   const struct orma_perf_record *record, struct orma_perf_stack *ret)
+{
+	const struct orma_perf_sample *sample = &record->sample;
+
+	*ret = (struct orma_perf_stack){
+		.process = process,
+		.error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_NONE,
+		.time = record->time,
+		.is_in_kernel =
+			(record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL};
+	take_chain(stacks, sample->chain, ret);
+	bool has_user = ret->user_count > 0 || sample->abi != PERF_SAMPLE_REGS_ABI_NONE;
+	struct orma_unwind_process *code =
+		has_user ? orma_perf_process_code(stacks->processes, process) : NULL;
+	if (code)
+		orma_unwind_process_set_waits(code, !stacks->never_waits);
+	take_user(stacks, process, sample, ret);
+	if (code && stacks->config->user_frames != ORMA_PERF_USER_DWARF)
+		keep_ready(stacks, code, ret);
+	if (ret->is_pending && stacks->never_waits && !stacks->takes_parts)
+		return false;
+	if (ret->is_pending)
+		ret->error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_UNWIND_INFO;
+	stacks->walk_count += has_user;
+	stacks->frame_count += ret->user_count;
 	stacks->error_count += ret->error != ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_NONE;
+	return true;
 }
 
 /* ---- numbers ---- */
@@ -224,7 +267,8 @@ uint64_t orma_perf_stacks_number(struct orma_perf_stacks *stacks,
 		.now_ns = stack->time,
 	};
 
-	if (stack->user_count + stack->kernel_count == 0) {
+	/* A stack that has nothing but an error shows that. */
+	if (stack->user_count + stack->kernel_count == 0 && !sample.error) {
 		if (!stack->is_in_kernel || stacks->config->user_frames == ORMA_PERF_USER_SKIP)
 			return 0;
 		sample.error =

@@ -23,6 +23,8 @@ struct orma_perf_stacks {
 	struct orma_module_symbols *symbols;  /* addresses whose functions are named at the end */
 	const struct orma_kallsyms *kallsyms; /* NULL = the kernel's functions have no names */
 	bool is_full;                         /* the reader should forget what it knows */
+	/* Set by the reader: it does not wait for files that are being read; it wants what there is. */
+	bool never_waits, takes_parts;
 	uint64_t walk_count, frame_count, error_count;
 	uint64_t kernel[ORMA_PERF_STACK_FRAMES_MAX], user[ORMA_PERF_STACK_FRAMES_MAX];
 };
@@ -34,6 +36,7 @@ struct orma_perf_stack {
 	int error; /* enum orma_pb_profiling_stack_unwind_error; 1 = the stack is whole */
 	uint64_t time;
 	bool is_in_kernel;
+	bool is_pending; /* it ends where a file is being read */
 };
 
 /* The other members are set by the caller. 0 or -ENOMEM; orma_perf_stacks_done() follows in both cases. */
@@ -41,8 +44,9 @@ int orma_perf_stacks_init(struct orma_perf_stacks *stacks);
 void orma_perf_stacks_done(struct orma_perf_stacks *stacks);
 /* The reader has forgotten all stacks. */
 void orma_perf_stacks_clear(struct orma_perf_stacks *stacks);
-/* Finds the addresses of a sample. */
-void orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
+/* Finds the addresses of a sample. False: a file that it needs is being read; call again later, or with
+ * takes_parts, which ends the stack there. */
+bool orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
 			   const struct orma_perf_record *record, struct orma_perf_stack *ret);
 /* The number of a stack, whose addresses are still in the buffers; 0 = it is empty, or there is no
  * memory. orma_stack_intern_write() describes it to the reader. */

@@ -4,6 +4,9 @@
  * At the first instruction of a function, the return address lies at the stack pointer. A stack of
  * return addresses that lie just behind first instructions is therefore a stack of callers.
  */
+#include <poll.h>
+#include <sys/mman.h>
+
 #include "perf_fixture.h"
 
 enum {
@@ -296,4 +299,112 @@ ORMA_TEST(walks_survive_a_lack_of_memory)
 		perf_fixture_end(&fixture);
 	}
 	CHECK(!has_failed);
+}
+
+/* --- files that are being read ---------------------------------------------------------------- */
+
+static void wait_for_file(void)
+{
+	struct pollfd wait = {.fd = orma_unwind_files_event_fd(fixture.processes.files),
+			      .events = POLLIN};
+	uint64_t count;
+
+	CHECK(poll(&wait, 1, 20000) == 1);
+	CHECK(read(wait.fd, &count, sizeof(count)) == sizeof(count));
+}
+
+/* Runs until the files are there. Returns the number of runs that had to stop. */
+static unsigned run_until_there(void)
+{
+	unsigned stalls = 0;
+
+	for (;; stalls++) {
+		perf_fixture_run(&fixture);
+		if (!fixture.reader.is_stalled)
+			return stalls;
+		wait_for_file();
+	}
+}
+
+ORMA_TEST(a_sample_stays_in_the_ring_until_its_table_is_there)
+{
+	uint64_t words[64] = {0};
+
+	skip_without_return_addresses_on_the_stack();
+	start(ORMA_PERF_USER_DWARF);
+	fixture.reader.never_waits = true;
+	words[0] = address_of(caller) + 1;
+	struct made_sample sample = sample_of(words, sizeof(words), 24);
+	perf_fixture_sample(&fixture, &sample);
+	/* Younger ones stay as well, of any process and CPU. */
+	sample.time = 200;
+	sample.cpu = 1;
+	perf_fixture_sample(&fixture, &sample);
+	perf_fixture_run(&fixture);
+	CHECK(fixture.reader.is_stalled && fixture.reader.sample_count == 0);
+	CHECK(fixture.reader.cpus[0].total == 0 && fixture.reader.cpus[0].last[0] == 0);
+	CHECK(fixture.pages[0]->data_tail == 0);
+	run_until_there();
+	CHECK(fixture.reader.sample_count == 2 && fixture.reader.late_count == 0);
+	CHECK(fixture.stacks.error_count == 0 && fixture.stacks.frame_count == 4);
+	/* The next one finds all that it needs. */
+	sample.time = 300;
+	perf_fixture_sample(&fixture, &sample);
+	CHECK(run_until_there() == 0);
+	perf_fixture_end(&fixture);
+}
+
+ORMA_TEST(frame_pointers_wait_for_the_files_of_their_addresses)
+{
+	uint64_t words[64] = {0};
+
+	start(ORMA_PERF_USER_FP);
+	fixture.reader.never_waits = true;
+	struct made_sample sample = sample_of(words, sizeof(words), 24);
+	perf_fixture_sample(&fixture, &sample);
+	CHECK(run_until_there() > 0);
+	CHECK(fixture.reader.sample_count == 1 && fixture.stacks.error_count == 0);
+	perf_fixture_end(&fixture);
+}
+
+/* Shared with the child. */
+static volatile bool *may_end;
+
+static void hang(int socket)
+{
+	(void)socket;
+	while (!*may_end)
+		poll(NULL, 0, 1);
+}
+
+ORMA_TEST(a_ring_that_fills_does_not_wait_for_a_table)
+{
+	const struct orma_unwind_files_limits limits = {.builder = {.child = hang}};
+	uint64_t words[2048] = {0}, count = 0;
+
+	skip_without_return_addresses_on_the_stack();
+	start(ORMA_PERF_USER_DWARF);
+	may_end = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK((void *)may_end != MAP_FAILED);
+	orma_unwind_files_free(fixture.processes.files);
+	CHECK(orma_unwind_files_new(&limits, &fixture.processes.files) == 0);
+	fixture.reader.never_waits = true;
+	words[0] = address_of(caller) + 1;
+	struct made_sample sample = sample_of(words, sizeof(words), sizeof(words));
+	while ((count + 1) * sizeof(words) * 2 < fixture.ring_bytes) {
+		perf_fixture_sample(&fixture, &sample);
+		sample.time++;
+		count++;
+		perf_fixture_run(&fixture);
+		CHECK(fixture.reader.is_stalled && fixture.reader.sample_count == 0);
+	}
+	perf_fixture_sample(&fixture, &sample);
+	perf_fixture_sample(&fixture, &sample);
+	perf_fixture_run(&fixture);
+	/* Only as many as make room. */
+	uint64_t taken = fixture.reader.sample_count;
+	CHECK(taken > 0 && taken < count && fixture.reader.is_stalled);
+	CHECK(fixture.reader.late_count == taken && fixture.stacks.error_count == taken);
+	*may_end = true;
+	perf_fixture_end(&fixture);
 }

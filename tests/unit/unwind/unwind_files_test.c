@@ -295,9 +295,18 @@ ORMA_TEST(a_file_that_was_deleted_is_read_through_its_mapping)
 	orma_unwind_files_free(files);
 }
 
+/* The test's failures of allocations are its own. */
+static void run_child(int socket)
+{
+	orma_base_alloc_fail_nth(0);
+	orma_table_child_run(socket);
+}
+
 ORMA_TEST(a_file_is_loaded_without_memory)
 {
-	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	const struct orma_unwind_files_limits limits = {.builder = {.child = run_child}};
+
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	struct orma_process_map map = map_of(copy_program("a"));
 	for (uint64_t nth = 1;; nth++) {
 		const struct orma_unwind_file *file = NULL;
@@ -311,7 +320,7 @@ ORMA_TEST(a_file_is_loaded_without_memory)
 			CHECK(file->table);
 		orma_unwind_file_unref(file);
 		orma_unwind_files_free(files);
-		CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+		CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 		if (!has_failed)
 			break;
 	}

@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,9 +18,18 @@
 static struct orma_unwind_files *files;
 static struct orma_unwind_process *process;
 
+/* The test's failures of allocations are its own. */
+static void run_child(int socket)
+{
+	orma_base_alloc_fail_nth(0);
+	orma_table_child_run(socket);
+}
+
 static void begin(int32_t pid)
 {
-	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	const struct orma_unwind_files_limits limits = {.builder = {.child = run_child}};
+
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	CHECK_INT(orma_unwind_process_new(files, pid, &process), 0);
 }
 
@@ -247,10 +257,8 @@ ORMA_TEST(the_vdso_is_loaded_from_memory)
 	CHECK_INT(orma_unwind_process_read_maps(process), 0);
 	space = orma_unwind_process_space(process, NULL);
 	for (size_t i = 0; i < space.module_count; i++) {
-		struct orma_process_map record;
 		uint64_t at = space.modules[i].start;
-		if (orma_unwind_process_needs(process, at, &record) &&
-		    orma_base_str_is(record.path, "[vdso]"))
+		if (orma_base_str_is(orma_unwind_process_find(process, at)->path, "[vdso]"))
 			vdso = at;
 	}
 	if (vdso == 0)
@@ -258,6 +266,55 @@ ORMA_TEST(the_vdso_is_loaded_from_memory)
 	struct orma_unwind_mapping *mapping = orma_unwind_process_find(process, vdso);
 	CHECK_INT(mapping->load_error, 0);
 	CHECK(mapping->file && mapping->file->table && mapping->build_id_size > 0);
+	end();
+}
+
+/* Waits until a file has been read. */
+static void wait_for_files(void)
+{
+	struct pollfd wait = {.fd = orma_unwind_files_event_fd(files), .events = POLLIN};
+	uint64_t count;
+
+	CHECK_INT(poll(&wait, 1, 20000), 1);
+	CHECK_INT(read(wait.fd, &count, sizeof(count)), sizeof(count));
+}
+
+ORMA_TEST(a_process_that_does_not_wait_is_walked_when_its_files_are_there)
+{
+#if defined(__x86_64__)
+	uint64_t pcs[64];
+	unsigned turns = 0;
+
+	begin(getpid());
+	orma_unwind_process_set_waits(process, false);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	struct orma_unwind_result result = walk_here(NULL, pcs, 64);
+	CHECK_INT(result.end, ORMA_UNWIND_END_PENDING);
+	CHECK_INT(result.frame_count, 1);
+	for (; result.end == ORMA_UNWIND_END_PENDING; turns++) {
+		wait_for_files();
+		result = walk_here(NULL, pcs, 64);
+	}
+	CHECK(turns >= 2 && result.frame_count > 3);
+	CHECK_INT(orma_unwind_process_count_ready(process, pcs, result.frame_count),
+		  result.frame_count);
+	CHECK(orma_unwind_process_find(process, pcs[0])->file);
+	end();
+#else
+	orma_test_skip("registers of this machine");
+#endif
+}
+
+ORMA_TEST(mappings_that_go_while_their_files_are_read_leave_nothing)
+{
+	const uint64_t pc = (uint64_t)(uintptr_t)getpid;
+
+	begin(getpid());
+	orma_unwind_process_set_waits(process, false);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	CHECK_INT(orma_unwind_process_load(process, pc), -EAGAIN);
+	CHECK(orma_unwind_process_count_ready(process, &pc, 1) == 0 ||
+	      orma_unwind_process_find(process, pc)->file);
 	end();
 }
 

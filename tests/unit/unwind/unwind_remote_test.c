@@ -52,7 +52,7 @@ static void end(pid_t pid)
 	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
 		ptrace(PTRACE_CONT, pid, 0, 0);
 	/* Programs that it has started. */
-	while (waitpid(-1, NULL, __WALL) > 0)
+	while (waitpid(-1, NULL, __WALL | __WNOTHREAD) > 0)
 		;
 }
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mapped_file.c - opens the files that other processes have mapped.
+ *
+ * Owns nothing. Trust: a process chooses what it maps and what lies at the path of a mapping by now.
+ * Therefore a path is opened with O_PATH first, which has no effect on devices and FIFOs and does
+ * not wait for them. When that is a regular file and the one of the mapping, it is opened for
+ * reading through /proc/self/fd. btrfs and overlayfs show another device in maps than in stat(), so
+ * there the inode suffices. The worst that a process achieves is a wrong table for its own stacks.
+ *
+ * The file system may be one that the process itself serves, and never answers. So these functions
+ * run on a thread that may wait.
+ */
+#include "unwind/mapped_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/map.h"
+
+#define PATH_BYTES_MAX 4096u
+#define BTRFS_MAGIC    0x9123683e
+#define OVERLAY_MAGIC  0x794c7630
+
+static struct orma_file_identity identify(const struct stat *st)
+{
+	return (struct orma_file_identity){
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.changed_s = st->st_mtim.tv_sec,
+		.changed_ns = st->st_mtim.tv_nsec,
+		.owner = st->st_uid,
+	};
+}
+
+bool orma_file_identity_is_same(const struct orma_file_identity *a,
+				const struct orma_file_identity *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+uint64_t orma_file_identity_hash(const struct orma_file_identity *identity)
+{
+	return orma_base_fnv1a(ORMA_FNV1A_INIT, identity, sizeof(*identity));
+}
+
+static bool has_other_devices(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+	       ((uint32_t)fs.f_type == BTRFS_MAGIC || (uint32_t)fs.f_type == OVERLAY_MAGIC);
+}
+
+/* Is this what was mapped, as far as the mapping tells? Its build id is compared later. */
+static int check_identity(int fd, const struct orma_process_map *map, struct stat *ret)
+{
+	if (fstat(fd, ret) < 0)
+		return -errno;
+	/* Files of /proc have no size, and some of them do something when they are read. */
+	if (!S_ISREG(ret->st_mode) || ret->st_size < (off_t)sizeof(Elf64_Ehdr))
+		return -ENOEXEC;
+	if (map->inode == 0)
+		return map->build_id_size > 0 ? 0 : -ENOENT;
+	if (ret->st_ino != map->inode)
+		return -ESTALE;
+	if (ret->st_dev != makedev(map->device_major, map->device_minor) && !has_other_devices(fd))
+		return -ESTALE;
+	return 0;
+}
+
+/* Opens a path whose file may be anything. */
+static int open_checked(const char *path, const struct orma_process_map *map,
+			struct orma_file_identity *ret)
+{
+	struct stat st;
+	ORMA_AUTO(orma_base_fd_closep)
+	int place = orma_base_fd_avoid_standard(open(path, O_PATH | O_CLOEXEC));
+
+	if (place < 0)
+		return -errno;
+	int r = check_identity(place, map, &st);
+	if (r == 0)
+		r = orma_base_fd_reopen(place);
+	if (r >= 0)
+		*ret = identify(&st);
+	return r;
+}
+
+/* The kernel writes a line feed in a path as \012. */
+static void append_path(char *text, size_t size, struct orma_str path)
+{
+	for (size_t i = 0; i < path.size && size > 1; i++, size--) {
+		bool is_escape = path.size - i >= 4 && memcmp(path.data + i, "\\012", 4) == 0;
+
+		*text = path.data[i];
+		if (is_escape) {
+			*text = '\n';
+			i += 3;
+		}
+		text++;
+	}
+	*text = '\0';
+}
+
+int orma_mapped_file_open(int32_t pid, const struct orma_process_map *map,
+			  struct orma_file_identity *ret)
+{
+	char path[PATH_BYTES_MAX];
+
+	if (map->path.size == 0 || map->path.data[0] != '/')
+		return -ENOENT;
+	/* Needs CAP_CHECKPOINT_RESTORE, and gives the file itself, also when it has been deleted. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	int fd = open_checked(path, map, ret);
+	if (fd >= 0)
+		return fd;
+	int size = snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	append_path(path + size, sizeof(path) - (size_t)size, map->path);
+	fd = open_checked(path, map, ret);
+	/* A process that has ended has no root any more, but most have ours. */
+	return fd == -ENOENT || fd == -ESRCH ? open_checked(path + size, map, ret) : fd;
+}
+
+int orma_mapped_file_reopen(const struct orma_file_identity *identity, struct orma_str path)
+{
+	const struct orma_process_map map = {
+		.inode = identity->inode,
+		.device_major = major(identity->device),
+		.device_minor = minor(identity->device),
+	};
+	struct orma_file_identity found;
+	char text[PATH_BYTES_MAX];
+
+	if (path.size == 0 || path.data[0] != '/')
+		return -ENOENT;
+	append_path(text, sizeof(text), path);
+	int fd = open_checked(text, &map, &found);
+	if (fd >= 0 && !orma_file_identity_is_same(&found, identity)) {
+		orma_base_fd_close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}

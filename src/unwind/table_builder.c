@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table_builder.c - the parent's side of the process that builds unwind tables.
+ *
+ * A profiler has rights that the programs lack whose files it reads: it may be root, and see all
+ * processes. An ELF file may be made to take over its reader. Therefore the reader is a child
+ * without rights (table_sandbox.c), which gets open files, one after the other, and sends tables.
+ *
+ *	thread of unwind_files.c            child
+ *	open, fstat: is it what was mapped?
+ *	        -- descriptor -->           headers
+ *	        <-- headers --              (is its table known by its build id?)
+ *	        -- build -->                rows and rules
+ *	        <-- table --
+ *	orma_unwind_table_from_bytes()
+ *
+ * The invariant: nothing from the child is used before it was checked, and nothing waits for it
+ * longer than timeout_ms. A child that dies, hangs or lies costs the table of the file that it had.
+ * It is killed, and the next file starts another. A death may be an accident, such as the kernel's
+ * want of memory, so a file is tried twice.
+ *
+ * The child is forked, not executed: the library has no program of its own. fork() copies page
+ * tables, so it is not repeated for each file. A child serves FILES_MAX files, which keeps honest
+ * ones below the limit of CPU time.
+ *
+ * Rejected: a thread (a fault in the parser has all rights of the profiler); a child for each file (a
+ * millisecond of fork() for most programs); a memory file for each table (it needs seals, or the
+ * same copy, and more system calls in the child).
+ */
+#include "unwind/table_builder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock_ns.h"
+#include "base/fd.h"
+#include "base/log_message.h"
+#include "base/macros.h"
+
+#define TIMEOUT_MS 5000u
+#define FILES_MAX  64u
+#define TRIES      2
+
+struct orma_table_builder {
+	struct orma_table_builder_options options;
+	int socket; /* -1 = there is no child */
+	pid_t child;
+	uint32_t file_count; /* that the child has got */
+	int fd;              /* the current file; borrowed */
+	bool has_complained; /* about a missing filter */
+};
+
+/* --- the child -------------------------------------------------------------------------------- */
+
+static void end_child(struct orma_table_builder *builder)
+{
+	if (builder->socket < 0)
+		return;
+	builder->socket = orma_base_fd_close(builder->socket);
+	kill(builder->child, SIGKILL); /* calls: allow kill, because it is our child */
+	pid_t r;
+	do
+		/* It was killed. */
+		r = waitpid(builder->child, NULL, 0); /* calls: allow waitpid, because it ends */
+	while (r < 0 && errno == EINTR);
+}
+
+/* Receives `size` bytes. 0, -EPIPE (the child has died) or -ETIMEDOUT. */
+static int receive(struct orma_table_builder *builder, void *data, size_t size)
+{
+	uint64_t end_ns =
+		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
+
+	for (size_t done = 0; done < size;) {
+		ssize_t r = recv(builder->socket, (char *)data + done, size - done, MSG_DONTWAIT);
+		if (r > 0) {
+			done += (size_t)r;
+			continue;
+		}
+		if (r == 0 || (errno != EAGAIN && errno != EINTR))
+			return -EPIPE;
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= end_ns)
+			return -ETIMEDOUT;
+		struct pollfd wait = {.fd = builder->socket, .events = POLLIN};
+		(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	}
+	return 0;
+}
+
+static int greet(struct orma_table_builder *builder)
+{
+	struct orma_table_hello hello;
+	int r = receive(builder, &hello, sizeof(hello));
+
+	if (r < 0 || hello.error < 0)
+		return -ECHILD;
+	if (hello.filter_error < 0 && !builder->has_complained)
+		orma_base_log(ORMA_LOG_INFO,
+			      "unwind tables: the process that reads programs has limits, but no "
+			      "filter of system calls: %s",
+			      strerror(-(int)ORMA_MAX(hello.filter_error, -4095)));
+	builder->has_complained |= hello.filter_error < 0;
+	return 0;
+}
+
+static int start_child(struct orma_table_builder *builder)
+{
+	int ends[2];
+	int r = orma_base_socketpair(ends);
+
+	if (r < 0)
+		return r;
+	pid_t child = fork(); /* calls: allow fork, because the child has no rights */
+	if (child == 0) {
+		builder->options.child(ends[1]);
+		_exit(0); /* calls: allow _exit, because this is the child */
+	}
+	r = child < 0 ? -ECHILD : 0;
+	orma_base_fd_close(ends[1]);
+	if (r < 0) {
+		orma_base_fd_close(ends[0]);
+		return r;
+	}
+	builder->socket = ends[0];
+	builder->child = child;
+	builder->file_count = 0;
+	r = greet(builder);
+	if (r < 0)
+		end_child(builder);
+	return r;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static int send_file(struct orma_table_builder *builder)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	char byte = 0;
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+
+	memcpy(CMSG_DATA(&control.header), &builder->fd, sizeof(builder->fd));
+	return sendmsg(builder->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
+}
+
+static int send_answer(struct orma_table_builder *builder, char answer)
+{
+	return send(builder->socket, &answer, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
+}
+
+/* Offsets and sizes are checked where a part is read, as always. */
+static bool are_headers_sane(const struct orma_elf_file *elf)
+{
+	uint8_t has_symtab;
+
+	memcpy(&has_symtab, &elf->has_symtab, sizeof(has_symtab));
+	return has_symtab <= 1 && elf->load_count <= ORMA_ELF_LOADS_MAX &&
+	       elf->build_id_size <= ORMA_ELF_BUILD_ID_MAX;
+}
+
+/* The child, or a file system of the target, may give any number. Callers know these. */
+static int error_of(int64_t error)
+{
+	static const int known[] = {ENOEXEC, ENOTSUP, EBADMSG, EFBIG, ENODATA, ENOMEM};
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(known); i++)
+		if (error == -known[i])
+			return -known[i];
+	return -EIO;
+}
+
+static int read_headers(struct orma_table_builder *builder, struct orma_elf_file *ret)
+{
+	struct orma_table_headers headers;
+	int r = send_file(builder);
+
+	if (r == 0)
+		r = receive(builder, &headers, sizeof(headers));
+	if (r < 0)
+		return r;
+	if (headers.error != 0)
+		return error_of(headers.error);
+	if (!are_headers_sane(&headers.elf))
+		return -EPIPE;
+	*ret = headers.elf;
+	ret->fd = -1;
+	ret->image = NULL;
+	ret->size = 0;
+	return 0;
+}
+
+static int read_table(struct orma_table_builder *builder, struct orma_unwind_table **ret)
+{
+	struct orma_table_reply reply;
+	int r = send_answer(builder, ORMA_TABLE_BUILD);
+
+	if (r == 0)
+		r = receive(builder, &reply, sizeof(reply));
+	if (r < 0)
+		return r;
+	if (reply.error != 0)
+		return error_of(reply.error);
+	if (reply.size == 0 || reply.size > ORMA_UNWIND_TABLE_BYTES_MAX)
+		return -EPIPE;
+	void *bytes = orma_base_alloc((size_t)reply.size);
+	if (!bytes) {
+		end_child(builder); /* the bytes that it sends would be taken for the next answer */
+		return -ENOMEM;
+	}
+	r = receive(builder, bytes, (size_t)reply.size);
+	if (r == 0 && orma_unwind_table_from_bytes(bytes, (size_t)reply.size, ret) < 0)
+		r = -EPIPE;
+	if (r < 0)
+		orma_base_free(bytes);
+	return r;
+}
+
+/* --- interface -------------------------------------------------------------------------------- */
+
+int orma_table_builder_new(const struct orma_table_builder_options *options,
+			   struct orma_table_builder **ret)
+{
+	struct orma_table_builder *builder = orma_base_zalloc(sizeof(*builder));
+
+	if (!builder)
+		return -ENOMEM;
+	if (options)
+		builder->options = *options;
+	if (builder->options.timeout_ms == 0)
+		builder->options.timeout_ms = TIMEOUT_MS;
+	if (!builder->options.child)
+		builder->options.child = orma_table_child_run;
+	builder->socket = builder->fd = -1;
+	*ret = builder;
+	return 0;
+}
+
+void orma_table_builder_free(struct orma_table_builder *builder)
+{
+	if (!builder)
+		return;
+	end_child(builder);
+	orma_base_free(builder);
+}
+
+void orma_table_builder_rest(struct orma_table_builder *builder)
+{
+	end_child(builder);
+}
+
+/* Is the child of no use any more? -EPIPE is told to the caller as -EIO. */
+static int finish(struct orma_table_builder *builder, int r)
+{
+	if (r == -EPIPE || r == -ETIMEDOUT)
+		end_child(builder);
+	return r == -EPIPE ? -EIO : r;
+}
+
+int orma_table_builder_open(struct orma_table_builder *builder, int fd, struct orma_elf_file *ret)
+{
+	int r = -EPIPE;
+
+	builder->fd = fd;
+	if (builder->file_count >= FILES_MAX)
+		end_child(builder);
+	for (int i = 0; i < TRIES && r == -EPIPE; i++) {
+		r = builder->socket < 0 ? start_child(builder) : 0;
+		if (r < 0)
+			return r;
+		builder->file_count++;
+		r = read_headers(builder, ret);
+		if (r == -EPIPE)
+			end_child(builder);
+	}
+	return finish(builder, r);
+}
+
+int orma_table_builder_build(struct orma_table_builder *builder, struct orma_unwind_table **ret)
+{
+	struct orma_elf_file elf;
+	int r = read_table(builder, ret);
+
+	if (r == -EPIPE) {
+		end_child(builder);
+		r = orma_table_builder_open(builder, builder->fd, &elf);
+		if (r == 0)
+			r = read_table(builder, ret);
+	}
+	return finish(builder, r);
+}
+
+void orma_table_builder_drop(struct orma_table_builder *builder)
+{
+	(void)finish(builder, send_answer(builder, ORMA_TABLE_DROP));
+}

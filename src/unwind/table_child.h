@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table_child.h - the process that reads ELF files and builds their unwind tables, and what it says.
+ *
+ *	parent                                child
+ *	                                      struct orma_table_hello
+ *	a byte, with the file's descriptor    struct orma_table_headers
+ *	after error 0: ORMA_TABLE_BUILD       struct orma_table_reply, then `size` bytes of the table
+ *	           or ORMA_TABLE_DROP         nothing
+ *
+ * Both sides are one program, so structs go as they are in memory. The parent trusts none of them.
+ */
+#ifndef ORMA_UNWIND_TABLE_CHILD_H
+#define ORMA_UNWIND_TABLE_CHILD_H
+
+#include <stdint.h>
+
+#include "unwind/elf_file.h"
+
+enum orma_table_answer { ORMA_TABLE_DROP = 'd', ORMA_TABLE_BUILD = 'b' };
+
+struct orma_table_hello {
+	int32_t error;        /* 0, or -errno: the child ends */
+	int32_t filter_error; /* 0, or -errno: it has no filter of system calls */
+};
+
+struct orma_table_headers {
+	int64_t error; /* 0 or -errno of orma_elf_file_init() */
+	struct orma_elf_file elf;
+};
+
+struct orma_table_reply {
+	int64_t error; /* 0 or -errno of orma_unwind_table_new() */
+	uint64_t size;
+};
+
+/* Serves a blocking socket until its other end is closed, and ends the process. */
+typedef void orma_table_child_fn(int socket);
+_Noreturn void orma_table_child_run(int socket);
+/* The same without giving up anything, for tests that make it misbehave. */
+void orma_table_child_serve(int socket);
+
+#endif

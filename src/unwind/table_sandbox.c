@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table_sandbox.c - gives up rights, for a process that reads files of others.
+ *
+ * Owns nothing. The order matters: what needs a right comes before that right goes. Descriptors and
+ * shared memory first, since /proc/self/maps has to be opened; then limits; then the user; then
+ * system calls.
+ *
+ * An ELF file that has taken over its reader has little left: its own memory, which is a copy, the
+ * file itself, and a socket whose other end checks every byte. It cannot open, connect, map
+ * code, or make processes, and it ends after CPU_SECONDS of work. A call that is not allowed fails
+ * with ENOSYS instead of ending the process: a C library that tries a newer call goes on with an
+ * older one, and an attacker gains nothing by trying.
+ *
+ * Sanitizers reserve terabytes of addresses, so builds with them have no limit of memory.
+ */
+#include "unwind/table_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "sandbox/seccomp_filter.h"
+
+#define SOCKET         3 /* the first number above the standard descriptors */
+#define FILES_MAX      16u
+#define CPU_SECONDS    30u
+#define MEMORY_BYTES   (UINT64_C(512) << 20) /* on top of what the parent has */
+#define MAPS_BYTES_MAX (16u << 20)
+#define NOBODY         65534u
+#define CAP_VERSION    0x20080522u /* _LINUX_CAPABILITY_VERSION_3 */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(memory_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
+/* Closes everything but `socket`, which becomes SOCKET. Sanitizers report to descriptor 2. */
+static int keep_socket(int socket)
+{
+	if (socket != SOCKET && dup2(socket, SOCKET) < 0)
+		return -errno;
+	int flags = fcntl(SOCKET, F_GETFL);
+	if (flags < 0 || fcntl(SOCKET, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return -errno;
+#ifdef SYS_close_range
+	bool is_done = syscall(SYS_close_range, SOCKET + 1, UINT32_MAX, 0) == 0;
+#else
+	bool is_done = false;
+#endif
+	int last = is_done ? SOCKET : (int)sysconf(_SC_OPEN_MAX);
+	for (int fd = SOCKET + 1; fd < last; fd++)
+		close(fd);
+	close(0);
+	close(1);
+#ifndef HAS_SANITIZER
+	close(2);
+#endif
+	return SOCKET;
+}
+
+/* Buffers of traces are shared memory, and a child would write into those of its parent. Lines of
+ * maps are "start-end rwxs ...". */
+static int unmap_shared(void)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	int r = orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text);
+	const char *line = r < 0 ? NULL : orma_base_buf_cstr(&text);
+
+	while (line && *line) {
+		unsigned long start, end;
+		char flags[5];
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, flags) == 3 && flags[3] == 's')
+			munmap((void *)start, end - start); /* NOLINT(performance-no-int-to-ptr) */
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	return r;
+}
+
+static void limit(unsigned resource, uint64_t value)
+{
+	const uint64_t limit[2] = {value, value};
+
+	/* A limit that is lower already stays. The type of the number differs between C libraries. */
+	(void)syscall(SYS_prlimit64, 0, resource, limit, NULL);
+}
+
+static void limit_resources(void)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, 0);
+	limit(RLIMIT_NPROC, 0);
+	limit(RLIMIT_NOFILE, FILES_MAX);
+	limit(RLIMIT_CPU, CPU_SECONDS);
+#ifndef HAS_SANITIZER
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	unsigned long pages;
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/statm", 256, &text) == 0 &&
+	    orma_base_buf_cstr(&text) && sscanf((const char *)text.data, "%lu", &pages) == 1)
+		limit(RLIMIT_AS, pages * (uint64_t)sysconf(_SC_PAGESIZE) + MEMORY_BYTES);
+#endif
+}
+
+/* The C library would tell other threads of a new user. The child has none. */
+static void drop_rights(void)
+{
+	struct {
+		uint32_t version;
+		int pid;
+	} header = {.version = CAP_VERSION};
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} none[2] = {0};
+
+	if (geteuid() == 0) {
+		/* In a user namespace there may be no such user. Then the rights go, at least. */
+		(void)syscall(SYS_setgroups, 0, NULL);
+		(void)syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
+		(void)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
+	}
+	(void)syscall(SYS_capset, &header, none);
+	/* Other processes of that user must not trace this one. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+static int filter_calls(void)
+{
+	static const uint32_t allowed[] = {
+		SYS_pread64,        SYS_read,
+		SYS_write,          SYS_recvmsg,
+		SYS_sendmsg,        SYS_sendto,
+		SYS_close,          SYS_fstat,
+		SYS_newfstatat,
+#ifdef SYS_statx
+		SYS_statx,
+#endif
+		SYS_munmap,         SYS_mremap,
+		SYS_madvise,        SYS_brk,
+		SYS_futex,          SYS_sched_yield,
+		SYS_rt_sigprocmask, SYS_rt_sigreturn,
+		SYS_sigaltstack,    SYS_clock_gettime,
+		SYS_getrandom,      SYS_getpid,
+		SYS_gettid,         SYS_restart_syscall,
+		SYS_exit,           SYS_exit_group,
+	};
+	struct orma_seccomp_filter filter;
+
+	orma_seccomp_filter_begin(&filter, ORMA_SECCOMP_REFUSE(ENOSYS));
+	orma_seccomp_filter_allow(&filter, allowed, ORMA_ARRAY_SIZE(allowed));
+	orma_seccomp_filter_allow_masked(&filter, SYS_mmap, 2, PROT_EXEC, 0);
+	orma_seccomp_filter_allow_masked(&filter, SYS_mprotect, 2, PROT_EXEC, 0);
+	return orma_seccomp_filter_install(&filter);
+}
+#else
+static int filter_calls(void)
+{
+	return -ENOTSUP;
+}
+#endif
+
+int orma_table_sandbox_enter(int socket, int *ret_filter)
+{
+	/* Signals to the group of the parent, such as Ctrl-C, are the parent's. */
+	(void)prctl(PR_SET_NAME, "orma-tables", 0, 0, 0);
+	int fd = keep_socket(socket);
+	if (fd < 0)
+		return fd;
+	int r = unmap_shared();
+	if (r < 0)
+		return r;
+	limit_resources();
+	drop_rights();
+	*ret_filter = filter_calls();
+	return fd;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table_builder_test.c - a child reads files without rights; whatever it does, it costs only the
+ * tables of the file that it had.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "harness.h"
+#include "unwind/table_builder.h"
+#include "unwind/table_sandbox.h"
+#include "unwind/unwind_files.h"
+
+static struct orma_table_builder *begin(orma_table_child_fn *child, uint32_t timeout_ms)
+{
+	const struct orma_table_builder_options options = {timeout_ms, child};
+	struct orma_table_builder *builder;
+
+	CHECK_INT(orma_table_builder_new(&options, &builder), 0);
+	return builder;
+}
+
+static int open_self(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+/* The errors of a child that is asked for one file. */
+static void ask(orma_table_child_fn *child, uint32_t timeout_ms, int *ret_open, int *ret_build)
+{
+	struct orma_table_builder *builder = begin(child, timeout_ms);
+	struct orma_unwind_table *table = NULL;
+	struct orma_elf_file elf;
+	int fd = open_self();
+
+	*ret_open = orma_table_builder_open(builder, fd, &elf);
+	*ret_build = *ret_open < 0 ? 0 : orma_table_builder_build(builder, &table);
+	orma_unwind_table_free(table);
+	orma_table_builder_free(builder);
+	close(fd);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+ORMA_TEST(a_child_builds_the_table_that_this_process_would)
+{
+	struct orma_table_builder *builder = begin(NULL, 0);
+	struct orma_unwind_table *theirs = NULL, *ours = NULL;
+	struct orma_elf_file elf, own;
+	int fd = open_self();
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(orma_table_builder_open(builder, fd, &elf), 0);
+		CHECK_INT(elf.fd, -1);
+		if (i != 1) {
+			orma_table_builder_drop(builder);
+			continue;
+		}
+		CHECK_INT(orma_table_builder_build(builder, &theirs), 0);
+		/* The next file gets another child. */
+		orma_table_builder_rest(builder);
+	}
+	CHECK_INT(orma_elf_file_init(&own, fd), 0);
+	CHECK_MEM(elf.build_id, elf.build_id_size, own.build_id, own.build_id_size);
+	CHECK_INT(elf.eh_frame.size, own.eh_frame.size);
+	CHECK_INT(orma_unwind_table_new(&own, &ours), 0);
+	struct orma_unwind_table_facts a = orma_unwind_table_facts(theirs);
+	struct orma_unwind_table_facts b = orma_unwind_table_facts(ours);
+	CHECK_MEM(&a, sizeof(a), &b, sizeof(b));
+	for (uint64_t at = 0; at < own.size; at += 7)
+		CHECK_MEM(orma_unwind_table_find(theirs, at), sizeof(struct orma_unwind_rule),
+			  orma_unwind_table_find(ours, at), sizeof(struct orma_unwind_rule));
+	orma_unwind_table_free(theirs);
+	orma_unwind_table_free(ours);
+	orma_table_builder_free(builder);
+	close(fd);
+}
+
+ORMA_TEST(a_file_of_another_kind_is_an_error_and_the_child_goes_on)
+{
+	struct orma_table_builder *builder = begin(NULL, 0);
+	struct orma_elf_file elf;
+	int text = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), fd = open_self();
+
+	CHECK_INT(orma_table_builder_open(builder, text, &elf), -ENOEXEC);
+	CHECK_INT(orma_table_builder_open(builder, fd, &elf), 0);
+	orma_table_builder_drop(builder);
+	orma_table_builder_free(builder);
+	close(text);
+	close(fd);
+}
+
+/* Bytes that are not a table, in each way that a check looks for. */
+ORMA_TEST(a_table_of_wrong_bytes_is_refused)
+{
+	struct orma_unwind_table *table, *ret;
+	struct orma_elf_file elf;
+	size_t size;
+	int fd = open_self();
+	unsigned refused = 0;
+
+	CHECK_INT(orma_elf_file_init(&elf, fd), 0);
+	CHECK_INT(orma_unwind_table_new(&elf, &table), 0);
+	const void *original = orma_unwind_table_bytes(table, &size);
+	uint8_t *bytes = orma_base_memdup(original, size);
+	CHECK_INT(orma_unwind_table_from_bytes(bytes, size, &ret), 0);
+	CHECK_INT(orma_unwind_table_from_bytes(bytes, size - 1, &ret), -EBADMSG);
+	CHECK_INT(orma_unwind_table_from_bytes(bytes, 8, &ret), -EBADMSG);
+	for (size_t i = 0; i < size; i += i < 4096 ? 1 : 977) {
+		bytes[i] ^= 0xff;
+		int r = orma_unwind_table_from_bytes(bytes, size, &ret);
+		refused += r < 0;
+		if (r == 0)
+			for (uint64_t at = 0; at < elf.size; at += 4096)
+				(void)orma_unwind_table_find(ret, at);
+		bytes[i] ^= 0xff;
+	}
+	CHECK(refused > 50);
+	orma_base_free(bytes);
+	orma_unwind_table_free(table);
+	close(fd);
+}
+
+/* --- children that misbehave ------------------------------------------------------------------ */
+
+static void greet(int socket)
+{
+	const struct orma_table_hello hello = {0};
+
+	fcntl(socket, F_SETFL, 0);
+	if (orma_base_fd_write_all(socket, &hello, sizeof(hello)) < 0)
+		_exit(1);
+}
+
+static void wait_for_byte(int socket)
+{
+	char byte;
+
+	if (recv(socket, &byte, 1, 0) != 1)
+		_exit(0);
+}
+
+static void send_bytes(int socket, const void *data, size_t size)
+{
+	if (orma_base_fd_write_all(socket, data, size) < 0)
+		_exit(0);
+}
+
+static void send_headers(int socket)
+{
+	const struct orma_table_headers headers = {.elf = {.fd = 7, .machine = 62}};
+
+	wait_for_byte(socket);
+	send_bytes(socket, &headers, sizeof(headers));
+}
+
+static void die_at_start(int socket)
+{
+	(void)socket;
+	raise(SIGKILL);
+}
+
+static void die_in_headers(int socket)
+{
+	greet(socket);
+	wait_for_byte(socket);
+	raise(SIGKILL);
+}
+
+static void die_in_table(int socket)
+{
+	greet(socket);
+	send_headers(socket);
+	wait_for_byte(socket);
+	raise(SIGKILL);
+}
+
+static void hang(int socket)
+{
+	greet(socket);
+	for (;;)
+		pause();
+}
+
+static void hang_in_table(int socket)
+{
+	const struct orma_table_reply reply = {.size = 4096};
+
+	greet(socket);
+	send_headers(socket);
+	wait_for_byte(socket);
+	send_bytes(socket, &reply, sizeof(reply));
+	for (;;)
+		pause();
+}
+
+static void lie_in_headers(int socket)
+{
+	struct orma_table_headers headers = {.elf = {.load_count = ORMA_ELF_LOADS_MAX + 1}};
+
+	greet(socket);
+	wait_for_byte(socket);
+	send_bytes(socket, &headers, sizeof(headers));
+	wait_for_byte(socket);
+}
+
+static void send_reply(int socket, const struct orma_table_reply *reply, size_t size)
+{
+	static char bytes[4096];
+
+	greet(socket);
+	send_headers(socket);
+	wait_for_byte(socket);
+	send_bytes(socket, reply, sizeof(*reply));
+	memset(bytes, 0x5a, sizeof(bytes));
+	send_bytes(socket, bytes, size);
+	wait_for_byte(socket);
+}
+
+static void lie_in_table(int socket)
+{
+	send_reply(socket, &(struct orma_table_reply){.size = 4096}, 4096);
+}
+
+static void lie_in_size(int socket)
+{
+	send_reply(socket, &(struct orma_table_reply){.size = UINT64_MAX}, 0);
+}
+
+static void lie_in_error(int socket)
+{
+	send_reply(socket, &(struct orma_table_reply){.error = -EAGAIN}, 0);
+}
+
+ORMA_TEST(a_child_that_dies_hangs_or_lies_is_an_error)
+{
+	static const struct {
+		orma_table_child_fn *child;
+		uint32_t timeout_ms;
+		int open_error, build_error;
+	} cases[] = {
+		{die_at_start, 0, -ECHILD, 0},       {die_in_headers, 0, -EIO, 0},
+		{die_in_table, 0, 0, -EIO},          {hang, 100, -ETIMEDOUT, 0},
+		{hang_in_table, 100, 0, -ETIMEDOUT}, {lie_in_headers, 0, -EIO, 0},
+		{lie_in_table, 0, 0, -EIO},          {lie_in_size, 0, 0, -EIO},
+		{lie_in_error, 0, 0, -EIO},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int open_error, build_error;
+		ask(cases[i].child, cases[i].timeout_ms, &open_error, &build_error);
+		CHECK_INT(open_error, cases[i].open_error);
+		CHECK_INT(build_error, cases[i].build_error);
+	}
+}
+
+/* Shared with children. */
+static volatile bool *must_die;
+
+static void die_when_asked(int socket)
+{
+	if (*must_die)
+		die_in_headers(socket);
+	greet(socket);
+	orma_table_child_serve(socket);
+}
+
+static struct orma_process_map map_of(const char *path)
+{
+	struct stat st;
+
+	CHECK_INT(stat(path, &st), 0);
+	return (struct orma_process_map){
+		.start = 0x1000,
+		.end = 0x2000,
+		.inode = st.st_ino,
+		.device_major = major(st.st_dev),
+		.device_minor = minor(st.st_dev),
+		.is_executable = true,
+		.path = orma_base_str(path),
+	};
+}
+
+ORMA_TEST(a_file_that_kills_its_reader_costs_only_its_own_table)
+{
+	const struct orma_unwind_files_limits limits = {.builder = {.child = die_when_asked}};
+	const struct orma_unwind_file *deadly, *again, *good;
+	struct orma_unwind_files *files;
+	char exe[256] = {0};
+
+	must_die = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(must_die != MAP_FAILED);
+	CHECK(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	struct orma_process_map map = map_of("/bin/sh"), other = map_of(exe);
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
+	*must_die = true;
+	CHECK_INT(orma_unwind_files_load(files, getpid(), &map, &deadly), 0);
+	CHECK(!deadly->table);
+	CHECK_INT(deadly->table_error, -EIO);
+	*must_die = false;
+	CHECK_INT(orma_unwind_files_load(files, getpid(), &other, &good), 0);
+	CHECK(good->table);
+	/* It is not tried again. */
+	CHECK_INT(orma_unwind_files_load(files, getpid(), &map, &again), 0);
+	CHECK(again == deadly);
+	orma_unwind_file_unref(deadly);
+	orma_unwind_file_unref(again);
+	orma_unwind_file_unref(good);
+	orma_unwind_files_free(files);
+	munmap((void *)must_die, 4096);
+}
+
+ORMA_TEST(a_file_whose_reader_hangs_does_not_hold_up_its_caller)
+{
+	const struct orma_unwind_files_limits limits = {.builder = {100, hang}};
+	const struct orma_unwind_file *file = NULL;
+	struct orma_unwind_files *files;
+	struct orma_unwind_load *load = NULL;
+	struct orma_process_map map = map_of("/bin/sh");
+
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
+	CHECK_INT(orma_unwind_files_poll(files, getpid(), &map, &load, &file), -EAGAIN);
+	CHECK_INT(orma_unwind_files_poll(files, getpid(), &map, &load, &file), -EAGAIN);
+	CHECK_INT(orma_unwind_files_wait(&load, &file), 0);
+	CHECK_INT(file->table_error, -ETIMEDOUT);
+	orma_unwind_file_unref(file);
+	/* Nobody waits for the second one. */
+	map = map_of("/bin/cat");
+	CHECK_INT(orma_unwind_files_poll(files, getpid(), &map, &load, &file), -EAGAIN);
+	orma_unwind_load_free(load);
+	orma_unwind_files_free(files);
+}
+
+/* --- rights that the child has given up ------------------------------------------------------- */
+
+enum {
+	OPENED = 1,
+	CONNECTED = 2,
+	FORKED = 4,
+	MAPPED_CODE = 8,
+	KEPT_FILES = 16,
+	KEPT_SHARED = 32,
+	KEPT_USER = 64,
+	UNLIMITED = 128,
+};
+
+static char *shared;
+
+/* Writes what it can still do into the socket, as the error of a hello. */
+static void try_everything(int socket)
+{
+	struct orma_table_hello hello = {0};
+	int fd = orma_table_sandbox_enter(socket, &hello.filter_error);
+	struct rlimit limit = {0};
+	unsigned can = 0;
+
+	if (fd < 0)
+		_exit(1);
+	can |= syscall(SYS_getuid) == 0 ? KEPT_USER : 0;
+	can |= fcntl(fd + 1, F_GETFD) >= 0 || fcntl(100, F_GETFD) >= 0 ? KEPT_FILES : 0;
+	can |= getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_max == RLIM_INFINITY ? UNLIMITED
+										     : 0;
+	can |= open("/proc/self/exe", O_RDONLY | O_CLOEXEC) >= 0 ? OPENED : 0;
+	can |= syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0) >= 0 ? CONNECTED : 0;
+	can |= syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0) != -1
+		       ? MAPPED_CODE
+		       : 0;
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0)
+		_exit(0);
+	can |= child > 0 ? FORKED : 0;
+	/* Memory that is gone gives EFAULT. */
+	can |= write(fd, shared, 1) == 1 ? KEPT_SHARED : 0;
+	unsigned report[2] = {can, (unsigned)hello.filter_error};
+	(void)!write(fd, report, sizeof(report));
+	_exit(0);
+}
+
+ORMA_TEST(the_child_has_no_rights)
+{
+	int ends[2], status;
+	unsigned report[2] = {0};
+
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	int file = open_self(), extra = fcntl(file, F_DUPFD_CLOEXEC, 100);
+	CHECK_INT(orma_base_socketpair(ends), 0);
+	pid_t child = fork();
+	if (child == 0)
+		try_everything(ends[1]);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_INT(read(ends[0], report, sizeof(report)), sizeof(report));
+	if (report[1] == 0)
+		CHECK_INT(report[0], 0);
+	else
+		CHECK_INT(report[0] & ~(unsigned)(OPENED | CONNECTED | MAPPED_CODE), 0);
+	munmap(shared, 4096);
+	close(ends[0]);
+	close(ends[1]);
+	close(extra);
+	close(file);
+}
+
+ORMA_TEST(a_child_ends_with_its_parent)
+{
+	int ends[2], status;
+	char byte;
+
+	CHECK_INT(orma_base_socketpair(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(ends[0]);
+		orma_table_child_run(ends[1]);
+	}
+	close(ends[1]);
+	fcntl(ends[0], F_SETFL, 0);
+	CHECK(read(ends[0], &byte, 1) == 1);
+	close(ends[0]);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
