@@ -45,19 +45,31 @@ void orma_test_register(struct orma_test *test)
 
 /* ---- in the child ---- */
 
+/* Kills the children that one thread has started. */
+static void kill_children_of(const char *thread)
+{
+	char path[300];
+	long pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/children", thread);
+	FILE *file = fopen(path, "re");
+	while (file && fscanf(file, "%ld", &pid) == 1)
+		kill((pid_t)pid, SIGKILL);
+	if (file)
+		fclose(file);
+}
+
 /* Kills what the test has started; being a subreaper, the child also has the orphans. */
 static void kill_children(void)
 {
-	char path[64];
 	for (int round = 0; round < 100; round++) {
-		snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)test_pid);
-		FILE *file = fopen(path, "re");
-		if (!file)
-			return;
-		long pid;
-		while (fscanf(file, "%ld", &pid) == 1)
-			kill((pid_t)pid, SIGKILL);
-		fclose(file);
+		DIR *threads = opendir("/proc/self/task");
+		const struct dirent *entry;
+
+		while (threads && (entry = readdir(threads)))
+			kill_children_of(entry->d_name);
+		if (threads)
+			closedir(threads);
 		if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
 			return;
 	}

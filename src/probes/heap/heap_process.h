@@ -43,6 +43,8 @@ struct orma_heap_cached_frame {
 	uint32_t frame; /* index + 1; 0 = empty */
 };
 #define ORMA_HEAP_CACHED_FRAMES 4096u
+/* A frame that says why the stack is not whole comes on top. */
+#define ORMA_HEAP_STACK_PLACES (ORMA_HEAP_STACK_FRAMES_MAX + 1)
 
 /* The counts of the same names at the last dump. */
 struct orma_heap_reported {

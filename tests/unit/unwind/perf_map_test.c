@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_map_test.c - names of machine code from a text that the traced program writes.
  */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "harness.h"
 #include "unwind/perf_map.h"
@@ -90,4 +94,75 @@ ORMA_TEST(a_map_is_read_without_memory)
 	}
 	orma_base_alloc_fail_nth(0);
 	orma_perf_map_free(map);
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static char own_path[64];
+
+static void remove_file(void)
+{
+	unlink(own_path);
+}
+
+static void begin_file(void)
+{
+	snprintf(own_path, sizeof(own_path), "/tmp/perf-%d.map", (int)getpid());
+	remove_file();
+}
+
+static int read_own(void)
+{
+	struct orma_perf_map_mark mark = {0};
+	struct orma_perf_map *map = NULL;
+	int r = orma_perf_map_read(getpid(), &mark, &map);
+
+	orma_perf_map_free(map);
+	return r;
+}
+
+static void write_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	CHECK(fd >= 0 && write(fd, "1000 10 name\n", 13) == 13);
+	close(fd);
+}
+
+ORMA_TEST(a_link_or_a_fifo_is_not_a_map)
+{
+	char other[256];
+
+	begin_file();
+	CHECK_INT(read_own(), -ENOENT);
+	snprintf(other, sizeof(other), "%s/other", orma_test_tmpdir());
+	write_file(other);
+	/* It would be followed with the rights of the profiler. */
+	CHECK_INT(symlink(other, own_path), 0);
+	int link_error = read_own();
+	remove_file();
+	/* Opening it would wait. */
+	CHECK_INT(mkfifo(own_path, 0600), 0);
+	int fifo_error = read_own();
+	remove_file();
+	write_file(own_path);
+	int r = read_own();
+	remove_file();
+	CHECK_INT(link_error, -EPERM);
+	CHECK_INT(fifo_error, -EPERM);
+	CHECK_INT(r, 0);
+}
+
+ORMA_TEST(a_map_of_another_user_is_refused)
+{
+	if (geteuid() != 0)
+		orma_test_skip("the right to give a file away");
+	begin_file();
+	write_file(own_path);
+	int given = chown(own_path, 65534, 65534);
+	int r = read_own();
+	remove_file();
+	if (given < 0)
+		orma_test_skip("the right to give a file away");
+	CHECK_INT(r, -EPERM);
 }

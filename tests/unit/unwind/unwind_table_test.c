@@ -405,3 +405,124 @@ ORMA_TEST(no_allocation_that_fails_is_missed)
 		CHECK(nth < 100);
 	}
 }
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+#define FUNCTIONS_MAX      (1u << 20)
+#define ROWS_MAX           (8u << 20)
+#define RULES_MAX          65535u
+#define EH_FRAME_BYTES_MAX (64u << 20)
+
+static void append_function(struct orma_buf *content, uint64_t start, uint64_t size,
+			    const void *program, size_t program_size)
+{
+	uint32_t head[2] = {(uint32_t)(4 + 16 + program_size), (uint32_t)content->size + 4};
+	uint64_t words[2] = {start, size};
+
+	CHECK_INT(orma_base_buf_append(content, head, sizeof(head)), 0);
+	CHECK_INT(orma_base_buf_append(content, words, sizeof(words)), 0);
+	CHECK_INT(orma_base_buf_append(content, program, program_size), 0);
+}
+
+static struct orma_buf begin_content(void)
+{
+	struct section section = {.size = 0};
+	struct orma_buf content = {0};
+
+	put_common(&section);
+	CHECK_INT(orma_base_buf_append(&content, section.bytes, section.size), 0);
+	return content;
+}
+
+/* Builds the table, and frees the content. */
+static int make_content(struct orma_buf *content, struct orma_unwind_table **ret)
+{
+	struct orma_elf_file file = {
+		.fd = -1,
+		.image = content->data,
+		.size = content->size,
+		.machine = EM_X86_64,
+		.eh_frame = {.size = content->size, .address = SECTION_ADDRESS}};
+	int r = orma_unwind_table_new(&file, ret);
+
+	orma_base_buf_done(content);
+	return r;
+}
+
+ORMA_TEST(a_section_that_is_too_large_is_not_read)
+{
+	uint8_t byte = 0;
+	struct orma_unwind_table *table;
+	struct orma_elf_file file = {.fd = -1,
+				     .image = &byte,
+				     .size = UINT64_C(1) << 40,
+				     .machine = EM_X86_64,
+				     .eh_frame = {.size = EH_FRAME_BYTES_MAX + 1}};
+
+	CHECK_INT(orma_unwind_table_new(&file, &table), -EFBIG);
+}
+
+ORMA_TEST(more_functions_than_programs_have_are_refused)
+{
+	for (uint32_t extra = 0; extra < 2; extra++) {
+		struct orma_buf content = begin_content();
+		struct orma_unwind_table *table = NULL;
+
+		for (uint32_t i = 0; i < FUNCTIONS_MAX + extra; i++)
+			append_function(&content, FUNCTION_START + i, 1, "", 0);
+		CHECK_INT(make_content(&content, &table), extra > 0 ? -EFBIG : 0);
+		orma_unwind_table_free(table);
+	}
+}
+
+ORMA_TEST(more_rules_than_their_numbers_are_refused)
+{
+	/* Number 0 says that nothing is known, and the CFA is never sp + 0. */
+	for (uint32_t extra = 0; extra < 2; extra++) {
+		struct orma_buf content = begin_content();
+		struct orma_unwind_table *table = NULL;
+
+		for (uint32_t i = 0; i < RULES_MAX - 1 + extra; i++) {
+			uint8_t program[4] = {0x0e, (uint8_t)(0x80 | (i & 0x7f)),
+					      (uint8_t)(0x80 | (i >> 7 & 0x7f)),
+					      (uint8_t)(i >> 14)};
+			append_function(&content, FUNCTION_START + i, 1, program, sizeof(program));
+		}
+		CHECK_INT(make_content(&content, &table), extra > 0 ? -EFBIG : 0);
+		orma_unwind_table_free(table);
+	}
+}
+
+ORMA_TEST(more_rows_than_programs_have_are_refused)
+{
+	struct orma_buf program = {0}, content = begin_content();
+	struct orma_unwind_table *table = NULL;
+
+	for (uint32_t i = 0; i < ROWS_MAX + 2; i++) {
+		const uint8_t step[3] = {0x41, 0x0e, i & 1 ? 16 : 24};
+		CHECK_INT(orma_base_buf_append(&program, step, sizeof(step)), 0);
+	}
+	append_function(&content, FUNCTION_START, ROWS_MAX + 16, program.data, program.size);
+	orma_base_buf_done(&program);
+	CHECK_INT(make_content(&content, &table), -EFBIG);
+}
+
+ORMA_TEST(a_file_that_becomes_shorter_is_an_error)
+{
+	struct orma_buf content = {0}, part = {0};
+	struct orma_unwind_table *table;
+	struct orma_elf_file file;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/program", orma_test_tmpdir());
+	CHECK_INT(orma_base_file_read(AT_FDCWD, "/proc/self/exe", 64u << 20, &content), 0);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	CHECK_INT(orma_base_fd_write_all(fd, content.data, content.size), 0);
+	orma_base_buf_done(&content);
+	CHECK_INT(orma_elf_file_init(&file, fd), 0);
+	CHECK_INT(ftruncate(fd, (off_t)file.eh_frame.offset + 100), 0);
+	CHECK_INT(orma_unwind_table_new(&file, &table), -EBADMSG);
+	CHECK_INT(orma_elf_file_read_part(&file, &file.eh_frame, 64u << 20, &part), -EBADMSG);
+	orma_base_buf_done(&part);
+	close(fd);
+}
