@@ -64,10 +64,9 @@ static void warn_of_ignored(const struct orma_pb_heapprofd_config *wanted)
 			"android.heapprofd: disable_fork_teardown and disable_vfork_detection "
 			"are ignored, because a child never ends the profile of its parent");
 	if (wanted->shmem_size_bytes > 0)
-		orma_base_log(
-			ORMA_LOG_WARNING,
-			"android.heapprofd: shmem_size_bytes does not change the shared memory "
-			"of a process, which has 2 MiB");
+		orma_base_log(ORMA_LOG_INFO,
+			      "android.heapprofd: shmem_size_bytes is the size of the profiler's "
+			      "buffer; the shared memory of a process has 2 MiB");
 }
 
 /* A power of two, as upstream's ring is. */

@@ -101,7 +101,7 @@ ORMA_TEST(fields_that_are_ignored_are_named)
 		{"target_installed_by: 'a'", "target_installed_by is ignored"},
 		{"disable_fork_teardown: true", "disable_vfork_detection are ignored"},
 		{"disable_vfork_detection: true", "disable_vfork_detection are ignored"},
-		{"shmem_size_bytes: 65536", "shmem_size_bytes does not change"},
+		{"shmem_size_bytes: 65536", "shared memory of a process has 2 MiB"},
 	};
 	struct orma_heap_config config;
 	char fields[160];
