@@ -28,6 +28,7 @@
 #include "heap/next_allocator.h"
 #include "heap/stack_capture.h"
 #include "heap/tracker.h"
+#include "heap/visit.h"
 
 #define LIBRARY_NAME    "liborma-heap"
 #define SOCKET_IN_RUN   "/run/perfetto/orma-profiler"
@@ -165,7 +166,7 @@ static int start(const char *socket, bool waits)
 			access(FOLDER_IN_RUN, F_OK) == 0 ? SOCKET_IN_RUN : SOCKET_IN_TMP;
 	orma_client_link_gather_for(GATHER_NS);
 	orma_client_threads_prepare();
-	r = orma_heap_tracker_init();
+	r = orma_heap_visit_init();
 	if (r == 0)
 		r = orma_init(&options);
 	/* Registered after the client's own handlers, so that this one runs behind them. */

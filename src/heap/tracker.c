@@ -9,21 +9,10 @@
  *   allocation:  the allocator, then reserve a place, write the sample, publish the place
  *   free:        take the place, write the free, then the allocator: nobody else has got the address yet
  *
- * A thread that is inside the profiler (`visit`) is not sampled again. A signal handler may interrupt the thread there and
- * allocate. The first packet of a thread allocates, and pthread_getattr_np() may allocate. Blocks that are freed there wait
- * in a queue for the library's thread. Two other kinds of frees wait there, too: frees of a thread whose destructors have
- * run, because its new writer would never be freed; and the first few frees of a thread that has not sampled anything,
- * because it may be about to end.
- *
- * A signal handler may also leave the profiler with siglongjmp(). The next entry of the thread then finds a visit of which
- * the stack has no function any more, gives back what that had, and counts its packets as lost. A packet that was open stays
- * so, with its chunk, until the connection ends. Where the profiler waits for a lock, signals are blocked. Rejected: blocking
- * them in each visit (two system calls, which take longer than a sample).
- *
- * _Fork() and a bare clone() run no handlers of pthread_atfork(), and the child would write into the shared memory of its
- * parent. Therefore a page has a byte that the kernel sets to 0 in any child with memory of its own (MADV_WIPEONFORK, Linux
- * 4.14). Nothing is sampled while it is 0; the handler of fork() sets it again. Rejected: getpid(), a system call for each
- * sample.
+ * A thread that is inside the profiler (src/heap/visit.c) is not sampled again. Blocks that are freed there wait in a queue for
+ * the library's thread. Two other kinds of frees wait there, too: frees of a thread whose destructors have run, because its
+ * new writer would never be freed; and the first few frees of a thread that has not sampled anything, because it may be about
+ * to end.
  *
  * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
  * Its allocations are its parent's, and are recorded as such.
@@ -32,28 +21,21 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock_ns.h"
 #include "base/macros.h"
-#include "base/signals.h"
-#include "client/thread.h"
 #include "heap/heap_list.h"
 #include "heap/heap_packet.h"
 #include "heap/sampler.h"
 #include "heap/stack_capture.h"
+#include "heap/visit.h"
 #include "unwind/self_space.h"
 
 /* Frees of sampled blocks that a thread leaves to the library's thread before it gets a sequence of its own. */
 #define EARLY_FREES_MAX 4
-/* With more threads than this, each hands its chunk over after each packet: chunks in hand would take the memory. */
-#define THREADS_MAX_WITH_CHUNK 64
-/* Rounds of destructors that every C library runs at least. */
-#define DESTRUCTOR_ROUNDS 4
 /*
  * Stacks are copied, and the profiler walks the copies, while that takes less than the tables would that walks here need: 0.6 us
  * for each function of the program and its libraries, 25 ms for a compiler. That is until there was a sample in 2 ms for a while,
@@ -64,25 +46,10 @@
 #define COPIES_MAX       2048u
 
 struct orma_heap_tracker orma_heap_tracker = {.idle_step = ORMA_HEAP_STEP_BYTES};
-__thread struct orma_heap_thread orma_heap_self __attribute__((tls_model("initial-exec")));
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
-/* 0 in the child of a fork whose handlers have not run. Constant after the constructor. */
-static uint8_t always = 1, *is_own_process = &always;
-static pthread_key_t thread_key;
-static _Atomic bool has_key;          /* relaxed: set in the constructor */
-static _Atomic uint32_t thread_count; /* threads with a sequence; relaxed: an estimate */
 static _Atomic uint64_t
 	copied_until_ns; /* UINT64_MAX = stacks are walked; relaxed: an estimate, as the next */
 static _Atomic uint32_t copies;
-
-static void add(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
 
 /* The precision of a tick is enough, and does not read a device. */
 uint64_t orma_heap_now_ns(void)
@@ -90,57 +57,7 @@ uint64_t orma_heap_now_ns(void)
 	return orma_base_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* --- threads ---------------------------------------------------------------------------------- */
-
-/* The destructor stays until the last round, so that destructors of the program can be profiled. */
-static void on_thread_exit(void *ctx)
-{
-	uintptr_t round = (uintptr_t)ctx;
-
-	if (round < DESTRUCTOR_ROUNDS && pthread_setspecific(thread_key, (void *)(round + 1)) == 0)
-		return;
-	orma_heap_self.has_ended = true;
-	atomic_fetch_sub_explicit(&thread_count, 1, memory_order_relaxed);
-}
-
-/* If the kernel is too old, children are not recognised. */
-static void mark_process(void)
-{
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *page =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return;
-	if (madvise(page, size, MADV_WIPEONFORK) < 0) {
-		munmap(page, size);
-		return;
-	}
-	*page = 1;
-	is_own_process = page;
-}
-
-int orma_heap_tracker_init(void)
-{
-	int r = -pthread_key_create(&thread_key, on_thread_exit);
-
-	mark_process();
-
-	atomic_store_explicit(&has_key, r == 0, memory_order_relaxed);
-	return r;
-}
-
-static bool register_thread(struct orma_heap_thread *self)
-{
-	if (self->is_registered)
-		return !self->has_ended;
-	if (!atomic_load_explicit(&has_key, memory_order_relaxed) ||
-	    pthread_setspecific(thread_key, (void *)1) != 0)
-		return false;
-	self->is_registered = true;
-	atomic_fetch_add_explicit(&thread_count, 1, memory_order_relaxed);
-	return true;
-}
+/* --- samples ---------------------------------------------------------------------------------- */
 
 static void seed(struct orma_heap_thread *self)
 {
@@ -149,96 +66,6 @@ static void seed(struct orma_heap_thread *self)
 		    sizeof(self->random))
 			self->random = orma_base_clock_ns(CLOCK_MONOTONIC) ^ (uintptr_t)self;
 }
-
-/* Between enter() and leave() the hooks of this thread do nothing. */
-struct visit {
-	uint64_t mark; /* see orma_heap_thread.visit_mark */
-	int64_t malloc_left;
-	int saved_errno;
-};
-
-/*
- * True: the functions that have begun the thread's visit run no longer. `caller_sp` is the stack pointer of who calls the
- * profiler now: a signal handler that has interrupted the visit is below its variables.
- */
-static bool is_left(const struct orma_heap_thread *self, uint64_t caller_sp)
-{
-	return orma_heap_stack_is_gone(self->visit, (uintptr_t)caller_sp) ||
-	       orma_heap_stack_has_changed(self->visit, self->visit_mark);
-}
-
-/* Gives back what the visit that was left by a jump had. A packet may have been written, but nobody knows. */
-static void clean_up(struct orma_heap_thread *self)
-{
-	struct orma_data_source *source =
-		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
-
-	if (self->held.place)
-		orma_heap_live_give_up(self->held.place);
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(self->held.scratches); i++)
-		orma_heap_scratch_put(self->held.scratches[i]);
-	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++) {
-		struct orma_heap_instance_counts *counts = &orma_heap_tracker.counts[i];
-
-		if (self->held.samples >> i & 1)
-			add(&counts->lost_samples);
-		if (self->held.frees >> i & 1)
-			add(&counts->lost_frees);
-	}
-	self->held = (struct orma_heap_held){0};
-	if (source)
-		orma_client_self_abandon(source);
-}
-
-static bool enter(struct orma_heap_thread *self, uint64_t caller_sp, struct visit *ret)
-{
-	if (ORMA_UNLIKELY(*is_own_process == 0))
-		return false;
-	if (ORMA_UNLIKELY(self->visit != 0)) {
-		if (!is_left(self, caller_sp)) {
-			add(&orma_heap_tracker.nested_calls);
-			return false;
-		}
-		clean_up(self);
-	}
-	ret->saved_errno = errno;
-	/* No other visit at this place of the stack has left the same value there. */
-	ret->mark = self->visit_mark + UINT64_C(0x9e3779b97f4a7c15);
-	self->visit_mark = ret->mark;
-	atomic_signal_fence(memory_order_seq_cst);
-	self->visit = (uintptr_t)ret;
-	atomic_signal_fence(memory_order_seq_cst);
-	ret->malloc_left = self->left[ORMA_HEAP_MALLOC];
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
-	atomic_signal_fence(memory_order_seq_cst);
-	return true;
-}
-
-static void leave(struct orma_heap_thread *self, const struct visit *visit)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	/* A fiber that was left while it was here, and goes on after all, is not the thread's visit any more. */
-	if (self->visit == (uintptr_t)visit && self->visit_mark == visit->mark) {
-		if (self->left[ORMA_HEAP_MALLOC] != ORMA_HEAP_STEP_BYTES)
-			add(&orma_heap_tracker.nested_calls);
-		self->left[ORMA_HEAP_MALLOC] = visit->malloc_left;
-		atomic_signal_fence(memory_order_seq_cst);
-		self->visit = 0;
-	}
-	errno = visit->saved_errno;
-}
-
-/* Calls a function that waits for a lock, which a jump must not leave locked. */
-static void call_without_signals(void (*fn)(void))
-{
-	sigset_t before;
-
-	orma_base_signals_block(&before);
-	fn();
-	orma_base_signals_restore(&before);
-}
-
-/* --- samples ---------------------------------------------------------------------------------- */
 
 /* Custom heaps may use any number as an id, also an address that malloc() has returned. */
 static uint64_t key_of(uint32_t heap, uint64_t id)
@@ -298,7 +125,7 @@ static void capture(const struct orma_unwind_registers *caller,
 
 	sample->registers = *caller;
 	if (!orma_heap_stack_find((uintptr_t)caller->sp, scratch[1], &stack)) {
-		add(&orma_heap_tracker.failed_stacks);
+		orma_heap_add(&orma_heap_tracker.failed_stacks);
 		return;
 	}
 	if (walk(&stack, scratch[0], sample))
@@ -314,7 +141,7 @@ static void note_loss(uint32_t instance, uint32_t heap)
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 	uint64_t max = atomic_load_explicit(&tracker->adaptive_max[instance], memory_order_relaxed);
 
-	add(&tracker->counts[instance].lost_samples);
+	orma_heap_add(&tracker->counts[instance].lost_samples);
 	if (max > 0 && orma_heap_double_interval(&orma_heap_infos[heap], instance, max) &&
 	    tracker->on_interval)
 		tracker->on_interval(instance, heap);
@@ -348,8 +175,7 @@ static uint32_t write_samples(struct orma_data_source *source, const struct chos
 			      struct orma_heap_sample *sample)
 {
 	uint32_t written = 0;
-	bool hands_over =
-		atomic_load_explicit(&thread_count, memory_order_relaxed) > THREADS_MAX_WITH_CHUNK;
+	bool hands_over = orma_heap_threads_are_many();
 
 	for (uint32_t bits = chosen->instances; bits != 0; bits &= bits - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(bits);
@@ -359,7 +185,7 @@ static uint32_t write_samples(struct orma_data_source *source, const struct chos
 			note_loss(i, sample->heap);
 			continue;
 		}
-		add(&orma_heap_tracker.counts[i].samples);
+		orma_heap_add(&orma_heap_tracker.counts[i].samples);
 		written |= UINT32_C(1) << i;
 		if (hands_over)
 			orma_data_source_flush_thread(source, i);
@@ -384,7 +210,7 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 	place = orma_heap_live_reserve(key);
 	if (!place) {
 		held->samples = 0;
-		add(&tracker->samples_beyond_live_set);
+		orma_heap_add(&tracker->samples_beyond_live_set);
 		return false;
 	}
 	held->place = place;
@@ -397,11 +223,11 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 	held->scratches[1] = orma_heap_scratch_get();
 	capture(caller, held->scratches, sample);
 	sample->tid = self->tid;
-	if (register_thread(self))
+	if (orma_heap_thread_register(self))
 		written = write_samples(source, chosen, sample);
 	else
 		for (uint32_t bits = chosen->instances; bits != 0; bits &= bits - 1)
-			add(&tracker->counts[__builtin_ctz(bits)].lost_samples);
+			orma_heap_add(&tracker->counts[__builtin_ctz(bits)].lost_samples);
 	orma_heap_scratch_put(ORMA_TAKE(held->scratches[0]));
 	orma_heap_scratch_put(ORMA_TAKE(held->scratches[1]));
 	held->samples = 0;
@@ -424,7 +250,7 @@ static void forget_countdowns(struct orma_heap_thread *self, uint32_t epoch)
 	self->ends_at_point = 0;
 	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++)
 		self->left[i] = 0;
-	/* enter() put this in the place of malloc()'s, which leave() restores. */
+	/* The visit has put this in the place of malloc()'s, which its end restores. */
 	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
 }
 
@@ -465,10 +291,10 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 	uint64_t mean = atomic_load_explicit(&info->interval, memory_order_relaxed), points;
 	struct orma_heap_sample sample = {.heap = heap, .address = id, .size = size};
 	bool is_sampled = false;
-	struct visit visit;
+	struct orma_heap_visit visit;
 	int64_t left;
 
-	if (!enter(self, caller->sp, &visit)) {
+	if (!orma_heap_visit_enter(self, caller->sp, &visit)) {
 		self->left[heap] = heap == ORMA_HEAP_MALLOC ? ORMA_HEAP_STEP_BYTES : 0;
 		return false;
 	}
@@ -479,7 +305,7 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		left = -(int64_t)(size & INT64_MAX);
 	}
 	if (mean == 0 && orma_heap_tracker.on_idle)
-		call_without_signals(orma_heap_tracker.on_idle);
+		orma_heap_call_without_signals(orma_heap_tracker.on_idle);
 	points = draw(self, heap, mean, size, &left);
 	if (points > 0) {
 		struct chosen chosen;
@@ -493,7 +319,7 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		visit.malloc_left = left;
 	else
 		self->left[heap] = left;
-	leave(self, &visit);
+	orma_heap_visit_leave(self, &visit);
 	return is_sampled;
 }
 
@@ -503,14 +329,14 @@ bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
 	struct orma_heap_thread *self = &orma_heap_self;
 	struct orma_heap_sample sample = {.heap = heap, .address = id, .size = size};
 	struct chosen chosen;
-	struct visit visit;
+	struct orma_heap_visit visit;
 	bool is_recorded;
 
-	if (!enter(self, caller->sp, &visit))
+	if (!orma_heap_visit_enter(self, caller->sp, &visit))
 		return false;
 	chosen = choose(self, &orma_heap_infos[heap], 0, size, 0);
 	is_recorded = sample_block(self, &sample, &chosen, caller);
-	leave(self, &visit);
+	orma_heap_visit_leave(self, &visit);
 	return is_recorded;
 }
 
@@ -537,7 +363,7 @@ static void count_frees(uint32_t instances, bool is_written)
 		struct orma_heap_instance_counts *counts =
 			&orma_heap_tracker.counts[__builtin_ctz(instances)];
 
-		add(is_written ? &counts->frees : &counts->lost_frees);
+		orma_heap_add(is_written ? &counts->frees : &counts->lost_frees);
 	}
 }
 
@@ -545,8 +371,7 @@ static void write_frees(struct orma_data_source *source, const struct orma_heap_
 			uint32_t known)
 {
 	uint64_t now_ns = orma_heap_now_ns();
-	bool hands_over =
-		atomic_load_explicit(&thread_count, memory_order_relaxed) > THREADS_MAX_WITH_CHUNK;
+	bool hands_over = orma_heap_threads_are_many();
 
 	for (uint32_t bits = known; bits != 0; bits &= bits - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(bits);
@@ -592,24 +417,24 @@ void orma_heap_free_commit(const struct orma_heap_block *block)
 		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
 	uint32_t known = who_knows(source, block);
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	struct visit visit;
+	struct orma_heap_visit visit;
 
 	if (known == 0)
 		return;
-	if ((self->visit && !is_left(self, here)) || must_leave_to_library(self)) {
+	if ((self->visit && !orma_heap_visit_is_left(self, here)) || must_leave_to_library(self)) {
 		if (!orma_heap_late_push(block))
 			count_frees(known, false);
 		return;
 	}
-	if (!enter(self, here, &visit))
+	if (!orma_heap_visit_enter(self, here, &visit))
 		return;
 	self->held.frees = known;
-	if (register_thread(self))
+	if (orma_heap_thread_register(self))
 		write_frees(source, block, known);
 	else if (!orma_heap_late_push(block))
 		count_frees(known, false);
 	self->held.frees = 0;
-	leave(self, &visit);
+	orma_heap_visit_leave(self, &visit);
 }
 
 void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block)
@@ -620,7 +445,7 @@ void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block)
 	if (place)
 		orma_heap_live_publish(place, key, block);
 	else
-		add(&orma_heap_tracker.samples_beyond_live_set);
+		orma_heap_add(&orma_heap_tracker.samples_beyond_live_set);
 }
 
 void orma_heap_freed(uint32_t heap, uint64_t id)
@@ -639,13 +464,13 @@ void orma_heap_run_inside(void (*fn)(void))
 {
 	struct orma_heap_thread *self = &orma_heap_self;
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	struct visit visit;
+	struct orma_heap_visit visit;
 
-	if (!enter(self, here, &visit))
+	if (!orma_heap_visit_enter(self, here, &visit))
 		return;
-	if (register_thread(self))
-		call_without_signals(fn);
-	leave(self, &visit);
+	if (orma_heap_thread_register(self))
+		orma_heap_call_without_signals(fn);
+	orma_heap_visit_leave(self, &visit);
 }
 
 void orma_heap_leave_alone(void)
@@ -659,7 +484,6 @@ void orma_heap_tracker_forked(void)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 
-	*is_own_process = 1;
 	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++) {
 		for (uint32_t j = 0; j < ORMA_INSTANCES_MAX; j++)
 			atomic_store_explicit(&orma_heap_infos[i].instance_interval[j], 0,
@@ -673,11 +497,9 @@ void orma_heap_tracker_forked(void)
 	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		atomic_store_explicit(&tracker->adaptive_max[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&tracker->next_serial, 0, memory_order_relaxed);
-	atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
 	/* The child gets the seed of its parent's thread, and must not draw the same numbers. */
 	orma_heap_self.random = 0;
 	orma_heap_self.tid = (uint32_t)getpid();
-	orma_heap_self.is_registered = orma_heap_self.has_ended = false;
-	orma_heap_self.visit = 0;
-	orma_heap_self.held = (struct orma_heap_held){0};
+	/* The last, because nothing is sampled before. */
+	orma_heap_visit_forked();
 }

@@ -70,8 +70,6 @@ void orma_heap_run_inside(void (*fn)(void));
 /* Samples nothing on this thread, which is the library's. */
 void orma_heap_leave_alone(void);
 
-/* Makes what the threads need. Call it before the first session. 0 or -errno. */
-int orma_heap_tracker_init(void);
 /* In the child of a fork: nothing is sampled, and the parent's blocks are unknown. Async-signal-safe. */
 void orma_heap_tracker_forked(void);
 

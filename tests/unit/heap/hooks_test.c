@@ -17,6 +17,7 @@
 #include "heap/heap_source.h"
 #include "heap/stack_capture.h"
 #include "heap/tracker.h"
+#include "heap/visit.h"
 #include "schema/gen/orma_heap_record.pb.h"
 
 #define malloc             hook_malloc
@@ -174,7 +175,7 @@ static void begin(const char *heapprofd)
 							.in_process = true};
 	char text[512];
 
-	CHECK_INT(orma_heap_tracker_init(), 0);
+	CHECK_INT(orma_heap_visit_init(), 0);
 	orma_heap_stack_init();
 	CHECK_INT(orma_init(&options), 0);
 	CHECK_INT(orma_heap_source_register(false), 0);
