@@ -132,3 +132,13 @@ bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance,
 
 	return write_parts(source, instance, id, &parts);
 }
+
+bool orma_heap_send_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
+			    struct orma_proto_heap_writer *writer, struct orma_buf *buf)
+{
+	bool is_written = orma_proto_heap_writer_finish(writer) == 0 &&
+			  orma_heap_write_message(source, instance, id, buf->data, buf->size);
+
+	orma_base_buf_done(buf);
+	return is_written;
+}

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "proto/writer.h"
 #include "unwind/unwind_walk.h"
 
 struct orma_heap_sample {
@@ -33,5 +35,8 @@ bool orma_heap_write_free(struct orma_data_source *source, uint32_t instance, ui
 /* An encoded message of OrmaHeapRecord's field `id`. */
 bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
 			     const void *message, size_t size);
+/* The same for a message that was written into `buf`, which is freed. Also false without memory. */
+bool orma_heap_send_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
+			    struct orma_proto_heap_writer *writer, struct orma_buf *buf);
 
 #endif

@@ -5,17 +5,15 @@
  * Then it sets the heaps' intervals, and the threads notice. An instance whose config selects other processes stays silent.
  *
  * While there is an instance, a timer writes what threads have left behind (late frees, counts), and looks if a library was
- * loaded. A dlclose() is announced at once by the thread that called it, because what is mapped there next would otherwise
- * get the names of what was there.
+ * loaded (heap_maps.c).
  *
- * All but orma_heap_source_maps_changed() runs on the library's thread, or before it exists, or when the process ends.
+ * Everything runs on the library's thread, or before it exists, or when the process ends.
  */
 #include "heap/heap_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <orma/field.h>
 #include <orma/init.h>
 #include <stdatomic.h>
@@ -29,11 +27,11 @@
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
-#include "base/signals.h"
 #include "client/client_source.h"
 #include "client/engine.h"
 #include "client/work.h"
 #include "heap/heap_list.h"
+#include "heap/heap_maps.h"
 #include "heap/heap_packet.h"
 #include "heap/heap_selection.h"
 #include "heap/stack_capture.h"
@@ -41,19 +39,14 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/orma_heap_record.pb.h"
-#include "unwind/self_modules.h"
-#include "unwind/self_space.h"
 
 #define SOURCE_NAME "orma.heap"
 /* Each wake-up takes some 30 us of a processor, so ticks that find nothing become rarer. */
-#define TICK_MS_MIN   100u
-#define TICK_MS_MAX   400u
-#define NO_REFRESH_NS (1000 * ORMA_NS_PER_MS)
+#define TICK_MS_MIN 100u
+#define TICK_MS_MAX 400u
 /* The limit on a wait of a session without block_client_timeout_us, and the largest limit. */
 #define STALL_TIMEOUT_MS     1000
 #define STALL_TIMEOUT_MS_MAX 60000u
-#define MAPS_BYTES_MAX       ((size_t)8 << 20)
-#define MAPS_PART_BYTES      16384u
 #define COMMAND_BYTES_MAX    65536u
 #define COMMAND_ARGS_MAX     64u
 #define BYE_ATTEMPTS         3u
@@ -75,16 +68,11 @@ struct session {
 static struct session sessions[ORMA_INSTANCES_MAX];
 static struct orma_timer tick;
 static uint32_t tick_ms;
-static unsigned long long libraries_seen; /* loaded and unloaded so far */
 static struct orma_client_work registration_work;
 static _Atomic bool is_registration_posted; /* acq_rel: one owner of the work */
-static struct orma_client_work refresh_work, maps_work, commit_work;
+static struct orma_client_work commit_work;
 static _Atomic bool
 	is_commit_posted; /* from send_everything() to the library's thread, which clears it */
-static _Atomic bool is_maps_posted;    /* from dlclose() to the library's thread, which clears it */
-static _Atomic bool is_refresh_posted; /* as above */
-/* Before this time no tables are made, because the last attempt found none. Relaxed. */
-static _Atomic uint64_t no_refresh_before_ns;
 static bool is_forked;
 /* Instances since the program began: those that have started, and all whose config was looked at, which is a futex of the
  * constructor. */
@@ -94,23 +82,7 @@ static _Atomic bool are_losses_told = true;
 /* True while the constructor waits. Relaxed. */
 static _Atomic bool is_starting;
 
-static struct orma_data_source *source_of(void)
-{
-	return atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
-}
-
 /* --- messages --------------------------------------------------------------------------------- */
-
-/* False: there is no memory, or shared memory is full. */
-static bool send_message(uint32_t instance, uint32_t id, struct orma_proto_heap_writer *heap,
-			 struct orma_buf *buf)
-{
-	bool is_written = orma_proto_heap_writer_finish(heap) == 0 &&
-			  orma_heap_write_message(source_of(), instance, id, buf->data, buf->size);
-
-	orma_base_buf_done(buf);
-	return is_written;
-}
 
 static void put_command(struct orma_proto_writer *writer)
 {
@@ -145,7 +117,8 @@ static void send_process(uint32_t instance)
 	put_command(writer);
 	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS,
 				orma_heap_now_ns());
-	(void)send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
+	(void)orma_heap_send_message(orma_heap_tracker_source(), instance,
+				     ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
 }
 
 /* Any thread. */
@@ -166,8 +139,8 @@ static void send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_int
 				original_interval);
 	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_TIMESTAMP_NS,
 				orma_heap_now_ns());
-	orma_heap_write_message(source_of(), instance, ORMA_PB_ORMA_HEAP_RECORD_HEAP, message,
-				(size_t)orma_proto_writer_written(&writer));
+	orma_heap_write_message(orma_heap_tracker_source(), instance, ORMA_PB_ORMA_HEAP_RECORD_HEAP,
+				message, (size_t)orma_proto_writer_written(&writer));
 }
 
 /* The thread that doubled the interval tells the session. */
@@ -213,149 +186,22 @@ static bool send_lost(uint32_t instance)
 		orma_base_buf_done(&buf);
 		return true;
 	}
-	if (!send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf))
+	if (!orma_heap_send_message(orma_heap_tracker_source(), instance,
+				    ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf))
 		return false;
 	sessions[instance].counts_sent = sum;
 	return true;
-}
-
-/* --- mappings --------------------------------------------------------------------------------- */
-
-static void send_maps_part(uint32_t instance, uint32_t generation, uint32_t part,
-			   struct orma_str text, bool is_last)
-{
-	struct orma_proto_heap_writer heap;
-	struct orma_buf buf = {0};
-
-	orma_proto_heap_writer_init(&heap, &buf);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_GENERATION, generation);
-	orma_proto_write_varint(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_PART, part);
-	orma_proto_write_bool(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_IS_LAST_PART, is_last);
-	orma_proto_write_bytes(&heap.writer, ORMA_PB_ORMA_HEAP_RECORD_MAPS_TEXT, text.data,
-			       text.size);
-	(void)send_message(instance, ORMA_PB_ORMA_HEAP_RECORD_MAPS, &heap, &buf);
-}
-
-/*
- * To all instances, as the generation is the process's. Only the library's thread calls it, so that the parts of two
- * texts never mix. Samples that are taken from here on may be of code that the text does not have yet, so they wait for
- * the generation after it.
- */
-static void send_maps(void)
-{
-	struct orma_data_source *source = source_of();
-	uint32_t generation = 1 + atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1,
-							    memory_order_relaxed);
-	struct orma_buf text = {0};
-
-	if (!source || orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text) < 0)
-		return;
-	ORMA_FOR_EACH_INSTANCE(source, i)
-	{
-		uint32_t part = 0;
-		size_t at = 0, size;
-
-		if (!sessions[i].config)
-			continue;
-		do {
-			size = text.size - at < MAPS_PART_BYTES ? text.size - at : MAPS_PART_BYTES;
-			send_maps_part(i, generation, part++,
-				       (struct orma_str){(const char *)text.data + at, size},
-				       at + size == text.size);
-			at += size;
-		} while (at < text.size);
-	}
-	orma_base_buf_done(&text);
-}
-
-static void on_maps_changed(struct orma_client_work *work)
-{
-	(void)work;
-	/* Later changes are posted again. */
-	atomic_store_explicit(&is_maps_posted, false, memory_order_release);
-	send_maps();
-	(void)orma_self_space_refresh();
-}
-
-void orma_heap_source_maps_changed(void)
-{
-	struct orma_data_source *source = source_of();
-
-	if (!source || orma_data_source_started(source) == 0)
-		return;
-	/* Samples of what is mapped there next wait for the text that is sent after this. */
-	atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1, memory_order_relaxed);
-	if (atomic_exchange_explicit(&is_maps_posted, true, memory_order_acq_rel))
-		return;
-	maps_work.fn = on_maps_changed;
-	if (orma_client_post(&maps_work) < 0)
-		atomic_store_explicit(&is_maps_posted, false, memory_order_release);
-}
-
-static int count_libraries(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	(void)size;
-	*(unsigned long long *)ctx = info->dlpi_adds + info->dlpi_subs;
-	return 1;
-}
-
-static bool libraries_have_changed(void)
-{
-	unsigned long long count = 0;
-
-	if (orma_self_modules_visit(count_libraries, &count) < 0 || count == libraries_seen)
-		return false;
-	libraries_seen = count;
-	return true;
-}
-
-/* --- tables of unwinding ----------------------------------------------------------------------- */
-
-static void on_refresh(struct orma_client_work *work)
-{
-	static unsigned failures;
-
-	(void)work;
-	/* The walk may have met a library that was loaded since the last tick. */
-	if (libraries_have_changed())
-		send_maps();
-	failures = orma_self_space_refresh() == 1 ? 0 : failures + 1;
-	/* Code without a file (of a JIT compiler) would otherwise ask again at each sample. One failure says nothing: the
-	 * walk may have begun before the refresh before this one, and have wanted what that has brought. */
-	if (failures > 1)
-		atomic_store_explicit(&no_refresh_before_ns, orma_heap_now_ns() + NO_REFRESH_NS,
-				      memory_order_relaxed);
-	atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
-}
-
-/* Runs inside of a hook, on any thread. */
-static void on_stale(void)
-{
-	sigset_t signals;
-
-	if (orma_heap_now_ns() <
-		    atomic_load_explicit(&no_refresh_before_ns, memory_order_relaxed) ||
-	    atomic_load_explicit(&is_refresh_posted, memory_order_relaxed))
-		return;
-	/* A handler that jumps out of here would leave the client's mutex locked. */
-	orma_base_signals_block(&signals);
-	if (!atomic_exchange_explicit(&is_refresh_posted, true, memory_order_acq_rel)) {
-		refresh_work.fn = on_refresh;
-		if (orma_client_post(&refresh_work) < 0)
-			atomic_store_explicit(&is_refresh_posted, false, memory_order_release);
-	}
-	orma_base_signals_restore(&signals);
 }
 
 /* --- the timer -------------------------------------------------------------------------------- */
 
 static void on_tick(struct orma_timer *timer)
 {
-	struct orma_data_source *source = source_of();
+	struct orma_data_source *source = orma_heap_tracker_source();
 	bool is_wanted = false, had_work = orma_heap_write_late_frees();
 
-	if (libraries_have_changed()) {
-		send_maps();
+	if (orma_heap_maps_have_changed()) {
+		orma_heap_maps_send();
 		had_work = true;
 	}
 	tick_ms = had_work ? TICK_MS_MIN : ORMA_MIN(2 * tick_ms, TICK_MS_MAX);
@@ -412,7 +258,7 @@ static void post_registration(void)
 /* Any thread: the library's thread takes the new heap into account. */
 static void on_heap_registered(void)
 {
-	if (source_of())
+	if (orma_heap_tracker_source())
 		orma_heap_run_inside(post_registration);
 }
 
@@ -462,6 +308,7 @@ static void session_done(struct session *session)
 {
 	orma_base_arena_done(&session->arena);
 	*session = (struct session){0};
+	orma_heap_maps_want((uint32_t)(session - sessions), false);
 }
 
 static uint32_t to_timeout_ms(uint64_t timeout_us)
@@ -507,6 +354,7 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 		note_answer();
 		return;
 	}
+	orma_heap_maps_want(instance->idx, true);
 	set_stall_timeout(instance, session->config->block_client_timeout_us);
 }
 
@@ -530,8 +378,8 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	memset(&tracker->counts[i], 0, sizeof(tracker->counts[i]));
 	sessions[i].is_started = true;
 	send_process(i);
-	(void)libraries_have_changed();
-	send_maps();
+	(void)orma_heap_maps_have_changed();
+	orma_heap_maps_send();
 	apply_config(i);
 	orma_heap_tell_heaps();
 	tick_ms = TICK_MS_MIN;
@@ -593,7 +441,7 @@ int orma_heap_source_register(bool waits)
 
 	atomic_store_explicit(&is_starting, waits, memory_order_relaxed);
 	orma_heap_tracker.on_interval = on_interval;
-	orma_heap_tracker.on_stale = on_stale;
+	orma_heap_tracker.on_stale = orma_heap_maps_on_stale;
 	atomic_store_explicit(&orma_heap_on_registered, on_heap_registered, memory_order_release);
 	r = orma_data_source_register(&options, &source);
 	if (r == 0)
@@ -606,7 +454,7 @@ int orma_heap_source_register(bool waits)
 /* On the library's thread, so that it does not run beside the timer. */
 static void commit_all(struct orma_client_work *work)
 {
-	struct orma_data_source *source = source_of();
+	struct orma_data_source *source = orma_heap_tracker_source();
 	bool are_told = true;
 
 	(void)work;
@@ -665,7 +513,7 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 
 static void write_bye(void)
 {
-	struct orma_data_source *source = source_of();
+	struct orma_data_source *source = orma_heap_tracker_source();
 
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
@@ -685,7 +533,7 @@ static void write_bye(void)
 
 void orma_heap_source_say_bye(uint32_t timeout_ms)
 {
-	struct orma_data_source *source = source_of();
+	struct orma_data_source *source = orma_heap_tracker_source();
 
 	if (!source || orma_data_source_started(source) == 0)
 		return;
@@ -721,8 +569,7 @@ void orma_heap_source_forked(bool follows)
 	memset(&tick, 0, sizeof(tick));
 	atomic_store_explicit(&is_registration_posted, false, memory_order_relaxed);
 	atomic_store_explicit(&is_commit_posted, false, memory_order_relaxed);
-	atomic_store_explicit(&is_maps_posted, false, memory_order_relaxed);
-	atomic_store_explicit(&is_refresh_posted, false, memory_order_relaxed);
+	orma_heap_maps_forked();
 	is_forked = true;
 	orma_heap_tracker_forked();
 	atomic_store_explicit(&orma_heap_tracker.on_idle, follows ? connect_child : NULL,

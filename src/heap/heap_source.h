@@ -16,7 +16,5 @@ void orma_heap_source_wait(uint32_t timeout_ms);
 void orma_heap_source_say_bye(uint32_t timeout_ms);
 /* Runs in the child of a fork, after the client's own handler. Async-signal-safe. `follows`: it connects soon. */
 void orma_heap_source_forked(bool follows);
-/* The mappings have changed. Runs on a thread of the program. */
-void orma_heap_source_maps_changed(void);
 
 #endif

@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "client/link.h"
 #include "client/thread.h"
+#include "heap/heap_maps.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
 #include "heap/stack_capture.h"
@@ -220,6 +221,6 @@ ORMA_HEAP_API int dlclose(void *handle)
 	}
 	r = function(handle);
 	if (r == 0)
-		orma_heap_source_maps_changed();
+		orma_heap_maps_changed();
 	return r;
 }

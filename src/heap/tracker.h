@@ -73,4 +73,9 @@ void orma_heap_leave_alone(void);
 /* In the child of a fork: nothing is sampled, and the parent's blocks are unknown. Async-signal-safe. */
 void orma_heap_tracker_forked(void);
 
+static inline struct orma_data_source *orma_heap_tracker_source(void)
+{
+	return atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
+}
+
 #endif
