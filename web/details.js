@@ -71,7 +71,7 @@ export function factList(pairs, className = "") {
 
 /** What a text says of a value, if there is one. @template T @param {T | null | undefined} value @param {(value: T) => string} text */
 function given(value, text) {
-	return value === null || value === undefined ? null : text(value);
+	return value == null ? null : text(value);
 }
 
 /** @param {App} app @param {Detail} detail @param {Chosen} selection */
@@ -89,7 +89,8 @@ function factsOf(app, detail, selection) {
 		["Change", given(detail.delta, counterText)],
 		["Start", app.clock.text(detail.start)],
 		...Object.entries(detail.abs ?? {}).map(
-			([clock, text]) => /** @type {[string, string]} */ ([CLOCKS[clock] ?? clock, text]),
+			([clock, text]) =>
+				/** @type {[string, string]} */ ([CLOCKS[clock] ?? clock, /^\d+$/.test(text) ? `${grouped(text)} ns` : text]),
 		),
 		["Category", detail.category],
 		["CPU", detail.cpu],

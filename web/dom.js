@@ -15,7 +15,7 @@ export function h(selector, ...parts) {
 	if (classes.length > 0) element.className = classes.join(" ");
 	const props = parts[0]?.constructor === Object ? /** @type {Record<string, any>} */ (parts.shift()) : {};
 	for (const [key, value] of Object.entries(props)) {
-		if (value === undefined || value === null) continue;
+		if (value == null) continue;
 		if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
 		else if (/^(role$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
 		else /** @type {any} */ (element)[key] = value;
@@ -26,9 +26,7 @@ export function h(selector, ...parts) {
 
 /** What of children is there: null, undefined and false are nothing. @param {Child[]} children */
 function shown(children) {
-	return children.flatMap((child) =>
-		child === null || child === undefined || child === false ? [] : child instanceof Node ? child : String(child),
-	);
+	return children.flatMap((child) => (child == null || child === false ? [] : child instanceof Node ? child : String(child)));
 }
 
 /** Replaces what is in an element. @param {Element} element @param {...Child} children */

@@ -1,6 +1,7 @@
 // draw_overlay.js - what lies over the boxes: cursor, selected area, notes, flows, outlines, measurements. It is a canvas of
 // its own, so that a moving mouse redraws no box.
 import { paint, paintLabel, paintShape, setFont } from "./canvas.js";
+import { labelsOf } from "./draw_ruler.js";
 import { durationText } from "./time.js";
 
 const FLOW_BEND = 60;
@@ -19,16 +20,21 @@ export function drawOutline(context, { x0, x1, y, h }, colour, width) {
 
 /**
  * A range of time through all tracks; the tracks that belong to it are tinted.
- * @param {Context} context @param {number} x0 @param {number} x1 @param {number} bottom
- * @param {{ y: number, h: number }[]} rows @param {Theme} theme @param {string} label @param {number} width
+ * @param {Context} context @param {Scale} scale @param {Area} area @param {number} bottom @param {{ y: number, h: number }[]} rows @param {App} app
  */
-export function drawArea(context, x0, x1, bottom, rows, theme, label, width) {
-	const [left, right] = [Math.max(-2, Math.round(x0)), Math.min(width + 2, Math.round(x1))];
+export function drawArea(context, scale, { start, end }, bottom, rows, app) {
+	const { theme } = app;
+	const [left, right] = [Math.max(-2, Math.round(scale.x(start))), Math.min(scale.width + 2, Math.round(scale.x(end)))];
 	for (const { y, h } of rows) paint(context, theme.accentSoft, left, y, right - left, h);
-	// Its length stands in the ruler in place of the ticks.
-	paint(context, theme.background, left, 0, right - left, 23);
+	// Its length stands in the ruler in place of the ticks, and of those whose labels would be cut.
+	let [from, to] = [left, right];
+	for (const [x0, x1] of labelsOf(context, scale, app)) {
+		if (x0 < left && x1 > left) from = x0;
+		if (x0 < right && x1 > right) to = x1;
+	}
+	paint(context, theme.background, from, 0, to - from, 23);
 	for (const x of [left, right - 1]) paint(context, theme.accent, x, 0, 1, bottom);
-	drawSpan(context, Math.max(0, left), Math.min(width, right), 10, label, theme);
+	drawSpan(context, Math.max(0, left), Math.min(scale.width, right), 10, durationText(end - start), theme);
 }
 
 /** A line with its length. @param {Context} context @param {number} x0 @param {number} x1 @param {number} y @param {string} label @param {Theme} theme */
@@ -39,11 +45,12 @@ export function drawSpan(context, x0, x1, y, label, theme) {
 	paintLabel(context, theme, label, left, y - 9, { fill: accent, ink: background, pad: 6, radius: 9 });
 }
 
-/** @param {Context} context @param {number} x @param {number} bottom @param {string} label @param {Theme} theme @param {number} width */
-export function drawCursor(context, x, bottom, label, theme, width) {
+/** @param {Context} context @param {Scale} scale @param {number} x @param {number} bottom @param {App} app */
+export function drawCursor(context, scale, x, bottom, { theme, clock }) {
 	const at = Math.round(x);
 	paint(context, theme.muted, at, 0, 1, bottom, 0.6);
-	const left = (/** @type {number} */ w) => Math.min(width - w - 1, Math.max(1, at - w / 2));
+	const label = clock.text(scale.time(x), 1 / scale.perNs);
+	const left = (/** @type {number} */ w) => Math.min(scale.width - w - 1, Math.max(1, at - w / 2));
 	paintLabel(context, theme, label, left, 3, { fill: theme.text, ink: theme.background, pad: 5, radius: 3 });
 }
 

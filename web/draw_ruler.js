@@ -30,6 +30,16 @@ export function drawRuler(context, scale, height, app) {
 	paint(context, theme.line, 0, height - 1, scale.width, 1);
 }
 
+/** Where the labels of ticks begin and end. @param {Context} context @param {Scale} scale @param {App} app */
+export function labelsOf(context, scale, { theme, clock }) {
+	const { step, times } = ticksFor(scale);
+	setFont(context, theme.font);
+	return times.map((time) => {
+		const x = Math.round(scale.x(time)) + 4;
+		return [x, x + context.measureText(clock.tick(time, step)).width];
+	});
+}
+
 /** Lines through the tracks at the ticks of the ruler. @param {Context} context @param {Scale} scale @param {number} top @param {number} height @param {Theme} theme */
 export function drawGrid(context, scale, top, height, theme) {
 	for (const time of ticksFor(scale).times) paint(context, theme.grid, Math.round(scale.x(time)), top, 1, height, 0.4);

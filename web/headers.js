@@ -51,7 +51,6 @@ export function updateHeader(element, row) {
 		fold.setAttribute("aria-expanded", String(row.open));
 		fold.setAttribute("aria-label", `${row.open ? "Fold" : "Unfold"} ${row.title}`);
 	}
-	element.classList.toggle("is-open", row.open);
 	const menu = element.querySelector("select");
 	if (menu) menu.value = row.mode;
 	menu?.classList.toggle("is-set", row.mode !== "value");

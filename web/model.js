@@ -222,15 +222,14 @@ export class Model {
 		this.layout();
 	}
 
-	/** Opens what contains a lane, and returns its row. @param {number} lane @returns {Row | null} */
+	/** Opens what contains a lane. @param {number} lane */
 	reveal(lane) {
 		const node = this.byLane.get(lane);
-		if (!node) return null;
+		if (!node) return;
 		const drawn = this.holderOf(node);
 		for (let id = drawn.parent; id >= 0; id = this.nodes[id].parent) this.open[id] = true;
 		if (this.filter && !(this.shown()?.[drawn.id] ?? true)) this.filter = "";
 		this.layout();
-		return this.rows.find((row) => row.node === drawn) ?? null;
 	}
 
 	/** The node in whose row a lane is drawn. @param {TrackNode} node */

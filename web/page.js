@@ -119,7 +119,6 @@ export async function startPage(source, meta, tree, attach) {
 	// Tests look at these.
 	Object.assign(window, { orma: { app, line } });
 	await readLink();
-	byId("timeline").classList.add("is-ready");
 	line.layout();
 	announce(`${meta.title}: ${durationText(meta.end)}`);
 }

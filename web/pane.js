@@ -24,7 +24,7 @@ export class Pane {
 		this.element = element;
 		this.rowsOf = rowsOf;
 		this.canvas = h("canvas.boxes", { "aria-hidden": "true" });
-		this.headers = h("div.headers");
+		this.headers = h("div.headers", { role: "list", "aria-label": "Tracks" });
 		this.content = h("div.content", this.headers, this.canvas);
 		element.append(this.content);
 		this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
@@ -129,7 +129,7 @@ export class Pane {
 	/** How busy what is folded was. @param {Row} row @param {Scale} scale */
 	drawFolded(row, scale) {
 		const id = row.node.density;
-		if (id === null || id === undefined) return;
+		if (id == null) return;
 		const density = this.app.densities.get(id, scale);
 		if (!density) return;
 		const colour = row.kind === "group" ? this.app.theme.muted : `#${PALETTE[colourOfProcess(row.node.name)]}`;

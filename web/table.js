@@ -23,14 +23,14 @@ export function measureText(value, column) {
 
 /** @param {Cell} value */
 export function plainText(value) {
-	return value === null || value === undefined ? "NULL" : String(value);
+	return value == null ? "NULL" : String(value);
 }
 
 /** The order of rows by a column: numbers by value before texts, and what is missing last. @param {Cell} a @param {Cell} b */
 export function compareCells(a, b) {
 	if (a === b) return 0;
-	if (a === null || a === undefined) return 1;
-	if (b === null || b === undefined) return -1;
+	if (a == null) return 1;
+	if (b == null) return -1;
 	if (typeof a === "number" && typeof b === "number") return a - b;
 	if (typeof a === "number") return -1;
 	if (typeof b === "number") return 1;

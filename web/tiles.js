@@ -48,7 +48,6 @@ export class TileStore {
 		this.requests = new Set();
 		/** @type {Map<string, number>} */
 		this.failed = new Map();
-		this.frame = 0;
 	}
 
 	/** Nothing is on its way, and nothing is missing. */
@@ -91,13 +90,8 @@ export class TileStore {
 		/** @type {Piece[]} */
 		const pieces = [];
 		for (let index = from; index <= to; index++) {
-			const tile = this.get(kind, lane, level, index);
-			if (tile) {
-				pieces.push({ tile, from: index * span, to: (index + 1) * span, exact: true });
-			} else {
-				this.want(this.missing, kind, lane, level, index);
-				this.standIn(pieces, kind, lane, level, index);
-			}
+			this.want(this.missing, kind, lane, level, index);
+			this.addPieces(pieces, kind, lane, level, index);
 		}
 		if (from > 0 && from <= last) this.want(this.beside, kind, lane, level, from - 1);
 		if (to < last && to >= 0) this.want(this.beside, kind, lane, level, to + 1);
@@ -105,30 +99,31 @@ export class TileStore {
 	}
 
 	/**
-	 * Adds what can be drawn while a tile is missing.
+	 * Adds a tile, or what can be drawn while it is missing.
 	 * @param {Piece[]} pieces @param {TileKind} kind @param {number} lane @param {number} level @param {number} index
 	 */
-	standIn(pieces, kind, lane, level, index) {
+	addPieces(pieces, kind, lane, level, index) {
 		const span = tileSpan(level);
-		const finer = level > 0 ? [2 * index, 2 * index + 1].map((i) => this.get(kind, lane, level - 1, i)) : [];
-		if (finer.length === 2 && finer[0] && finer[1]) {
-			const half = span / 2;
-			pieces.push({ tile: finer[0], from: index * span, to: index * span + half, exact: false });
-			pieces.push({ tile: finer[1], from: index * span + half, to: (index + 1) * span, exact: false });
+		const [from, to] = [index * span, (index + 1) * span];
+		const own = this.get(kind, lane, level, index);
+		const [left, right] = own || level === 0 ? [] : [0, 1].map((i) => this.get(kind, lane, level - 1, 2 * index + i));
+		if (left && right) {
+			const middle = from + span / 2;
+			pieces.push({ tile: left, from, to: middle }, { tile: right, from: middle, to });
 			return;
 		}
-		for (let up = 1; up <= COARSER_LEVELS; up++) {
+		for (let up = 0; up <= COARSER_LEVELS; up++) {
 			const tile = this.get(kind, lane, level + up, Math.floor(index / 2 ** up));
 			if (!tile) continue;
 			const before = pieces[pieces.length - 1];
 			// One coarser tile often stands for several; it is drawn once.
-			if (before?.tile === tile) before.to = (index + 1) * span;
-			else pieces.push({ tile, from: index * span, to: (index + 1) * span, exact: false });
+			if (before?.tile === tile) before.to = to;
+			else pieces.push({ tile, from, to });
 			return;
 		}
 	}
 
-	/** @param {Map<string, Want>} list @param {TileKind} kind @param {number} lane @param {number} level @param {number} index */
+	/** Notes that a tile is needed, unless it is there. @param {Map<string, Want>} list @param {TileKind} kind @param {number} lane @param {number} level @param {number} index */
 	want(list, kind, lane, level, index) {
 		const key = `${kind}:${lane}:${level}:${index}`;
 		if (this.tiles.has(key) || (this.failed.get(key) ?? 0) > performance.now()) return;

@@ -191,26 +191,17 @@ export class Timeline {
 		sizeCanvas(over, width, height);
 		over.clearRect(0, 0, width, height);
 		const area = this.draft ?? app.area;
-		if (area) {
-			const label = durationText(area.end - area.start);
-			const [x0, x1] = [this.scale.x(area.start), this.scale.x(area.end)];
-			drawArea(over, x0, x1, height, this.tintedRows(area.nodes, height), app.theme, label, width);
-		}
+		if (area) drawArea(over, this.scale, area, height, this.tintedRows(area.nodes, height), app);
 		over.save();
 		over.beginPath();
 		over.rect(0, RULER_HEIGHT, width, height - RULER_HEIGHT);
 		over.clip();
 		this.drawHover();
-		if (this.hover.box >= 0 && app.pointed?.id !== app.selection?.id)
-			this.drawFlows(app.pointedFlows, app.theme.muted, width);
-		this.drawSelection(width);
+		if (this.hover.box >= 0 && app.pointed?.id !== app.selection?.id) this.drawFlows(app.pointedFlows, app.theme.muted);
+		this.drawSelection();
 		over.restore();
 		for (const note of app.notes) drawNote(over, note, this.scale.x(note.time), height, app.theme);
-		if (this.hover.x >= 0 && !this.draft) {
-			const time = this.scale.time(this.hover.x);
-			const label = app.clock.text(time, 1 / this.scale.perNs);
-			drawCursor(over, this.hover.x, height, label, app.theme, width);
-		}
+		if (this.hover.x >= 0 && !this.draft) drawCursor(over, this.scale, this.hover.x, height, app);
 	}
 
 	/** The rows that belong to an area, in the window. @param {number[]} nodes @param {number} height */
@@ -267,24 +258,24 @@ export class Timeline {
 		return { x0: boxes.x[i], x1: boxes.x[i] + boxes.w[i], y: this.windowY(pane, boxes.y[i]), h: boxes.h[i] };
 	}
 
-	/** @param {Flow[]} flows @param {string} colour @param {number} width */
-	drawFlows(flows, colour, width) {
+	/** @param {Flow[]} flows @param {string} colour */
+	drawFlows(flows, colour) {
 		for (const flow of flows) {
 			const [from, to] = [this.spotOf(flow.from), this.spotOf(flow.to)];
 			const latency = flow.to.start - flow.from.end;
-			if (from && to) drawFlow(this.over, from, to, colour, width, latency, this.app.theme);
+			if (from && to) drawFlow(this.over, from, to, colour, this.scale.width, latency, this.app.theme);
 		}
 	}
 
-	/** @param {number} width */
-	drawSelection(width) {
+	drawSelection() {
 		const { app, over } = this;
+		const { width } = this.scale;
 		const { selection } = app;
 		if (!selection) return;
 		const spot = this.spotOf(selection);
 		if (!spot) return;
-		this.drawFlows(app.flows, app.flow ? app.theme.muted : app.theme.select, width);
-		if (app.flow) this.drawFlows([app.flow], app.theme.select, width);
+		this.drawFlows(app.flows, app.flow ? app.theme.muted : app.theme.select);
+		if (app.flow) this.drawFlows([app.flow], app.theme.select);
 		const shown = { ...spot, x0: Math.max(-4, spot.x0), x1: Math.min(width + 4, spot.x1) };
 		if (shown.x1 > shown.x0) drawOutline(over, shown, app.theme.select, 3);
 		if (app.measured) this.drawGap(selection, app.measured);

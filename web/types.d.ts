@@ -301,7 +301,6 @@ interface Piece {
 	tile: Tile;
 	from: number;
 	to: number;
-	exact: boolean;
 }
 
 interface Theme {

@@ -555,6 +555,23 @@ test("without a mouse, the arrows select the first slice, and go on to the track
 	await reset();
 });
 
+test("all that can be operated has a name, and the tracks are a list", { skip }, async () => {
+	await reset();
+	await page.press("KeyA", "a", CTRL);
+	await page.idle();
+	const { nodes } = await page.send("Accessibility.getFullAXTree");
+	const shown = nodes.filter(({ ignored }) => !ignored).map(({ role, name }) => [role.value, name?.value ?? ""]);
+	const roles = new Set(shown.map(([role]) => role));
+	for (const role of ["button", "combobox", "searchbox", "tab", "tablist", "table", "list", "listitem"])
+		assert.ok(roles.has(role), role);
+	const operated = /^(button|combobox|searchbox|textbox|tab|tablist|tabpanel|table|list|application|region|slider)$/;
+	assert.deepEqual(
+		shown.filter(([role, name]) => operated.test(role) && !name.trim()),
+		[],
+	);
+	await reset();
+});
+
 test("rows of tables are walked and opened by keys", { skip }, async () => {
 	await reset();
 	await page.press("KeyA", "a", CTRL);

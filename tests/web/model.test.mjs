@@ -129,12 +129,13 @@ test("the order of moved tracks is told, and brought about again", () => {
 test("a lane is shown by its row, or by the folded header above it", () => {
 	const model = modelOf();
 	assert.equal(model.rowOfLane(15).title, "idle 9");
-	assert.equal(model.reveal(15).title, "sleeper 9");
+	model.reveal(15);
 	assert.equal(model.rowOfLane(15).title, "sleeper 9");
 	assert.equal(model.rowOfLane(12).title, "main 7");
-	assert.equal(model.reveal(99), null);
+	model.reveal(99);
 	model.setFilter("memory");
-	assert.equal(model.reveal(12).title, "main 7");
+	model.reveal(12);
+	assert.equal(model.rowOfLane(12).title, "main 7");
 	assert.equal(model.filter, "");
 });
 

@@ -73,7 +73,7 @@ test("a coarser tile stands for missing ones, and is drawn once", () => {
 	store.put("tiles:3:6:0", coarse);
 	const span = tileSpan(4);
 	const pieces = store.cover("tiles", 3, 4, 0, 4 * span - 1);
-	assert.deepEqual(pieces, [{ tile: coarse, from: 0, to: 4 * span, exact: false }]);
+	assert.deepEqual(pieces, [{ tile: coarse, from: 0, to: 4 * span }]);
 });
 
 test("two finer tiles stand for a missing one before coarser ones do", () => {

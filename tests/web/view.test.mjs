@@ -17,7 +17,7 @@ const box = (start, end, more = {}) => ({ start, end, name: 1, row: start, count
 const painter = (name) => ({ colour: name % 24, lit: name !== 9 });
 const place = { lane: 3, y: 100, rowHeight: 18, boxHeight: 17, depths: 8, kind: 0, painter };
 const spanOf = ({ start, end }) => end - start;
-const piece = (boxes, from, to) => ({ tile: tileWith(boxes), from, to, exact: true });
+const piece = (boxes, from, to) => ({ tile: tileWith(boxes), from, to });
 
 function drawn(pieces, scale = new Scale(0, 1000, 1000)) {
 	const boxes = new BoxList();
@@ -104,8 +104,8 @@ test("boxes are drawn by look and colour", () => {
 test("a counter holds its value until the next one, over the edges of tiles", () => {
 	const raw = (...points) => pointsWith(points.map(([time, value]) => [time, value - 1, value + 1, value, value]));
 	const pieces = [
-		{ tile: raw([0, 5], [400, 6]), from: 0, to: 512, exact: true },
-		{ tile: raw([400, 6], [600, 7]), from: 512, to: 1024, exact: true },
+		{ tile: raw([0, 5], [400, 6]), from: 0, to: 512 },
+		{ tile: raw([400, 6], [600, 7]), from: 512, to: 1024 },
 	];
 	assert.deepEqual(
 		pointsOf(pieces).map(({ time, last }) => [time, last]),
@@ -165,8 +165,8 @@ test("the change and the rate of joined values are the sum and the mean of their
 		const before = values.findLast(({ time }) => time < cut);
 		const [left, right] = [points.filter(([time]) => time < cut), points.filter(([time]) => time >= cut)];
 		const pieces = [
-			{ tile: pointsWith(left), from: 0, to: cut, exact: true },
-			{ tile: pointsWith([[before.time, 0, 0, before.value, before.value], ...right]), from: cut, to: end, exact: true },
+			{ tile: pointsWith(left), from: 0, to: cut },
+			{ tile: pointsWith([[before.time, 0, 0, before.value, before.value], ...right]), from: cut, to: end },
 		];
 		const shown = pointsOf(pieces);
 		const changes = shownPoints(shown, "change", end);
@@ -201,7 +201,7 @@ test("changes of a counter are drawn up and down from zero", () => {
 	};
 	const row = { y: 0, height: 36, mode: "change", body: { unit: "" } };
 	const colours = { fill: "fill", edge: "edge", band: "band" };
-	const pieces = [{ tile, from: 0, to: 1024, exact: true }];
+	const pieces = [{ tile, from: 0, to: 1024 }];
 	drawCounter(
 		context,
 		pieces,
