@@ -3,14 +3,16 @@
  *
  * Events are read in a window of the file. When the window ends in an event, it is read again from the event's beginning, and
  * larger if the event did not fit. An array may be cut anywhere, as programs append to it until they are killed. An object may
- * not.
+ * not. Chrome adds the kernel's events to an object, as the text of ftrace in one string, of which a line is read at a time.
  */
 #include <errno.h>
 
 #include "base/error_message.h"
 #include "base/macros.h"
 #include "formats/format.h"
+#include "formats/ftrace_output.h"
 #include "formats/json_event.h"
+#include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/trace_attributes.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "trace/clocks.h"
@@ -24,6 +26,7 @@ struct json {
 	struct orma_json_scan scan; /* within the window */
 	struct orma_json_guesses guesses;
 	struct orma_json_writer writer;
+	struct orma_ftrace_output kernel;
 };
 
 /* Blanks do not count. */
@@ -221,6 +224,75 @@ static int read_value(struct json *json, struct orma_json_value *ret, struct orm
 	}
 }
 
+static int take_kernel_line(struct json *json, struct orma_str raw)
+{
+	const struct orma_json_value value = {
+		.kind = ORMA_JSON_STRING, .has_escapes = true, .text = raw};
+	struct orma_ftrace_line event;
+	orma_base_arena_clear(&json->writer.arena);
+	struct orma_str line = orma_json_unescape(&value, &json->writer.arena);
+	if (line.size == 0 || line.data[0] == '#')
+		return 0;
+	if (orma_ftrace_line_read(line, &event))
+		return orma_ftrace_output_add(&json->kernel, &event);
+	orma_packet_output_count(json->conversion->output, ORMA_STAT_systrace_parse_failure);
+	return 0;
+}
+
+/* Returns where a line of a string ends: at `\n` as it is written, or at the closing quote. NULL when it is not in the window. */
+static const char *find_line_end(const char *at, const char *end)
+{
+	while (at < end && *at != '"') {
+		bool is_escape = *at == '\\';
+		if (is_escape && end - at < 2)
+			return NULL;
+		if (is_escape && at[1] == 'n')
+			return at;
+		at += is_escape ? 2 : 1;
+	}
+	return at < end ? at : NULL;
+}
+
+/* Kernel events are on the boot clock unless they say otherwise; here that is the clock of the file. */
+static int write_kernel_clock(struct orma_packet_output *output)
+{
+	static const uint32_t clocks[] = {ORMA_CLOCK_TRACE_FILE, ORMA_CLOCK_BOOTTIME};
+	struct orma_proto_nested snapshot, reading;
+	struct orma_proto_writer *to = orma_packet_output_begin_untimed(output, 1);
+	orma_proto_nested_begin(to, &snapshot, ORMA_PB_TRACE_PACKET_CLOCK_SNAPSHOT);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(clocks); i++) {
+		orma_proto_nested_begin(to, &reading, ORMA_PB_CLOCK_SNAPSHOT_CLOCKS);
+		orma_proto_write_varint(to, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, clocks[i]);
+		orma_proto_write_int(to, ORMA_PB_CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, 0);
+		orma_packet_output_nested_end(output, &reading);
+	}
+	return orma_packet_output_end(output);
+}
+
+/* Reads the text of kernel events from its quote on. 1, 0 (the file ends in it), or a negative errno value. */
+static int take_kernel_events(struct json *json, struct orma_error *reterr)
+{
+	int written = write_kernel_clock(json->conversion->output);
+	if (written < 0)
+		return written;
+	json->scan.at++;
+	for (;;) {
+		const char *begin = json->scan.at, *end = find_line_end(begin, json->scan.end);
+		if (!end) {
+			int r = move_window(json, begin, reterr);
+			if (r <= 0)
+				return r;
+			continue;
+		}
+		int r = take_kernel_line(json, (struct orma_str){begin, (size_t)(end - begin)});
+		if (r < 0)
+			return r;
+		json->scan.at = end + (*end == '"' ? 1 : 2);
+		if (*end == '"')
+			return 1;
+	}
+}
+
 static int take_member(struct json *json, struct orma_str key, struct orma_error *reterr)
 {
 	struct orma_json_value value;
@@ -237,6 +309,8 @@ static int take_member(struct json *json, struct orma_str key, struct orma_error
 		json->scan.at++;
 		return take_events(json, reterr);
 	}
+	if (orma_base_str_is(key, "systemTraceEvents") && next == '"')
+		return take_kernel_events(json, reterr);
 	if (!is_metadata || next != '{')
 		return skip_value(json, reterr);
 	r = read_value(json, &value, reterr);
@@ -283,7 +357,8 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 {
 	struct json json = {.conversion = conversion,
 			    .end = orma_trace_bytes_end(conversion->input),
-			    .writer.output = conversion->output};
+			    .writer.output = conversion->output,
+			    .kernel = {.output = conversion->output, .has_trace_clock = true}};
 	char first;
 	conversion->output->clock = ORMA_CLOCK_TRACE_FILE;
 	conversion->output->lacks_idle_task = true;
@@ -293,9 +368,12 @@ static int convert(struct orma_conversion *conversion, struct orma_error *reterr
 		json.scan.at++;
 		r = first == '[' ? take_events(&json, reterr) : take_object(&json, reterr);
 	}
+	int ended = orma_ftrace_output_end(&json.kernel);
+	r = r < 0 ? r : ended;
 	/* Texts that could not be copied are missing. */
 	if (r >= 0 && json.writer.arena.has_failed)
 		r = -ENOMEM;
+	orma_ftrace_output_done(&json.kernel);
 	orma_json_writer_done(&json.writer);
 	orma_trace_window_done(&json.window);
 	return ORMA_MIN(r, 0);

@@ -11,6 +11,9 @@
 #include "sql/query_regex.h"
 #include "sql/sqlite_error.h"
 
+/* A replacement names groups by one digit. */
+enum { GROUPS_MAX = 9 };
+
 static void free_regex(void *regex)
 {
 	orma_sql_regex_free(regex);
@@ -101,25 +104,72 @@ static void regexp_extract(sqlite3_context *context, int argc, sqlite3_value **a
 	}
 }
 
+/* The highest number of a group that the replacement names, by \0 to \9; \0 is the whole match. */
+static uint32_t highest_group(struct orma_str replacement)
+{
+	uint32_t highest = 0;
+	for (size_t i = 0; i + 1 < replacement.size; i++)
+		if (replacement.data[i] == '\\') {
+			char next = replacement.data[++i];
+			if (next >= '0' && next <= '9')
+				highest = ORMA_MAX(highest, (uint32_t)(next - '0'));
+		}
+	return highest;
+}
+
+/* Appends the replacement of one match. A backslash before a backslash is one; before anything else that is no group it stays. */
+static int append_replacement(struct orma_buf *out, struct orma_str text,
+			      const struct orma_regex_span *spans, struct orma_str replacement)
+{
+	int r = 0;
+	for (size_t i = 0; i < replacement.size && r == 0; i++) {
+		const char *at = &replacement.data[i];
+		char next = '\0';
+		if (*at == '\\' && i + 1 < replacement.size)
+			next = at[1];
+		if (next >= '0' && next <= '9') {
+			const struct orma_regex_span *span = &spans[next - '0'];
+			if (span->begin != SIZE_MAX)
+				r = orma_base_buf_append(out, text.data + span->begin,
+							 span->end - span->begin);
+		} else {
+			r = orma_base_buf_append(out, at, 1);
+		}
+		i += (next >= '0' && next <= '9') || next == '\\';
+	}
+	return r;
+}
+
+/* The character after this one begins here. */
+static size_t next_character(struct orma_str text, size_t offset)
+{
+	do
+		offset++;
+	while (offset < text.size && ((unsigned char)text.data[offset] & 0xc0) == 0x80);
+	return offset;
+}
+
 static int replace_all(sqlite3_context *context, const struct orma_regex *regex,
 		       struct orma_str text, struct orma_str replacement, struct orma_buf *out)
 {
-	size_t copied = 0;
+	size_t copied = 0, last_end = SIZE_MAX;
+	uint32_t groups = highest_group(replacement);
 	int r = 0;
 	for (size_t offset = 0; r == 0 && offset <= text.size;) {
-		struct orma_regex_span span;
-		r = search(context, regex, text, offset, &span, 1);
+		struct orma_regex_span spans[GROUPS_MAX + 1];
+		r = search(context, regex, text, offset, spans, groups + 1);
 		if (r <= 0)
 			break;
-		r = orma_base_buf_append(out, text.data + copied, span.begin - copied);
+		r = 0;
+		/* An empty match at the end of the one before is none. */
+		if (spans->begin == spans->end && spans->begin == last_end) {
+			offset = next_character(text, offset);
+			continue;
+		}
+		r = orma_base_buf_append(out, text.data + copied, spans->begin - copied);
 		if (r == 0)
-			r = orma_base_buf_append(out, replacement.data, replacement.size);
-		copied = span.end;
-		/* An empty match moves on by a character. */
-		offset = span.end + (span.end == span.begin);
-		while (offset > span.end && offset < text.size &&
-		       ((unsigned char)text.data[offset] & 0xc0) == 0x80)
-			offset++;
+			r = append_replacement(out, text, spans, replacement);
+		copied = offset = last_end = spans->end;
 	}
 	return r < 0 ? r : orma_base_buf_append(out, text.data + copied, text.size - copied);
 }
@@ -131,7 +181,13 @@ static void regexp_replace(sqlite3_context *context, int argc, sqlite3_value **a
 	struct orma_str text = regex ? subject_of(context, argv[0]) : (struct orma_str){NULL, 0};
 	struct orma_str replacement = orma_sql_text_of(argv[2]);
 	(void)argc;
-	if (text.data && replacement.data) {
+	if (text.data && replacement.data &&
+	    highest_group(replacement) > orma_sql_regex_groups(regex)) {
+		sqlite3_result_error(context,
+				     "regexp_replace_simple: the replacement names a group that "
+				     "the expression does not have",
+				     -1);
+	} else if (text.data && replacement.data) {
 		int r = replace_all(context, regex, text, replacement, &out);
 		if (r == -ENOMEM)
 			sqlite3_result_error_nomem(context);

@@ -73,6 +73,14 @@ static int64_t refuse(const struct task_event *event)
 	return -ENOENT;
 }
 
+/* NULL when the event does not have the text, so that the thread keeps its name. */
+static int64_t text_cell(struct orma_system *system, const struct orma_kernel_fields *fields,
+			 unsigned field)
+{
+	return fields->texts >> field & 1 ? orma_system_text(system, fields->strings[field])
+					  : ORMA_CELL_NULL;
+}
+
 static int name_thread(const struct task_event *event, int64_t utid)
 {
 	return orma_processes_name_thread(event->system->processes, utid, event->comm,
@@ -182,9 +190,7 @@ static int take_state(struct orma_system *system, uint32_t machine_idx, int64_t 
 		.cpu = (uint32_t)orma_kernel_field(&fields, STATE_CPU),
 		.tid = (int64_t)orma_kernel_field(&fields, STATE_TID),
 		.prio = (int32_t)orma_kernel_field(&fields, STATE_PRIO),
-		.comm = orma_system_text(system, fields.texts >> STATE_COMM & 1
-							 ? fields.strings[STATE_COMM]
-							 : ORMA_STR("")),
+		.comm = text_cell(system, &fields, STATE_COMM),
 	};
 	uint64_t state = orma_kernel_field(&fields, STATE_STATE);
 	if (state == TASK_UNKNOWN || state >= TASK_STATES) {
@@ -281,10 +287,9 @@ static int take_rename(struct orma_system *system, uint32_t machine_idx, struct 
 	orma_kernel_fields_read(&fields, content);
 	int64_t utid = orma_processes_thread(system->processes, machine_idx,
 					     (int64_t)orma_kernel_field(&fields, TID));
-	struct orma_str comm = fields.texts >> COMM & 1 ? fields.strings[COMM] : ORMA_STR("");
 	return utid < 0 ? (int)utid
 			: orma_processes_name_task(system->processes, utid,
-						   orma_system_text(system, comm),
+						   text_cell(system, &fields, COMM),
 						   ORMA_THREAD_NAME_FTRACE);
 }
 

@@ -187,6 +187,45 @@ ORMA_TEST(slices_that_overlap_are_in_lanes)
 	import_done(&fixture);
 }
 
+ORMA_TEST(events_of_the_kernel_are_in_a_string_of_the_object)
+{
+	static struct import_fixture fixture;
+	convert_text(
+		&fixture,
+		"{\"traceEvents\":[{\"ph\":\"X\",\"pid\":10,\"tid\":10,\"ts\":1000050,\"dur\":10,"
+		"\"name\":\"work\"}],\"systemTraceEvents\":\"# tracer: nop\\n#\\n"
+		"  server-10    (   10) [001] d..3 1.000100: sched_switch: prev_comm=server "
+		"prev_pid=10 "
+		"prev_prio=120 prev_state=S ==> next_comm=\\u0064b next_pid=20 next_prio=110\\n"
+		"this is no event\\n"
+		"  db-20    (   20) [001] d..3 1.000300: sched_switch: prev_comm=db prev_pid=20 "
+		"prev_prio=110 prev_state=D ==> next_comm=server next_pid=10 "
+		"next_prio=120\",\"x\":1}");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SLICE, "ts dur name"),
+		  "1000050000 10000 work\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_SCHED, "ts dur end_state priority ucpu"),
+		  "1000100000 200000 D 110 1\n1000300000 -1 - 120 1\n");
+	CHECK_INT(import_stat(&fixture, "systrace_parse_failure"), 1);
+	CHECK_INT(import_stat(&fixture, "clock_sync_failure_unknown_source_clock"), 0);
+	import_done(&fixture);
+}
+
+ORMA_TEST(a_string_of_kernel_events_that_is_cut_is_read_up_to_there)
+{
+	static const char text[] =
+		"{\"systemTraceEvents\":\"  a-10    (   10) [000] d..3 1.000100: cpu_idle: state=1 "
+		"cpu_id=0\\n"
+		"  a-10    (   10) [000] d..3 1.000200: cpu_idle: state=2 cpu_id=0\\n";
+	for (size_t size = strlen(text) - 20; size <= strlen(text); size++) {
+		static struct import_fixture fixture;
+		fixture = (struct import_fixture){0};
+		CHECK_INT(convert_bytes(&fixture, text, size, NULL), -EBADMSG);
+		CHECK_STR(import_rows(&fixture, ORMA_TABLE_COUNTER, "ts"),
+			  size == strlen(text) ? "1000100000\n1000200000\n" : "1000100000\n");
+		import_done(&fixture);
+	}
+}
+
 ORMA_TEST(metadata_of_the_file_have_names_of_their_own)
 {
 	static struct import_fixture fixture;

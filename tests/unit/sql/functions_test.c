@@ -75,6 +75,17 @@ ORMA_TEST(functions_of_regular_expressions)
 		 "'x*', '-'), "
 		 "regexp_replace_simple('', 'a', 'b')",
 		 "a#b#c,-a-b-c-,;"},
+		/* A match that is empty at the end of another is none. */
+		{"regexp_replace_simple('aXbX', 'X*', '-'), regexp_replace_simple('\xc3\xa4"
+		 "b', '', '-')",
+		 "-a-b-,-\xc3\xa4-b-;"},
+		{"regexp_replace_simple('key=value', '(\\w+)=(\\w+)', '\\2 is \\1'), "
+		 "regexp_replace_simple('abc', 'b', '[\\0]'), regexp_replace_simple('abc', "
+		 "'(x)?b', '[\\1]')",
+		 "value is key,a[b]c,a[]c;"},
+		{"regexp_replace_simple('abc', 'b', '\\\\1'), regexp_replace_simple('abc', 'b', "
+		 "'\\x'), regexp_replace_simple('abc', 'b', '\\')",
+		 "a\\1c,a\\xc,a\\c;"},
 		{"count(*) from (select 'a' as p union all select 'b') x where 'b' regexp x.p",
 		 "1;"},
 	};
@@ -188,6 +199,7 @@ ORMA_TEST(wrong_arguments_are_refused)
 		"value_at_max_ts(1, 'a')",
 		"regexp_extract('a', '[')",
 		"regexp_replace_simple('a', '[', '')",
+		"regexp_replace_simple('a', '(a)', '\\2')",
 		"create_function('f', 'INT', 'select 1')",
 		"create_function('f()', 'WHAT', 'select 1')",
 		"experimental_memoize('nothing')",

@@ -233,6 +233,15 @@ ORMA_TEST(batteries_are_counters_and_their_power_is_computed)
 	"packet { timestamp: " #ts " 117 { 1: 0 2: 'task' 3: " #tid " 4: " #state                  \
 	" 5: 10 } trusted_packet_sequence_id: 1 }"
 
+ORMA_TEST(a_task_whose_state_comes_without_a_name_keeps_its_name)
+{
+	import_text(&fixture, "packet { timestamp: 5 117 { 1: 0 2: 'task' 3: 7 4: 3 5: 10 } }\n"
+			      "packet { timestamp: 6 117 { 1: 0 3: 7 4: 4 5: 10 } }\n"
+			      "packet { timestamp: 7 117 { 1: 0 3: 8 4: 3 5: 10 } }\n");
+	CHECK_STR(import_rows(&fixture, ORMA_TABLE_THREAD, "tid name"), "0 swapper\n7 task\n8 -\n");
+	import_done(&fixture);
+}
+
 ORMA_TEST(tasks_of_other_kernels_have_rows_and_states_whatever_order_they_switch_in)
 {
 	import_text(&fixture, TASK(10, 7, 1) TASK(20, 7, 3) TASK(30, 8, 3) TASK(30, 7, 4)
