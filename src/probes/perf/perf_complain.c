@@ -235,7 +235,6 @@ void orma_perf_complain_late(const struct orma_perf_reader *reader)
 	orma_base_log(
 		ORMA_LOG_WARNING,
 		"linux.perf: %llu of %llu stacks are not whole, because reading their programs "
-		"took too long for the ring; a larger ring_buffer_pages in the "
-		"configuration waits longer",
+		"took too long for the ring; a larger ring_buffer_pages of the config helps",
 		(unsigned long long)reader->late_count, (unsigned long long)reader->sample_count);
 }
