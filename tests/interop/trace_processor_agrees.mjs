@@ -5,7 +5,7 @@
 // differs. It fails, too, when Trace Processor has counted an error or a loss in one of the traces whose names begin with "own".
 //
 // Ids of arguments are numbers of each program's own, so that the arguments themselves are compared.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { trace_processor } from './trace_processor.mjs';
@@ -31,8 +31,9 @@ const statements = readFileSync(new URL('trace_processor_statements.sql', import
 /** What `orma sql` answers to each statement. */
 function ask_orma(trace, queries) {
 	const input = queries.map((sql) => `${sql};\nselect '${MARK}' as mark;\n`).join('');
-	const output = execFileSync(orma, ['sql', '--csv', trace], { input, encoding: 'latin1', maxBuffer: 1 << 30 });
-	return output.split(`"mark"\n"${MARK}"\n`).slice(0, -1).map((text) => text.replace(/^\n/, '').replace(/\n\n$/, '\n'));
+	const { status, stdout, stderr } = spawnSync(orma, ['sql', '--csv', trace], { input, encoding: 'latin1', maxBuffer: 1 << 30 });
+	if (status !== 0) throw new Error(`orma sql ended with ${status}: ${stderr}`);
+	return stdout.split(`"mark"\n"${MARK}"\n`).slice(0, -1).map((text) => text.replace(/^\n/, '').replace(/\n\n$/, '\n'));
 }
 
 function first_difference(theirs, ours) {
