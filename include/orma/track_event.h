@@ -134,7 +134,8 @@ ORMA_API uint32_t orma_clock_id(void);
  * In C++ it may be the whole body of an `if`, and then ends at once. */
 #define ORMA_SCOPE(...) ORMA_CONCAT(ORMA_SCOPE_, ORMA_HAS_MORE_THAN_2_(__VA_ARGS__))(__VA_ARGS__)
 /* (category, name, value, items...): sets the counter of that name of the process, or the counter
- * track in ORMA_ON, to a value of an integer or floating type. */
+ * track in ORMA_ON, to a value of an integer or floating type. A track of another kind, such as
+ * that of orma_track_named(), has no values: readers leave them out. */
 #define ORMA_COUNTER(...)                                                                          \
 	ORMA_CONCAT(ORMA_COUNTER_, ORMA_HAS_MORE_THAN_3_(__VA_ARGS__))(__VA_ARGS__)
 /* (category, name, state, items...): sets the state of that name of the process, or the state track

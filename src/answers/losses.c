@@ -25,6 +25,9 @@ static const struct {
 	{"clock_sync_failure_unknown_source_clock",
 	 "Events of a clock that the trace does not describe are left out."},
 	{"tokenizer_skipped_packets", "Packets were skipped, as what they refer to is missing."},
+	{"track_event_counter_invalid_track_uuid", "Values of counters are left out that are on a "
+						   "track of another kind; orma_track_counter() "
+						   "makes a track of a counter."},
 };
 
 static struct orma_str text(const struct orma_trace_database *database, size_t column, uint64_t row)
