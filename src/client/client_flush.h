@@ -23,8 +23,8 @@ struct orma_client_flush {
 	uint8_t waiting[ORMA_DATA_SOURCES_MAX];
 };
 
-/* Appends a flush that is running. Over ORMA_CLIENT_FLUSHES_MAX the oldest is dropped. NULL: no
- * memory. */
+/* Appends a flush that is running. When there are ORMA_CLIENT_FLUSHES_MAX already, the oldest is
+ * dropped. Returns NULL without memory. */
 struct orma_client_flush *orma_client_flush_add(struct orma_list *flushes, uint64_t request_id);
 /* Removes the first flush if it is finished: no callback is running, no instance has postponed it. The
  * caller frees it. Else NULL. */

@@ -22,7 +22,7 @@ struct orma_client_source_extra {
 	/* Clearing may wait for the next chunk: see thread.c. The source calls
 	 * orma_client_slot_note_state() in the packet that begins a state. */
 	bool clears_by_chunk;
-	/* Takes ORMA_CLIENT_HOT_PLACE and no other, so that emitters find slots and stamps without
+	/* The source has the place ORMA_CLIENT_HOT_PLACE, so that emitters find slots and stamps without
 	 * looking at the source. */
 	bool is_hot;
 	size_t thread_state_bytes; /* memory in each slot; zero at first */

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* An orma_unpack_fn: unpacks the content of a field of a packet. Errors are those of orma_tool_decompress(). */
+/* An orma_unpack_fn: unpacks the content of a field of a packet. It fails as orma_tool_decompress() does. */
 int orma_codec_unpack(uint32_t field_id, const void *data_untrusted, size_t size, size_t max_bytes,
 		      struct orma_buf *ret);
 

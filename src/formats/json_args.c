@@ -112,7 +112,7 @@ static void write_leaf(struct orma_packet_output *output, uint32_t field, uint64
 	writer->cursor = at + extra;
 }
 
-/* Begins the annotation of a member, and leaves it open. A name without data is that of an item of an array. */
+/* Begins the annotation of a member, and leaves it open. The items of an array have no names: their `name` has no data. */
 static void begin_member(struct orma_packet_output *output, uint32_t field, struct orma_str name,
 			 uint64_t iid, struct orma_proto_nested *annotation)
 {

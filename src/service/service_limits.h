@@ -41,8 +41,8 @@
 #define ORMA_SERVICE_CLOCK_NEWS_NS (25 * ORMA_NS_PER_SEC)
 
 /* --- sessions --------------------------------------------------------------------------------- */
-/* SESSIONS_MAX is for all users but root and the service's own; SESSIONS_FIRST more are for
- * users that have none (quota.c). */
+/* SESSIONS_MAX limits the sessions of all users together, except root and the service's own user.
+ * SESSIONS_FIRST more may be the first sessions of other users (quota.c). */
 #define ORMA_SERVICE_SESSIONS_MAX       15u
 #define ORMA_SERVICE_SESSIONS_FIRST     17u
 #define ORMA_SERVICE_SESSIONS_PER_UID   5u

@@ -40,7 +40,7 @@ struct orma_column {
 	/* How many full blocks stay raw, so that their cells can be changed: 0 for a column that is only appended to. */
 	uint32_t raw_blocks;
 	bool is_sparse; /* NULLs at its end may be missing; see table.h */
-	bool forgets; /* cells of blocks that are no longer raw become NULL, for tables that nobody asks later */
+	bool forgets; /* nobody asks the table later: the cells of a block become NULL when it is no longer raw */
 };
 
 void orma_store_column_init(struct orma_column *column, enum orma_column_type type,

@@ -184,7 +184,7 @@ static int bind_value(sqlite3_stmt *statement, int number, const struct query_va
 	}
 }
 
-/* Parameters with names are those of functions, which have their values from calls. */
+/* Parameters that have names belong to functions of SQL, and each call gives them values. The others get those of the query. */
 static int bind_values(void *ctx, sqlite3_stmt *statement)
 {
 	const struct orma_query *query = ctx;

@@ -247,7 +247,7 @@ void orma_track_categories_attach(struct orma_data_source *track_source)
 	source = track_source;
 	/* Categories may have come while the source was being registered. */
 	is_description_old = track_source != NULL;
-	/* In the child of a fork the words may hold the mark that asks for a revival. */
+	/* In the child of a fork the words of the categories may still have the mark ORMA_TRACK_REVIVE. */
 	if (!track_source)
 		orma_track_categories_set_all(0);
 	pthread_mutex_unlock(&mutex);

@@ -179,7 +179,7 @@ static inline uint8_t *orma_track_encode_int(struct orma_track_sequence *sequenc
 	return orma_track_encode_tail(sequence, begin, at, now_ns);
 }
 
-/* A value, of a kind below ORMA_ITEM_TEXT, of the site's counter; ORMA_TRACK_COUNTER_ROOM. */
+/* Encodes a value of the site's counter, which takes up to ORMA_TRACK_COUNTER_ROOM bytes. Its kind is below ORMA_ITEM_TEXT. */
 static inline uint8_t *orma_track_encode_counter(struct orma_track_sequence *sequence,
 						 uint8_t *begin, const struct orma_call_site *site,
 						 struct orma_item value, uint64_t now_ns)

@@ -16,13 +16,13 @@
 #include "base/assert.h"
 #include "track/track_limits.h"
 
-/* Slices from + 1 to `to`, counted from the outermost one, have no begin in the trace. */
+/* The slices with the numbers from + 1 to `to` have no begin in the trace. The outermost slice has the number 1. */
 struct orma_track_gap {
 	uint64_t from, to;
 };
 
-/* {0}: nothing is open. Has no lock. Invariant: gap_end <= depth, and gaps ascend without
- * touching. */
+/* {0} means that nothing is open. There is no lock. Invariant: gap_end <= depth, and the gaps are in ascending order with slices
+ * between them. */
 struct orma_track_nesting {
 	uint64_t depth;   /* counts one by one, so it never overflows */
 	uint64_t gap_end; /* `to` of the last gap, never above the depth; 0 = there is no gap */

@@ -60,7 +60,7 @@ enum {
 	FUNCTION_FILE = 4,
 };
 
-/* Says that an item is written, and what is known of a mapping, for pprof's symbolizer. */
+/* IS_USED says that an item is written. The others tell pprof's symbolizer what is known of a mapping. */
 enum { IS_USED = 1, HAS_FUNCTIONS = 2, HAS_FILES = 4, HAS_LINES = 8, HAS_INLINES = 16 };
 
 struct pprof {

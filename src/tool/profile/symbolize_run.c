@@ -436,7 +436,7 @@ static void tell_result(struct symbolize *symbolize)
 	for (uint32_t i = 0; i < symbolize->count; i++)
 		count += symbolize->modules[i].count;
 	if (count == 0 && symbolize->with_lines > 0)
-		orma_tool_warn("all addresses had lines already");
+		orma_tool_warn("nothing is left to look up: all addresses have lines already");
 	else if (count == 0)
 		orma_tool_warn("the trace has no call stacks with addresses in files");
 	else

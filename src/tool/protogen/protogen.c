@@ -97,7 +97,7 @@ static const char *make_guard(struct protogen *pg, const char *path)
 	char *at = guard;
 
 	base = base ? base + 1 : path;
-	/* An identifier must not begin with a digit, and with an underscore it is reserved. */
+	/* An identifier must not begin with a digit. One that begins with an underscore is reserved. */
 	if (guard && !isalpha((unsigned char)*base))
 		at = stpcpy(at, "PZ_");
 	for (; guard && *base; base++)

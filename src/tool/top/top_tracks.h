@@ -53,7 +53,8 @@ const char *orma_top_track_owner(const struct orma_top_tracks *tracks,
 /* Begins a slice. The time since the last event was the slice's around it. */
 void orma_top_track_begin(struct orma_top_track *track, int64_t ns, struct orma_top_row *row,
 			  uint32_t sequence);
-/* Ends the innermost slice, and returns its row, which the slice holds no longer; NULL if none was open that is counted. */
+/* Ends the innermost slice, and returns its row, which the slice no longer holds. Returns NULL if no slice was open, or the
+ * slice is not counted. */
 struct orma_top_row *orma_top_track_end(struct orma_top_track *track, int64_t ns, uint64_t *ret_ns);
 /* Closes the slices that a sequence has begun, because the ends may be lost, and counts them in their rows. */
 void orma_top_track_lose(struct orma_top_track *track, uint32_t sequence);
