@@ -158,6 +158,8 @@ test("when the recording ends, the page says so, and can still ask", { skip }, a
 
 test("a program is recorded, and its end is that of the recording", { skip }, async () => {
 	const folder = await mkdtemp(`${tmpdir()}/orma-live-`);
+	// Another user's daemon may answer at the usual sockets, and refuse.
+	for (const side of ["PRODUCER", "CONSUMER"]) process.env[`PERFETTO_${side}_SOCK_NAME`] = `${folder}/${side}`;
 	await serve(["--", "sh", "-c", `echo said; echo ran >${folder}/mark`], ["--live"]);
 	await page.open(server.url);
 	await reads("#live-button", /^Ended$/);
