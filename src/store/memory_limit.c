@@ -21,22 +21,36 @@
 #include "base/macros.h"
 #include "base/str.h"
 
-enum { GROUPS_MAX_BYTES = 64 << 10, LIMIT_MAX_BYTES = 64 };
+enum { GROUPS_MAX_BYTES = 8 << 10, LIMIT_MAX_BYTES = 64 };
+
+/* Reads the start of a file; the text is empty when there is none. No memory is allocated, so this has no errors. */
+static struct orma_str read_start(const char *path, char *buffer, size_t capacity)
+{
+	struct orma_str text = {buffer, 0};
+	int fd = orma_base_fd_avoid_standard(open(path, O_RDONLY | O_CLOEXEC));
+
+	if (fd < 0)
+		return text;
+	for (ssize_t size; text.size < capacity; text.size += (size_t)size) {
+		size = read(fd, buffer + text.size, capacity - text.size);
+		if (size <= 0)
+			break;
+	}
+	close(fd);
+	return text;
+}
 
 /* UINT64_MAX: the file is missing, or says "max". */
 static uint64_t read_limit(const char *path)
 {
-	struct orma_buf text = {0};
-	uint64_t limit = UINT64_MAX;
+	char buffer[LIMIT_MAX_BYTES];
+	struct orma_str text = read_start(path, buffer, sizeof(buffer));
+	uint64_t limit;
 
-	if (orma_base_file_read(AT_FDCWD, path, LIMIT_MAX_BYTES, &text) == 0 && text.size > 0 &&
-	    text.data[text.size - 1] == '\n') {
-		text.data[text.size - 1] = '\0';
-		if (orma_base_parse_u64((const char *)text.data, 10, &limit) < 0)
-			limit = UINT64_MAX;
-	}
-	orma_base_buf_done(&text);
-	return limit;
+	if (text.size == 0 || buffer[text.size - 1] != '\n')
+		return UINT64_MAX;
+	buffer[text.size - 1] = '\0';
+	return orma_base_parse_u64(buffer, 10, &limit) < 0 ? UINT64_MAX : limit;
 }
 
 /* The least limit of a group and of those that it is in. */
@@ -82,27 +96,24 @@ static bool has_memory(struct orma_str controllers)
 
 static uint64_t groups_limit(const char *root)
 {
-	struct orma_buf text = {0};
+	char path[PATH_MAX], buffer[GROUPS_MAX_BYTES];
 	uint64_t least = UINT64_MAX;
-	char path[PATH_MAX];
+	struct orma_str line, id, controllers;
 
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	if (orma_base_file_read(AT_FDCWD, path, GROUPS_MAX_BYTES, &text) == 0) {
-		struct orma_str rest = {(const char *)text.data, text.size}, line, id, names;
-		while (take_until(&rest, '\n', &line)) {
-			if (!take_until(&line, ':', &id) || !take_until(&line, ':', &names))
-				continue;
-			bool is_version_2 = names.size == 0;
-			if (!is_version_2 && !has_memory(names))
-				continue;
-			snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", root,
-				 is_version_2 ? "" : "/memory");
-			uint64_t limit = group_limit(
-				path, line, is_version_2 ? "memory.max" : "memory.limit_in_bytes");
-			least = ORMA_MIN(least, limit);
-		}
+	struct orma_str rest = read_start(path, buffer, sizeof(buffer));
+	while (take_until(&rest, '\n', &line)) {
+		if (!take_until(&line, ':', &id) || !take_until(&line, ':', &controllers))
+			continue;
+		bool is_version_2 = controllers.size == 0;
+		if (!is_version_2 && !has_memory(controllers))
+			continue;
+		snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", root,
+			 is_version_2 ? "" : "/memory");
+		uint64_t limit = group_limit(path, line,
+					     is_version_2 ? "memory.max" : "memory.limit_in_bytes");
+		least = ORMA_MIN(least, limit);
 	}
-	orma_base_buf_done(&text);
 	return least;
 }
 
