@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view_request_fuzz.c - any bytes as a request of a page for tiles, values of counters, densities, names or categories. The first byte
+ * view_request_fuzz.c - any bytes as a request of a page for tiles, values of counters, densities or names. The first byte
  * chooses the question, and the others are its body. The trace has slices at two depths and a counter.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@ enum { ROWS = 200 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const questions[] = {"tiles", "counters", "density", "names", "categories"};
+static const char *const questions[] = {"tiles", "counters", "density", "names"};
 
 static void check(int r)
 {

@@ -14,6 +14,9 @@ import { trace_processor } from './trace_processor.mjs';
 const LEFT_OUT = new Map(Object.entries({
 	args: 'compared where they are used',
 	'counter_track.parent_id': 'Trace Processor leaves it empty in this view',
+	'process_counter_track.parent_id': 'the same',
+	'thread_counter_track.parent_id': 'the same',
+	'cpu_counter_track.parent_id': 'the same',
 	'counter_track.description': 'the texts about memory counters are each program\'s own',
 	'process_counter_track.description': 'the same',
 	metadata: 'a statement of its own compares it, in the order of names',

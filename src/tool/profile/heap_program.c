@@ -136,11 +136,9 @@ static int check_elf(const char *name, int fd, const Elf64_Ehdr *header, const c
 				      name, machine_name(header->e_machine),
 				      machine_name(OWN_MACHINE));
 	if (!read_interpreter(fd, header, interpreter, sizeof(interpreter)))
-		return orma_tool_fail(
-			"cannot profile %s: it is linked statically, so no library "
-			"can be preloaded; link it with liborma-heap.a and use --pid, "
-			"or link it dynamically",
-			name);
+		return orma_tool_fail("cannot profile %s: it is linked statically, so no library "
+				      "can be preloaded; link it dynamically",
+				      name);
 	if (is_musl(interpreter) != needs_musl(library))
 		return orma_tool_fail("cannot profile %s: it uses another C library (%s) than %s; "
 				      "build orma with that C library",
