@@ -146,7 +146,9 @@ static int take_option(void *ctx, int id, char *value)
 		return -1;
 	case OPTION_CGROUP:
 		options->cgroup = value;
-		return -1;
+		return value[0] ? -1
+				: orma_tool_usage_error(
+					  "a control group has a path, such as system.slice");
 	case 'n':
 		return orma_ask_take_top(value, &options->top);
 	default:

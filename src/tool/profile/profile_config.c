@@ -5,12 +5,12 @@
  * scope is this process and its children, and the probe leaves this process itself out.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/macros.h"
 #include "base/str.h"
+#include "proto/text_lexer.h"
 #include "tool/profile/profile.h"
 
 #define BUFFER_KB 65536
@@ -49,7 +49,7 @@ static bool is_plain(const char *name)
 
 static int append_event(const char *name, struct orma_buf *text)
 {
-	char *end;
+	uint64_t raw;
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(events); i++)
 		if (strcmp(name, events[i].name) == 0)
@@ -58,10 +58,10 @@ static int append_event(const char *name, struct orma_buf *text)
 		return -EINVAL;
 	if (strchr(name, ':'))
 		return orma_base_buf_printf(text, "tracepoint { name: \"%s\" } ", name);
-	unsigned long long raw = name[0] == 'r' && name[1] ? strtoull(name + 1, &end, 16) : 0;
-	if (name[0] != 'r' || !name[1] || *end)
+	if (name[0] != 'r' || orma_base_parse_u64(name + 1, 16, &raw) < 0)
 		return -EINVAL;
-	return orma_base_buf_printf(text, "raw_event { type: 4 config: %llu } ", raw);
+	return orma_base_buf_printf(text, "raw_event { type: 4 config: %llu } ",
+				    (unsigned long long)raw);
 }
 
 static int append_events(const struct orma_profile_options *options, struct orma_buf *text,
@@ -94,20 +94,23 @@ static int append_scope(const struct orma_profile_options *options, struct orma_
 		text, "callstack_sampling { kernel_frames: %s user_frames: %s ",
 		options->is_without_kernel ? "false" : "true", modes[options->stacks]);
 
-	if (r == 0 && options->argv)
-		r = orma_base_buf_printf(text, "scope { target_pid: %d } ", (int)getpid());
-	for (size_t i = 0; i < options->pid_count && r == 0; i++)
-		r = orma_base_buf_printf(text, "scope { target_pid: %u } ", options->pids[i]);
 	if (r == 0)
-		r = orma_base_buf_append_str(text, "} ");
+		r = orma_base_buf_append_str(text, "scope { ");
+	if (r == 0 && options->argv)
+		r = orma_base_buf_printf(text, "target_pid: %d ", (int)getpid());
+	for (size_t i = 0; i < options->pid_count && r == 0; i++)
+		r = orma_base_buf_printf(text, "target_pid: %u ", options->pids[i]);
+	if (r == 0)
+		r = orma_base_buf_append_str(text, "} } ");
 	if (r == 0 && (options->argv || options->pid_count > 0))
 		r = orma_base_buf_append_str(text, "follow_children: true ");
 	if (r == 0 && options->off_cpu)
 		r = orma_base_buf_append_str(text, "off_cpu: true ");
+	/* Names of systemd's groups have @ and backslashes. */
 	if (r == 0 && options->cgroup)
-		r = is_plain(options->cgroup)
-			    ? orma_base_buf_printf(text, "cgroup: \"%s\" ", options->cgroup)
-			    : -EINVAL;
+		r = orma_base_buf_append_str(text, "cgroup: ");
+	if (r == 0 && options->cgroup)
+		r = orma_proto_text_put_string(text, orma_base_str(options->cgroup), false);
 	return r;
 }
 
@@ -127,11 +130,8 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 
 	if (r == 0)
 		r = append_events(options, text, ret_wrong);
-	if (r == 0) {
+	if (r == 0)
 		r = append_scope(options, text);
-		if (r == -EINVAL)
-			*ret_wrong = options->cgroup;
-	}
 	if (r == 0)
 		r = orma_base_buf_append_str(text, "} } }\n");
 	if (r == 0 && options->duration_ms > 0)
