@@ -25,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -179,19 +180,17 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 
 /* ---- CPUs and tasks ---- */
 
-static int open_cgroup(const struct orma_perf_open *open, struct orma_str path)
+static int open_cgroup(const struct orma_perf_paths *paths, struct orma_str group)
 {
 	char name[4096];
-	static const char root[] = "/sys/fs/cgroup/";
 
-	if (path.size + sizeof(root) > sizeof(name) || path.size == 0 ||
-	    memchr(path.data, '\0', path.size))
+	if (group.size == 0 || memchr(group.data, '\0', group.size))
 		return -EINVAL;
-	(void)open;
-	memcpy(name, root, sizeof(root) - 1);
-	memcpy(name + sizeof(root) - 1, path.data, path.size);
-	name[sizeof(root) - 1 + path.size] = '\0';
-	return strstr(name, "..") ? -EINVAL : orma_probes_dir_open(AT_FDCWD, name);
+	int size = snprintf(name, sizeof(name), "%s/fs/cgroup/%.*s", paths->sys, (int)group.size,
+			    group.data);
+	if (size < 0 || (size_t)size >= sizeof(name) || strstr(name, ".."))
+		return -EINVAL;
+	return orma_probes_dir_open(AT_FDCWD, name);
 }
 
 /* One group for each control group; the first owns the ring. */
@@ -203,7 +202,8 @@ static int open_cgroups(const struct orma_perf_open *open, struct orma_perf_even
 	if (r >= 0)
 		r = map_ring(events, cpu);
 	for (size_t i = 0; i < open->config->cgroup_count && r >= 0; i++) {
-		ORMA_AUTO(orma_base_fd_closep) int fd = open_cgroup(open, open->config->cgroups[i]);
+		ORMA_AUTO(orma_base_fd_closep)
+		int fd = open_cgroup(&open->paths, open->config->cgroups[i]);
 		r = fd;
 		if (r >= 0)
 			r = open_group(events, cpu, group, fd, PERF_FLAG_PID_CGROUP);

@@ -226,6 +226,54 @@ ORMA_TEST(attributes_follow_the_config)
 	orma_base_arena_done(&arena);
 }
 
+ORMA_TEST(each_counter_has_the_kernels_numbers)
+{
+	static const struct {
+		const char *name;
+		uint32_t type;
+		uint64_t config;
+	} counters[] = {
+		{"SW_CPU_CLOCK", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+		{"SW_PAGE_FAULTS", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+		{"SW_TASK_CLOCK", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+		{"SW_CONTEXT_SWITCHES", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+		{"SW_CPU_MIGRATIONS", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+		{"SW_PAGE_FAULTS_MIN", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+		{"SW_PAGE_FAULTS_MAJ", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+		{"SW_ALIGNMENT_FAULTS", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+		{"SW_EMULATION_FAULTS", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
+		{"SW_DUMMY", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
+		{"HW_CPU_CYCLES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+		{"HW_INSTRUCTIONS", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+		{"HW_CACHE_REFERENCES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+		{"HW_CACHE_MISSES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+		{"HW_BRANCH_INSTRUCTIONS", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+		{"HW_BRANCH_MISSES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+		{"HW_BUS_CYCLES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
+		{"HW_STALLED_CYCLES_FRONTEND", PERF_TYPE_HARDWARE,
+		 PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+		{"HW_STALLED_CYCLES_BACKEND", PERF_TYPE_HARDWARE,
+		 PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+		{"HW_REF_CPU_CYCLES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+	};
+	struct orma_perf_paths paths = {NULL, "/sys"};
+	struct orma_perf_config config;
+	struct perf_event_attr attr;
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		snprintf(text, sizeof(text), "perf_event_config { timebase { counter: %s } }",
+			 counters[i].name);
+		CHECK_INT(parse(text, &config), 0);
+		CHECK_INT(orma_perf_attr_find(&paths, &config.timebase, &attr), 0);
+		if (attr.type != counters[i].type || attr.config != counters[i].config)
+			orma_test_fail(__FILE__, __LINE__, "%s is type %u, config %llu",
+				       counters[i].name, attr.type,
+				       (unsigned long long)attr.config);
+	}
+	orma_base_arena_done(&arena);
+}
+
 ORMA_TEST(a_tracepoint_is_found_below_tracefs_and_nowhere_else)
 {
 	char folder[] = "/tmp/orma-perf-XXXXXX", path[128], command[512];

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,6 +19,8 @@ struct made_event {
 	pid_t pid;
 	int cpu, group_fd, output_fd;
 	void *memory;
+	const char *filter;
+	ino_t cgroup; /* 0 = none */
 	bool is_closed, is_enabled;
 };
 
@@ -30,15 +33,15 @@ struct made_kernel {
 	int cpu_without_event; /* 0 = all have it */
 	pid_t dead_pid;
 	size_t locked_max;
-	const char *filter;
+	bool refuses_filter;
 };
 
 static int open_made(void *ctx, const struct perf_event_attr *attr, pid_t pid, int cpu,
 		     int group_fd, unsigned long flags)
 {
 	struct made_kernel *kernel = ctx;
+	struct stat cgroup = {0};
 
-	(void)flags;
 	/* Before Linux 6.13, inherited events cannot be read with a sample. */
 	if ((kernel->refuses_build_id && attr->build_id) ||
 	    (attr->inherit && attr->sample_type & PERF_SAMPLE_READ))
@@ -51,8 +54,14 @@ static int open_made(void *ctx, const struct perf_event_attr *attr, pid_t pid, i
 	if (pid > 0 && pid == kernel->dead_pid)
 		return -ESRCH;
 	CHECK(kernel->count < EVENTS_MAX);
-	kernel->events[kernel->count] = (struct made_event){
-		.attr = *attr, .pid = pid, .cpu = cpu, .group_fd = group_fd, .output_fd = -1};
+	if (flags & PERF_FLAG_PID_CGROUP)
+		CHECK_INT(fstat(pid, &cgroup), 0);
+	kernel->events[kernel->count] = (struct made_event){.attr = *attr,
+							    .pid = pid,
+							    .cpu = cpu,
+							    .group_fd = group_fd,
+							    .output_fd = -1,
+							    .cgroup = cgroup.st_ino};
 	kernel->open_count++;
 	return kernel->count++;
 }
@@ -73,8 +82,10 @@ static int control_made(void *ctx, int fd, unsigned long request, unsigned long 
 
 	if (request == PERF_EVENT_IOC_SET_OUTPUT)
 		event->output_fd = (int)argument;
+	else if (request == PERF_EVENT_IOC_SET_FILTER && kernel->refuses_filter)
+		return -EINVAL;
 	else if (request == PERF_EVENT_IOC_SET_FILTER)
-		kernel->filter = (const char *)(uintptr_t)argument;
+		event->filter = (const char *)(uintptr_t)argument;
 	else
 		event->is_enabled = request == PERF_EVENT_IOC_ENABLE;
 	return 0;
@@ -298,6 +309,101 @@ ORMA_TEST(a_cpu_without_the_event_is_left_out_if_the_config_permits_that)
 	kernel.refuses_whole_cpus = true;
 	CHECK_INT(orma_perf_events_open(&open, &events), -EACCES);
 	CHECK_INT(kernel.open_count, 0);
+}
+
+static void make_folder(const char *below, char ret[256])
+{
+	char command[600];
+
+	snprintf(ret, 256, "%s/%s", orma_test_tmpdir(), below);
+	snprintf(command, sizeof(command), "mkdir -p %s", ret);
+	CHECK_INT(system(command), 0);
+}
+
+ORMA_TEST(only_tracepoints_have_a_filter_each_their_own)
+{
+	static struct made_kernel kernel;
+	struct orma_perf_events events;
+	struct orma_perf_config config = stack_config;
+	char folder[256], path[300];
+	init_kernel(&kernel);
+	struct orma_perf_open open = make_open(&kernel);
+
+	make_folder("events/sched/sched_switch", folder);
+	snprintf(path, sizeof(path), "%s/id", folder);
+	FILE *id = fopen(path, "we");
+	CHECK(id && fputs("314\n", id) >= 0);
+	CHECK_INT(fclose(id), 0);
+	config.timebase = (struct orma_perf_event){.kind = ORMA_PERF_EVENT_TRACEPOINT,
+						   .tracepoint = ORMA_STR("sched:sched_switch"),
+						   .filter = "prev_pid != 0"};
+	config.follower_count = 3;
+	config.followers[0] = config.timebase;
+	config.followers[0].filter = "next_pid != 0";
+	config.followers[1] = config.timebase;
+	config.followers[1].filter = "";
+	config.followers[2] = (struct orma_perf_event){.counter = 2, .filter = "none"};
+	open.config = &config;
+	open.paths.tracefs = orma_test_tmpdir();
+	CHECK_INT(orma_perf_events_open(&open, &events), 0);
+	CHECK_INT(kernel.count, 8);
+	for (int i = 0; i < kernel.count; i += 4) {
+		CHECK_INT(kernel.events[i].attr.config, 314);
+		CHECK_STR(kernel.events[i].filter, "prev_pid != 0");
+		CHECK_STR(kernel.events[i + 1].filter, "next_pid != 0");
+		CHECK(!kernel.events[i + 2].filter && !kernel.events[i + 3].filter);
+	}
+	orma_perf_events_close(&events);
+	/* A filter that makes no sense would otherwise let everything in. */
+	kernel.refuses_filter = true;
+	CHECK_INT(orma_perf_events_open(&open, &events), -EINVAL);
+	CHECK_INT(kernel.open_count, 0);
+}
+
+ORMA_TEST(each_control_group_has_a_group_of_events_on_each_cpu)
+{
+	const struct orma_str groups[] = {ORMA_STR("app.slice"), ORMA_STR("app.slice/user@1000")};
+	const struct orma_str wrong[] = {ORMA_STR("no.slice"), ORMA_STR(""),
+					 ORMA_STR("app.slice/.."), ORMA_STR("app.slice\0x")};
+	static const int errors[] = {-ENOENT, -EINVAL, -EINVAL, -EINVAL};
+	static struct made_kernel kernel;
+	struct orma_perf_events events;
+	struct orma_perf_config config = stack_config;
+	char parent[256], child[256];
+	struct stat facts[2];
+	init_kernel(&kernel);
+	struct orma_perf_open open = make_open(&kernel);
+
+	make_folder("fs/cgroup/app.slice/user@1000", child);
+	make_folder("fs/cgroup/app.slice", parent);
+	CHECK(stat(parent, &facts[0]) == 0 && stat(child, &facts[1]) == 0);
+	config.cgroups = groups;
+	config.cgroup_count = 2;
+	config.follower_count = 1;
+	config.followers[0] = (struct orma_perf_event){.counter = 2};
+	open.config = &config;
+	open.paths.sys = orma_test_tmpdir();
+	CHECK_INT(orma_perf_events_open(&open, &events), 0);
+	/* Each CPU has the owner of the ring and two groups of two. */
+	CHECK_INT(kernel.count, 10);
+	for (int i = 0; i < kernel.count; i++) {
+		const struct made_event *event = &kernel.events[i];
+		int owner = i / 5 * 5, place = i % 5;
+		CHECK_INT(event->cpu, i / 5);
+		CHECK(event->cgroup == (place > 0 ? facts[(place - 1) / 2].st_ino : 0));
+		CHECK_INT(event->attr.config == PERF_COUNT_SW_DUMMY, place == 0);
+		CHECK_INT(event->output_fd, place == 1 || place == 3 ? owner : -1);
+		CHECK_INT(event->group_fd, place == 2 || place == 4 ? i - 1 : -1);
+		CHECK_INT(event->memory != NULL, place == 0);
+	}
+	orma_perf_events_close(&events);
+	config.cgroup_count = 1;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(wrong); i++) {
+		init_kernel(&kernel);
+		config.cgroups = &wrong[i];
+		CHECK_INT(orma_perf_events_open(&open, &events), errors[i]);
+		CHECK_INT(kernel.open_count, 0);
+	}
 }
 
 ORMA_TEST(whole_cpus_may_be_watched_if_the_kernel_opens_an_event_of_one)
