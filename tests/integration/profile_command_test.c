@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile_command_test.c - what `orma profile` prints and writes about a program that runs in one function.
+ *
+ * Where the kernel grants no perf events, the tests are skipped.
+ */
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define ORMA     ORMA_BUILD_DIR "/orma"
+#define FUNCTION "orma_profile_test_spin"
+
+static volatile unsigned long sink;
+
+__attribute__((noinline)) void orma_profile_test_spin(void);
+
+void orma_profile_test_spin(void)
+{
+	for (;;)
+		sink = sink + 1;
+}
+
+static void sleep_often(void)
+{
+	for (;;)
+		usleep(10000);
+}
+
+/* A child of this process, which ends with its parent. */
+static pid_t start(void (*run)(void))
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		orma_test_skip("perf events; see perf_event_paranoid");
+	close(fd);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run();
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
+/* The first 64 KiB that a command prints. It must end well. */
+static const char *output_of(const char *command)
+{
+	static char text[64 << 10];
+	FILE *output = popen(command, "re");
+
+	CHECK(output != NULL);
+	size_t size = fread(text, 1, sizeof(text) - 1, output);
+	text[size] = '\0';
+	CHECK_INT(pclose(output), 0);
+	return text;
+}
+
+/* Profiles for half a second, and returns what is printed. */
+static const char *profile(pid_t pid, const char *options, const char *file)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command),
+		 "cd %s && " ORMA " profile -p %d -F 1000 -t 500ms -n 1 %s -o %s 2>messages || "
+		 "{ cat messages >&2; false; }",
+		 orma_test_tmpdir(), (int)pid, options, file);
+	return output_of(command);
+}
+
+static const char *in_folder(const char *command)
+{
+	char whole[512];
+
+	snprintf(whole, sizeof(whole), "cd %s && %s", orma_test_tmpdir(), command);
+	return output_of(whole);
+}
+
+/* The number of samples, the head, and one row: the function that takes the time. Returns what follows. */
+static const char *check_table(const char *text)
+{
+	char unit[16], function[64];
+	unsigned long samples;
+	double self, total;
+	int size = 0;
+
+	CHECK_INT(sscanf(text, "%lu %15s\n%n", &samples, unit, &size), 2);
+	CHECK_STR(unit, "samples");
+	CHECK(samples >= 10);
+	text += size;
+	static const char head[] = "SELF    TOTAL  FUNCTION\n";
+	text = strstr(text, head);
+	CHECK(text != NULL);
+	text += sizeof(head) - 1;
+	CHECK_INT(sscanf(text, "%lf%% %lf%% %63s\n%n", &self, &total, function, &size), 3);
+	CHECK_STR(function, FUNCTION);
+	CHECK(self > 50 && self <= total && total <= 100);
+	return text + size;
+}
+
+ORMA_TEST(the_table_begins_with_the_function_that_takes_the_time)
+{
+	pid_t pid = start(orma_profile_test_spin);
+
+	CHECK_STR(check_table(profile(pid, "", "x.pftrace")),
+		  "x.pftrace: the trace; orma view, report and export read it\n");
+	CHECK_STR(in_folder(ORMA " sql --csv x.pftrace \"select count(*) >= 10 from perf_sample\" "
+				 "| sed 1d"),
+		  "1\n");
+	CHECK_STR(profile(pid, "-q", "x.pftrace"), "");
+	end(pid);
+}
+
+ORMA_TEST(the_name_of_the_result_says_what_it_is)
+{
+	pid_t pid = start(orma_profile_test_spin);
+
+	CHECK_STR(check_table(profile(pid, "", "x.collapsed")), "");
+	CHECK(strstr(in_folder("sort -k2 -n -t' ' x.collapsed | tail -1"), ";" FUNCTION " "));
+	CHECK_STR(check_table(profile(pid, "", "x.pb.gz")), "");
+	CHECK_STR(in_folder("gzip -dc x.pb.gz | grep -ac " FUNCTION), "1\n");
+	const char *rest = check_table(profile(pid, "", "x.html"));
+	CHECK(strstr(rest, "x.html: ") && strstr(rest, "any browser opens it"));
+	CHECK(strstr(in_folder("head -c 15 x.html"), "<!DOCTYPE html>") ||
+	      strstr(in_folder("head -c 15 x.html"), "<!doctype html>"));
+	CHECK(atoi(in_folder("grep -c " FUNCTION " x.html")) > 0);
+	/* The trace of the other forms is in a folder that is removed. */
+	CHECK_STR(in_folder("ls"), "messages\nx.collapsed\nx.html\nx.pb.gz\n");
+	end(pid);
+}
+
+ORMA_TEST(options_leave_out_what_they_say)
+{
+	pid_t pid = start(orma_profile_test_spin);
+
+	(void)profile(pid, "-q --stacks none --no-kernel", "x.pftrace");
+	CHECK_STR(in_folder(ORMA
+			    " sql --csv x.pftrace \"select count(*) from stack_profile_frame\" "
+			    "| sed 1d"),
+		  "0\n");
+	(void)profile(pid, "-q --stacks fp --no-kernel --period 1000000", "x.collapsed");
+	CHECK(strstr(in_folder("cat x.collapsed"), ";" FUNCTION " "));
+	end(pid);
+}
+
+ORMA_TEST(waits_are_in_time_and_not_in_samples)
+{
+	pid_t pid = start(sleep_often);
+	double waited;
+	char unit[8];
+
+	const char *text = profile(pid, "--off-cpu", "x.pftrace");
+	CHECK_INT(sscanf(text, "%lf %7s of waiting\n", &waited, unit), 2);
+	/* It is as long as the recording, which may take longer than it was asked to. */
+	CHECK(strcmp(unit, "ms") == 0 ? waited > 100 : strcmp(unit, "s") == 0 && waited < 5);
+	end(pid);
+}
+
+/* A process that is stopped reads no rings, and they have room for a moment. */
+ORMA_TEST(lost_records_are_told)
+{
+	pid_t spinning = start(orma_profile_test_spin), pid;
+	char command[1024];
+	int status;
+
+	snprintf(command, sizeof(command),
+		 "cd %s && exec " ORMA " profile -p %d -F 20000 -o x.pftrace >table",
+		 orma_test_tmpdir(), (int)spinning);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	CHECK_INT(usleep(700 * 1000), 0);
+	CHECK_INT(kill(pid, SIGSTOP), 0);
+	CHECK_INT(usleep(1500 * 1000), 0);
+	CHECK_INT(kill(pid, SIGCONT), 0);
+	CHECK_INT(usleep(500 * 1000), 0);
+	CHECK_INT(kill(pid, SIGINT), 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+	const char *text = in_folder("cat table");
+	CHECK(strstr(text, " lost, because events came faster than they were read; a lower -F"));
+	CHECK(strstr(text, FUNCTION));
+	end(spinning);
+}
