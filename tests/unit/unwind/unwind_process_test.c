@@ -269,6 +269,7 @@ ORMA_TEST(the_vdso_is_loaded_from_memory)
 	end();
 }
 
+#if defined(__x86_64__)
 /* Waits until a file has been read. */
 static void wait_for_files(void)
 {
@@ -278,6 +279,7 @@ static void wait_for_files(void)
 	CHECK_INT(poll(&wait, 1, 20000), 1);
 	CHECK_INT(read(wait.fd, &count, sizeof(count)), sizeof(count));
 }
+#endif
 
 ORMA_TEST(a_process_that_does_not_wait_is_walked_when_its_files_are_there)
 {
