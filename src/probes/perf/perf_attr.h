@@ -27,10 +27,10 @@ struct orma_perf_attr_options {
 	uint32_t wakeup_bytes;
 };
 
-/* Where the numbers of tracepoints and PMUs are found. */
+/* Where the kernel's numbers of tracepoints and PMUs, and its settings, are found. */
 struct orma_perf_paths {
 	const char *tracefs; /* NULL = the usual places */
-	const char *sys;
+	const char *sys, *proc;
 };
 
 /* The numbers of an event: type, config, config1, config2. 0, -ENOENT (there is no such tracepoint

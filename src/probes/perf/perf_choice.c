@@ -125,12 +125,12 @@ int orma_perf_choice_open_first(struct orma_perf_choice *choice, struct orma_per
 		r = open_tasks(choice, ret);
 		/* Processes that are named are sampled all the same; orma_perf_complain_short() says what is missing. */
 		if (r == 0 && !orma_perf_choice_is_named(config))
-			orma_perf_complain_tasks(config, *ret);
+			orma_perf_complain_tasks(&choice->open.paths, config, *ret);
 	}
 	if (r < 0) {
-		orma_perf_complain_open(config, r);
+		orma_perf_complain_open(&choice->open.paths, config, r);
 		return r;
 	}
-	orma_perf_complain_limits(config, *ret);
+	orma_perf_complain_limits(&choice->open.paths, config, *ret);
 	return 0;
 }

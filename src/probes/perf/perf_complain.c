@@ -16,15 +16,19 @@
 #include "base/log_message.h"
 #include "probes/probe_files.h"
 
-#define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
-#define NOT_KNOWN     INT64_MIN
-#define SHORT_LEAST   10u /* processes; fewer are no loss that matters */
+#define NOT_KNOWN   INT64_MIN
+#define SHORT_LEAST 10u /* processes; fewer are no loss that matters */
 
-static int64_t read_paranoid(void)
+static int64_t read_paranoid(const struct orma_perf_paths *paths)
 {
+	char name[512];
 	int64_t value;
+	int size = snprintf(name, sizeof(name), "%s/sys/kernel/perf_event_paranoid", paths->proc);
 
-	return orma_probes_file_read_i64(AT_FDCWD, PARANOID_PATH, &value) < 0 ? NOT_KNOWN : value;
+	return size < 0 || (size_t)size >= sizeof(name) ||
+			       orma_probes_file_read_i64(AT_FDCWD, name, &value) < 0
+		       ? NOT_KNOWN
+		       : value;
 }
 
 /* The first event of the configuration that is of this kind; NULL = none. */
@@ -42,38 +46,53 @@ static const struct orma_perf_event *find_event(const struct orma_perf_config *c
 }
 
 /* A process of the configuration that belongs to another user; 0 = none. */
-static int find_foreign(const struct orma_perf_config *config)
+static int find_foreign(const struct orma_perf_paths *paths, const struct orma_perf_config *config)
 {
 	struct stat facts;
-	char path[32];
+	char path[512];
 
 	for (size_t i = 0; i < config->scope.target_pid_count; i++) {
-		snprintf(path, sizeof(path), "/proc/%d", (int)config->scope.target_pids[i]);
+		snprintf(path, sizeof(path), "%s/%d", paths->proc,
+			 (int)config->scope.target_pids[i]);
 		if (stat(path, &facts) == 0 && facts.st_uid != geteuid())
 			return config->scope.target_pids[i];
 	}
 	return 0;
 }
 
-static void complain_tracepoint(const struct orma_perf_event *event)
+/* Is tracefs where tracepoints are looked for? */
+static bool has_tracefs(const struct orma_perf_paths *paths)
+{
+	static const char *const usual[] = {"/sys/kernel/tracing/events",
+					    "/sys/kernel/debug/tracing/events"};
+	char name[512];
+
+	if (!paths->tracefs)
+		return access(usual[0], F_OK) == 0 || access(usual[1], F_OK) == 0;
+	snprintf(name, sizeof(name), "%s/events", paths->tracefs);
+	return access(name, F_OK) == 0;
+}
+
+static void complain_tracepoint(const struct orma_perf_paths *paths,
+				const struct orma_perf_event *event)
 {
 	const char *remedy = "this kernel has none of this name; `ls /sys/kernel/tracing/events` "
 			     "shows those that it has";
 
 	if (geteuid() != 0)
 		remedy = "only root may use tracepoints; run as root";
-	else if (access("/sys/kernel/tracing/events", F_OK) < 0 &&
-		 access("/sys/kernel/debug/tracing/events", F_OK) < 0)
+	else if (!has_tracefs(paths))
 		remedy = "tracefs is not mounted; \"mount -t tracefs nodev /sys/kernel/tracing\"";
 	orma_base_log(ORMA_LOG_ERROR, "linux.perf: the tracepoint %.*s cannot be used: %s",
 		      (int)event->tracepoint.size, event->tracepoint.data, remedy);
 }
 
-static void complain_refused(const struct orma_perf_config *config)
+static void complain_refused(const struct orma_perf_paths *paths,
+			     const struct orma_perf_config *config)
 {
 	const struct orma_perf_event *tracepoint = find_event(config, ORMA_PERF_EVENT_TRACEPOINT);
-	int64_t paranoid = read_paranoid();
-	int foreign = geteuid() != 0 ? find_foreign(config) : 0;
+	int64_t paranoid = read_paranoid(paths);
+	int foreign = geteuid() != 0 ? find_foreign(paths, config) : 0;
 
 	if (paranoid == NOT_KNOWN)
 		orma_base_log(ORMA_LOG_ERROR, "linux.perf: this kernel has no perf events");
@@ -84,7 +103,7 @@ static void complain_refused(const struct orma_perf_config *config)
 			"perf events; run as root, or \"sysctl kernel.perf_event_paranoid=2\"",
 			(int)paranoid);
 	else if (tracepoint && geteuid() != 0)
-		complain_tracepoint(tracepoint);
+		complain_tracepoint(paths, tracepoint);
 	else if (foreign)
 		orma_base_log(ORMA_LOG_ERROR,
 			      "linux.perf: process %d belongs to another user; run as that user, "
@@ -99,7 +118,8 @@ static void complain_refused(const struct orma_perf_config *config)
 			      (int)paranoid);
 }
 
-static void complain_unknown(const struct orma_perf_config *config)
+static void complain_unknown(const struct orma_perf_paths *paths,
+			     const struct orma_perf_config *config)
 {
 	const struct orma_perf_event *tracepoint = find_event(config, ORMA_PERF_EVENT_TRACEPOINT);
 	const struct orma_perf_event *raw = find_event(config, ORMA_PERF_EVENT_RAW);
@@ -111,7 +131,7 @@ static void complain_unknown(const struct orma_perf_config *config)
 			      "exist",
 			      (int)config->cgroups[0].size, config->cgroups[0].data);
 	else if (tracepoint)
-		complain_tracepoint(tracepoint);
+		complain_tracepoint(paths, tracepoint);
 	else if (raw && raw->pmu_name.size > 0)
 		orma_base_log(ORMA_LOG_ERROR,
 			      "linux.perf: this machine has no PMU %.*s, or not this event of it; "
@@ -125,19 +145,20 @@ static void complain_unknown(const struct orma_perf_config *config)
 			"everywhere");
 }
 
-void orma_perf_complain_open(const struct orma_perf_config *config, int error)
+void orma_perf_complain_open(const struct orma_perf_paths *paths,
+			     const struct orma_perf_config *config, int error)
 {
 	bool is_named =
 		config->scope.target_pid_count > 0 || config->scope.target_cmdline_count > 0;
 
 	switch (error) {
 	case -EACCES:
-		complain_refused(config);
+		complain_refused(paths, config);
 		break;
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -ENODEV:
-		complain_unknown(config);
+		complain_unknown(paths, config);
 		break;
 	case -ENODATA:
 		orma_base_log(
@@ -163,7 +184,8 @@ void orma_perf_complain_open(const struct orma_perf_config *config, int error)
 	}
 }
 
-void orma_perf_complain_tasks(const struct orma_perf_config *config,
+void orma_perf_complain_tasks(const struct orma_perf_paths *paths,
+			      const struct orma_perf_config *config,
 			      const struct orma_perf_events *events)
 {
 	bool is_named =
@@ -173,7 +195,7 @@ void orma_perf_complain_tasks(const struct orma_perf_config *config,
 		      "linux.perf: kernel.perf_event_paranoid is %d, so this user may not watch "
 		      "whole CPUs: %zu %s of %s %s sampled, and their children; root sees all, and "
 		      "so does everybody after \"sysctl kernel.perf_event_paranoid=0\"",
-		      (int)read_paranoid(), events->task_count,
+		      (int)read_paranoid(paths), events->task_count,
 		      events->task_count == 1 ? "thread" : "threads",
 		      is_named ? "the named processes" : "this user's processes",
 		      events->task_count == 1 ? "is" : "are");
@@ -182,7 +204,8 @@ void orma_perf_complain_tasks(const struct orma_perf_config *config,
 			      "linux.perf: followers are not counted for single tasks");
 }
 
-void orma_perf_complain_limits(const struct orma_perf_config *config,
+void orma_perf_complain_limits(const struct orma_perf_paths *paths,
+			       const struct orma_perf_config *config,
 			       const struct orma_perf_events *events)
 {
 	if (events->can & ORMA_PERF_CAN_KERNEL || config->timebase.exclude_kernel)
@@ -193,16 +216,17 @@ void orma_perf_complain_limits(const struct orma_perf_config *config,
 			"linux.perf: how long each thread waits is seen, but not where: "
 			"threads stop in the kernel, and kernel.perf_event_paranoid is %d; run "
 			"as root, or \"sysctl kernel.perf_event_paranoid=1\", to see where",
-			(int)read_paranoid());
+			(int)read_paranoid(paths));
 	else
 		orma_base_log(ORMA_LOG_WARNING,
 			      "linux.perf: time in the kernel is not seen, because "
 			      "kernel.perf_event_paranoid is %d; run as root, or \"sysctl "
 			      "kernel.perf_event_paranoid=1\"",
-			      (int)read_paranoid());
+			      (int)read_paranoid(paths));
 }
 
-void orma_perf_complain_waits(const struct orma_perf_config *config)
+void orma_perf_complain_waits(const struct orma_perf_paths *paths,
+			      const struct orma_perf_config *config)
 {
 	orma_base_log(
 		ORMA_LOG_WARNING,
@@ -210,10 +234,11 @@ void orma_perf_complain_waits(const struct orma_perf_config *config)
 		"stop is recorded and costs about 10 us, because kernel.perf_event_paranoid is "
 		"%d. Set a frequency to record fewer, or run as root: then one stop in N is "
 		"recorded",
-		(unsigned long long)config->hz, (int)read_paranoid());
+		(unsigned long long)config->hz, (int)read_paranoid(paths));
 }
 
-void orma_perf_complain_short(const struct orma_perf_processes *processes)
+void orma_perf_complain_short(const struct orma_perf_paths *paths,
+			      const struct orma_perf_processes *processes)
 {
 	if (processes->unsampled_count < SHORT_LEAST ||
 	    processes->unsampled_count * 2 < processes->ended_count)
@@ -225,7 +250,7 @@ void orma_perf_complain_short(const struct orma_perf_processes *processes)
 		"whole CPUs, and the kernel begins a period anew in each process; run as root, "
 		"or \"sysctl kernel.perf_event_paranoid=0\"",
 		(unsigned long long)processes->unsampled_count,
-		(unsigned long long)processes->ended_count, (int)read_paranoid());
+		(unsigned long long)processes->ended_count, (int)read_paranoid(paths));
 }
 
 void orma_perf_complain_late(const struct orma_perf_reader *reader)

@@ -52,7 +52,6 @@ struct orma_perf_open {
 	const struct orma_perf_kernel *kernel;
 	const struct orma_perf_config *config;
 	struct orma_perf_paths paths;
-	const char *proc_path;
 	const uint32_t *cpus; /* online and wanted */
 	size_t cpu_count;
 	/* Tasks to open one by one; used when all CPUs must not be watched. */

@@ -37,7 +37,6 @@ struct orma_perf_choice orma_perf_instance_choice(struct orma_perf_instance *ins
 				.kernel = probe->kernel,
 				.config = &instance->config,
 				.paths = probe->paths,
-				.proc_path = probe->proc_path,
 				.cpus = instance->cpus.items,
 				.cpu_count = instance->cpus.count,
 				.loop = probe->base.loop,
@@ -100,7 +99,7 @@ static void watch_cpus(struct orma_perf_instance *instance)
 		return;
 	}
 	instance->cannot_watch = true;
-	orma_perf_complain_waits(&instance->config);
+	orma_perf_complain_waits(&orma_perf_probe_of(instance)->paths, &instance->config);
 }
 
 void orma_perf_instance_keep_budget(struct orma_perf_instance *instance)

@@ -18,7 +18,6 @@ struct orma_perf_probe {
 	struct orma_probe base; /* first */
 	const struct orma_perf_kernel *kernel;
 	struct orma_perf_paths paths;
-	const char *proc_path;
 	int proc_fd;
 	struct orma_unwind_files *files;
 	struct orma_watch files_watch;

@@ -92,7 +92,7 @@ static void load_kallsyms(struct orma_perf_instance *instance)
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 
 	if (!instance->config.kernel_frames || !(instance->events->can & ORMA_PERF_CAN_KERNEL) ||
-	    orma_base_buf_printf(&path, "%s/kallsyms", probe->proc_path) < 0)
+	    orma_base_buf_printf(&path, "%s/kallsyms", probe->paths.proc) < 0)
 		return;
 	const char *name = orma_base_buf_cstr(&path);
 	if (name)
@@ -321,7 +321,8 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 	}
 	orma_perf_complain_late(&instance->reader);
 	if (instance->events->is_per_task && !instance->config.off_cpu)
-		orma_perf_complain_short(&instance->processes);
+		orma_perf_complain_short(&orma_perf_probe_of(instance)->paths,
+					 &instance->processes);
 	instance->is_running = false;
 	return ORMA_COMPLETE;
 }
@@ -374,8 +375,7 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 {
 	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
 
-	probe->proc_path = env->proc_path;
-	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path};
+	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path, env->proc_path};
 	probe->kernel = env->perf_kernel ? env->perf_kernel : &orma_perf_kernel_real;
 	if (getrandom(&probe->random, sizeof(probe->random), GRND_NONBLOCK) !=
 	    sizeof(probe->random))

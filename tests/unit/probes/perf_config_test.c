@@ -175,7 +175,7 @@ ORMA_TEST(contradictions_are_refused)
 ORMA_TEST(attributes_follow_the_config)
 {
 	struct orma_perf_config config;
-	struct orma_perf_paths paths = {NULL, "/sys"};
+	struct orma_perf_paths paths = {NULL, "/sys", "/proc"};
 	struct orma_perf_attr_options options = {.config = &config,
 						 .can = ORMA_PERF_CAN_ALL,
 						 .stack_bytes = 16384,
@@ -256,7 +256,7 @@ ORMA_TEST(each_counter_has_the_kernels_numbers)
 		 PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
 		{"HW_REF_CPU_CYCLES", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
 	};
-	struct orma_perf_paths paths = {NULL, "/sys"};
+	struct orma_perf_paths paths = {NULL, "/sys", "/proc"};
 	struct orma_perf_config config;
 	struct perf_event_attr attr;
 	char text[128];
@@ -287,7 +287,7 @@ ORMA_TEST(a_tracepoint_is_found_below_tracefs_and_nowhere_else)
 		 "echo 4 > %s/bus/event_source/devices/cpu/type && echo 7 > %s/id",
 		 folder, folder, folder, folder, folder);
 	CHECK(system(command) == 0);
-	struct orma_perf_paths paths = {folder, folder};
+	struct orma_perf_paths paths = {folder, folder, "/proc"};
 	event.tracepoint = ORMA_STR("sched:sched_switch");
 	CHECK(orma_perf_attr_find(&paths, &event, &attr) == 0);
 	CHECK(attr.type == PERF_TYPE_TRACEPOINT && attr.config == 314);

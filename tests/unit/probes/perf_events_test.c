@@ -145,7 +145,7 @@ static struct orma_perf_open make_open(const struct made_kernel *kernel)
 {
 	return (struct orma_perf_open){.kernel = &kernel->base,
 				       .config = &stack_config,
-				       .paths = {NULL, "/sys"},
+				       .paths = {NULL, "/sys", "/proc"},
 				       .cpus = two_cpus,
 				       .cpu_count = 2,
 				       .stack_bytes = 16384};
@@ -454,7 +454,7 @@ ORMA_TEST(the_real_kernel_samples_this_process)
 	struct orma_perf_cpu *cpu;
 	struct orma_perf_open open = {.kernel = &orma_perf_kernel_real,
 				      .config = &config,
-				      .paths = {NULL, "/sys"},
+				      .paths = {NULL, "/sys", "/proc"},
 				      .cpus = cpus,
 				      .cpu_count = 1,
 				      .tids = &tid,

@@ -75,7 +75,7 @@ static void perf_fixture_start(struct perf_fixture *fixture)
 	static const uint32_t cpus[PERF_CPUS] = {0, 1};
 	struct orma_perf_open wish = {.kernel = &fixture->kernel,
 				      .config = &fixture->config,
-				      .paths = {NULL, "/sys"},
+				      .paths = {NULL, "/sys", "/proc"},
 				      .cpus = cpus,
 				      .cpu_count = PERF_CPUS,
 				      .stack_bytes = fixture->config.stack_bytes};
