@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stack_intern_test.c - ids of call stacks, what is written about them, and symbols at the end.
  */
+#include <sys/mman.h>
+
 #include "../probes/fake_api.h"
 #include "profile/module_symbols.h"
 #include "profile/stack_intern.h"
@@ -220,4 +222,48 @@ ORMA_TEST(a_sample_gets_its_frames_and_its_names)
 	orma_stack_intern_free(intern);
 	orma_kallsyms_free(kallsyms);
 	orma_unwind_files_free(files);
+}
+
+/* The names are those of /tmp/perf-PID.map, which this process writes as a JIT compiler does. */
+ORMA_TEST(python_is_interpreted_and_other_code_in_memory_is_compiled)
+{
+	struct orma_unwind_files *files;
+	struct orma_unwind_process *process;
+	char path[64];
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)code;
+	uint64_t user[] = {start + 0x18, start + 0x8, start + 0x28, start + 0x38};
+
+	CHECK(code != MAP_FAILED);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+	FILE *map = fopen(path, "we");
+	CHECK(map != NULL);
+	fprintf(map, "%llx 10 py::main:/srv/app.py\n%llx 10 LazyCompile:~add\n%llx 10 py::\n",
+		(unsigned long long)start, (unsigned long long)start + 0x10,
+		(unsigned long long)start + 0x20);
+	CHECK_INT(fclose(map), 0);
+	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	CHECK_INT(orma_stack_intern_new(&intern), 0);
+	struct orma_stack_sample sample = {
+		.process = process, .user = user, .user_count = 4, .now_ns = 1};
+	uint64_t iid = orma_stack_intern_sample(intern, &sample, NULL);
+	unlink(path);
+	CHECK_INT(iid, 1);
+	const char *text = news(0, true);
+	CHECK(strstr(text, "function_names { iid: 1 str: \"LazyCompile:~add\" } "
+			   "function_names { iid: 2 str: \"py::main:/srv/app.py\" } "
+			   "function_names { iid: 3 str: \"py::\" } frames"));
+	CHECK(strstr(text, "function_name_id: 1 rel_pc: 0 kind: KIND_JIT }"));
+	CHECK(strstr(text, "function_name_id: 2 rel_pc: 0 kind: KIND_INTERPRETED }"));
+	/* It has no name behind the prefix. */
+	CHECK(strstr(text, "function_name_id: 3 rel_pc: 0 kind: KIND_JIT }"));
+	/* The last address has no line, and stays a place in memory. */
+	CHECK(strstr(text, "frames { iid: 4 mapping_id: 1 rel_pc: "));
+	orma_stack_intern_free(intern);
+	orma_unwind_process_free(process);
+	orma_unwind_files_free(files);
+	CHECK_INT(munmap(code, 4096), 0);
 }

@@ -2,7 +2,13 @@
  * perf_map_test.c - names of machine code from a text that the traced program writes.
  */
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -165,4 +171,65 @@ ORMA_TEST(a_map_of_another_user_is_refused)
 	if (given < 0)
 		orma_test_skip("the right to give a file away");
 	CHECK_INT(r, -EPERM);
+}
+
+/* --- containers ------------------------------------------------------------------------------- */
+
+static void write_name(int pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	FILE *file = fopen(path, "we");
+	if (!file || fprintf(file, "1000 10 %s\n", name) < 0 || fclose(file) != 0)
+		_exit(1);
+}
+
+/* The first process of a pid namespace, with a /tmp of its own. Says in the pipe that its maps are there. */
+static void live_in_container(int outer_pid, int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmp", "/tmp", "tmpfs", 0, NULL) < 0)
+		_exit(1);
+	write_name(getpid(), "of_the_container");
+	write_name(outer_pid, "of_nobody");
+	if (write(ready, "r", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+ORMA_TEST(a_container_has_its_maps_under_its_own_pids)
+{
+	struct orma_perf_map_mark mark = {0};
+	struct orma_perf_map *map = NULL;
+	int outer[2], ready[2], outer_pid = 0;
+	char letter;
+
+	CHECK(pipe2(outer, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	/* As fork() does it, but only the child is in the namespace. */
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+	if (pid < 0)
+		orma_test_skip("the right to make a pid namespace");
+	if (pid == 0) {
+		if (read(outer[0], &outer_pid, sizeof(outer_pid)) == sizeof(outer_pid))
+			live_in_container(outer_pid, ready[1]);
+		_exit(1);
+	}
+	close(ready[1]);
+	CHECK(write(outer[1], &pid, sizeof(pid)) == sizeof(pid));
+	bool is_ready = read(ready[0], &letter, 1) == 1;
+	int r = is_ready ? orma_perf_map_read(pid, &mark, &map) : 0;
+	kill(pid, SIGKILL);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	if (!is_ready)
+		orma_test_skip("the right to mount a folder");
+	CHECK_INT(r, 0);
+	CHECK(map != NULL);
+	check_name(map, 0x1000, "of_the_container");
+	orma_perf_map_free(map);
+	close(outer[0]);
+	close(outer[1]);
+	close(ready[0]);
 }
