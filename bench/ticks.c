@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ticks.c - emits slices at a steady rate until it is killed: what tests/browser/live_delay.mjs looks at in a page.
+ * ticks.c - emits slices at a steady rate until it is killed: what bench/live_delay.mjs looks at in a page.
  *
  * Usage: bench_ticks [SLICES PER SECOND]. A slice lasts half of the time until the next one begins.
  */

@@ -19,7 +19,10 @@ const quantile = (values, share) => [...values].sort((a, b) => a - b)[Math.floor
 /** The time of the CPU that a process has used, in milliseconds: on a machine with other work, it says more than what passed. */
 function cpuMs(pid) {
 	const tasks = readdirSync(`/proc/${pid}/task`);
-	return tasks.reduce((sum, tid) => sum + Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, "utf8").split(" ")[0]) / 1e6, 0);
+	return tasks.reduce(
+		(sum, tid) => sum + Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, "utf8").split(" ")[0]) / 1e6,
+		0,
+	);
 }
 
 /** Opens the trace in a browser that runs, and tells how long it took until something was drawn, and until all was. */
@@ -145,8 +148,24 @@ for (let run = 0; run < 5; run++) {
 	again.push(await open(page, ["--index"]));
 }
 print("with an index: whole picture, best of 5", ms(Math.min(...again.map(({ full }) => full))));
-print("with an index: whole picture, median", ms(quantile(again.map(({ full }) => full), 0.5)));
-print("with an index: of this, orma's time of the CPU, median", ms(quantile(again.map(({ cpu }) => cpu), 0.5)));
+print(
+	"with an index: whole picture, median",
+	ms(
+		quantile(
+			again.map(({ full }) => full),
+			0.5,
+		),
+	),
+);
+print(
+	"with an index: of this, orma's time of the CPU, median",
+	ms(
+		quantile(
+			again.map(({ cpu }) => cpu),
+			0.5,
+		),
+	),
+);
 await measureScreen(page);
 await measureFrames(page);
 await measureDetails(page);
@@ -154,7 +173,10 @@ await measureArea(page, again[again.length - 1].server.child.pid);
 await page.send("HeapProfiler.collectGarbage");
 await page.send("Performance.enable");
 const { metrics } = await page.send("Performance.getMetrics");
-print("memory of the page's scripts", `${(metrics.find(({ name }) => name === "JSHeapUsedSize").value / 2 ** 20).toFixed(1)} MiB`);
+print(
+	"memory of the page's scripts",
+	`${(metrics.find(({ name }) => name === "JSHeapUsedSize").value / 2 ** 20).toFixed(1)} MiB`,
+);
 print("bytes of tiles", (await page.run(hook("counters"))).tileBytes);
 await page.stop();
 await again[again.length - 1].server.stop();

@@ -1,8 +1,9 @@
+#!/usr/bin/env node
 // live_delay.mjs ORMA [WHAT TO RECORD] [-- PROGRAM]: prints how old what the page of `orma view --live` draws is, in milliseconds:
 // how long ago, in each frame, the newest slice on the screen ended. Something has to emit slices all the time, such as
 // bench_ticks. No event took longer to the screen than the largest of these ages, and a frame.
-import { Browser } from "./cdp.mjs";
-import { view } from "./orma_server.mjs";
+import { Browser } from "../tests/browser/cdp.mjs";
+import { view } from "../tests/browser/orma_server.mjs";
 
 const SAMPLES = 600;
 const [orma, ...words] = process.argv.slice(2);
