@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * top_terminal_test.c - `orma top` on a terminal: it fills the window, follows its size, stops and goes on, saves a trace, and
- * gives the terminal back whatever ends it.
+ * top_terminal_test.c - `orma top` on a terminal: it fills the window, follows its size, its keys and the environment, stops and goes
+ * on, saves a trace, and gives the terminal back whatever ends it.
  */
 #include <fcntl.h>
+#include <orma/orma.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -13,11 +14,16 @@
 
 #include "harness.h"
 
-#define LEFT "\x1b[?1049l"
+ORMA_CATEGORY_DEFINE(work, "work", NULL);
+
+#define LEFT      "\x1b[?1049l"
+#define END_FRAME "\x1b[?2026l"
+#define GREEN     "\x1b[32m"
 
 enum { PATIENCE_MS = 10000 };
 
 struct terminal {
+	const char *variable; /* "NAME=value" that the program has besides, or NULL */
 	pid_t pid;
 	int fd, other_fd; /* ours, and the program's end, which keeps the mode */
 	struct termios usual;
@@ -25,19 +31,27 @@ struct terminal {
 	size_t size;
 };
 
-static _Noreturn void become_top(const char *name)
+static void use_own_sockets(void)
 {
 	char producers[128], consumers[128];
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(producers, sizeof(producers), "%s/p", orma_test_tmpdir());
 	snprintf(consumers, sizeof(consumers), "%s/c", orma_test_tmpdir());
 	setenv("PERFETTO_PRODUCER_SOCK_NAME", producers, 1);
 	setenv("PERFETTO_CONSUMER_SOCK_NAME", consumers, 1);
+}
+
+static _Noreturn void become_top(const char *name, const char *variable)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	use_own_sockets();
 	setenv("TMPDIR", orma_test_tmpdir(), 1);
 	setenv("TERM", "xterm", 1);
 	unsetenv("DISPLAY");
 	unsetenv("WAYLAND_DISPLAY");
 	setenv("LC_ALL", "C.UTF-8", 1);
+	unsetenv("NO_COLOR");
+	if (variable)
+		putenv((char *)variable);
 	setsid();
 	int fd = open(name, O_RDWR | O_CLOEXEC);
 	if (chdir(orma_test_tmpdir()) < 0 || fd < 0 || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 ||
@@ -67,8 +81,31 @@ static void start(struct terminal *terminal)
 	(void)orma_test_tmpdir(); /* The child shall not make one of its own. */
 	terminal->pid = fork();
 	if (terminal->pid == 0)
-		become_top(name);
+		become_top(name, terminal->variable);
 	CHECK(terminal->pid > 0);
+}
+
+/* Starts a program that emits slices of two names. */
+static pid_t start_program(void)
+{
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	use_own_sockets();
+	orma_init(NULL);
+	for (;;) {
+		ORMA_SCOPE(work, "bake bread");
+		ORMA_SCOPE(work, "eat");
+		usleep(1000);
+	}
+}
+
+static void stop_program(pid_t pid)
+{
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
 }
 
 static void await(struct terminal *terminal, const char *text)
@@ -244,4 +281,129 @@ ORMA_TEST(a_key_shows_the_last_seconds_in_a_page_until_the_end)
 	press(&terminal, "q");
 	await(&terminal, LEFT);
 	CHECK_INT(finish(&terminal), 0);
+}
+
+/* Waits for a frame that has both names and is whole. */
+static void await_rows(struct terminal *terminal)
+{
+	do {
+		await(terminal, END_FRAME);
+	} while (!strstr(terminal->text, "bake bread") || !strstr(terminal->text, "eat"));
+}
+
+static bool is_ascii(const char *text)
+{
+	while (*text && (*text & 0x80) == 0)
+		text++;
+	return *text == '\0';
+}
+
+/* The frame with rows, as the program draws it with this variable. */
+static void draw_rows(struct terminal *terminal, const char *variable)
+{
+	terminal->variable = variable;
+	start(terminal);
+	resize(terminal, 120, 12);
+	pid_t program = start_program();
+	await_rows(terminal);
+	char *frame = strdup(terminal->text);
+	press(terminal, "q");
+	await(terminal, LEFT);
+	CHECK_INT(finish(terminal), 0);
+	stop_program(program);
+	strcpy(terminal->text, frame);
+	free(frame);
+}
+
+ORMA_TEST(rows_have_colours_and_blocks_unless_the_environment_says_otherwise)
+{
+	static struct terminal terminal;
+	draw_rows(&terminal, NULL);
+	CHECK(strstr(terminal.text, GREEN));
+	CHECK(!is_ascii(terminal.text));
+	draw_rows(&terminal, "NO_COLOR=1");
+	CHECK(!strstr(terminal.text, GREEN));
+	CHECK(!is_ascii(terminal.text));
+	draw_rows(&terminal, "NO_COLOR=");
+	CHECK(strstr(terminal.text, GREEN));
+	draw_rows(&terminal, "LC_ALL=C");
+	CHECK(strstr(terminal.text, GREEN));
+	CHECK(is_ascii(terminal.text));
+}
+
+ORMA_TEST(a_dumb_terminal_gets_lines)
+{
+	static struct terminal terminal = {.variable = "TERM=dumb"};
+	start(&terminal);
+	pid_t program = start_program();
+	await(&terminal, "bake bread\r\n");
+	CHECK(!strchr(terminal.text, '\x1b'));
+	CHECK(is_ascii(terminal.text));
+	CHECK(is_mode_usual(&terminal));
+	press(&terminal, "\x03");
+	CHECK_INT(finish(&terminal), 0);
+	stop_program(program);
+}
+
+/* Runs a command, and reads the last line that it prints. */
+static void read_command(const char *command, char *ret, int size)
+{
+	FILE *file = popen(command, "r");
+	CHECK(file);
+	ret[0] = '\0';
+	while (fgets(ret, size, file))
+		;
+	CHECK_INT(pclose(file), 0);
+}
+
+ORMA_TEST(what_is_saved_is_a_trace)
+{
+	static struct terminal terminal;
+	char command[512], line[128];
+	read_command(ORMA_BUILD_DIR "/orma --version", line, sizeof(line));
+	if (!strstr(line, "+sqlite"))
+		orma_test_skip("SQLite");
+	start(&terminal);
+	pid_t program = start_program();
+	await_rows(&terminal);
+	press(&terminal, "s");
+	await(&terminal, "saved ");
+	await(&terminal, END_FRAME);
+	press(&terminal, "q");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+	stop_program(program);
+	snprintf(
+		command, sizeof(command),
+		"%s/orma sql --csv %s/orma-top-*.pftrace \"select group_concat(distinct name) as n "
+		"from (select name from slice order by name)\"",
+		ORMA_BUILD_DIR, orma_test_tmpdir());
+	read_command(command, line, sizeof(line));
+	CHECK_STR(line, "\"bake bread,eat\"\n");
+}
+
+ORMA_TEST(the_function_keys_search_filter_and_sort)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	pid_t program = start_program();
+	await_rows(&terminal);
+	/* F3 as xterm sends it, and as terminals with numbers do. */
+	press(&terminal, "\x1bORnone\rn");
+	await(&terminal, "no row has a name with \"none\"");
+	press(&terminal, "\x1b[13~bread\r\r");
+	await(&terminal, "bake bread: how often");
+	press(&terminal, "\r\x1bOReat\r\r");
+	await(&terminal, "eat: how often");
+	press(&terminal, "\r\x1bOSBREAD\r");
+	await(&terminal, "filter: \x1b[1mBREAD");
+	await(&terminal, END_FRAME);
+	await(&terminal, END_FRAME);
+	CHECK(strstr(terminal.text, "bake bread") && !strstr(terminal.text, "eat"));
+	press(&terminal, "\x1b[17~");
+	await(&terminal, "vAVG");
+	press(&terminal, "\x1b[21~");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+	stop_program(program);
 }
