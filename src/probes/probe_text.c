@@ -153,3 +153,11 @@ bool orma_probes_text_next_u64(struct orma_str *rest, uint64_t *ret)
 	struct orma_str word;
 	return orma_probes_text_word(rest, &word) && orma_probes_text_u64(word, ret);
 }
+
+bool orma_probes_text_resident(struct orma_str statm, uint64_t page_bytes, uint64_t *ret_bytes)
+{
+	uint64_t pages;
+	return orma_probes_text_next_u64(&statm, &pages) &&
+	       orma_probes_text_next_u64(&statm, &pages) &&
+	       !__builtin_mul_overflow(pages, page_bytes, ret_bytes);
+}

@@ -106,13 +106,12 @@ static uint64_t read_memory_kb(struct orma_perf_probe *probe)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	struct orma_str text;
-	uint64_t size, resident;
+	uint64_t bytes;
 
 	if (orma_probes_file_read(probe->proc_fd, "self/statm", &buf, &text) < 0 ||
-	    !orma_probes_text_next_u64(&text, &size) ||
-	    !orma_probes_text_next_u64(&text, &resident))
+	    !orma_probes_text_resident(text, (uint64_t)sysconf(_SC_PAGESIZE), &bytes))
 		return 0;
-	return resident * 4;
+	return bytes / 1024;
 }
 
 static void on_memory_timer(struct orma_timer *timer)

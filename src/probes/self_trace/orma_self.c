@@ -271,13 +271,11 @@ static void poll_memory(struct self_instance *instance, uint64_t now_ns)
 {
 	struct self_probe *probe = instance->probe;
 	struct orma_str text;
-	uint64_t pages;
+	uint64_t bytes;
 
-	/* "size resident shared ..." */
 	if (orma_probes_file_read_record(probe->proc_fd, "self/statm", &probe->text, &text) == 0 &&
-	    orma_probes_text_next_u64(&text, &pages) && orma_probes_text_next_u64(&text, &pages))
-		on_counter(instance, MEMORY_NAME, now_ns,
-			   (int64_t)(pages * (uint64_t)sysconf(_SC_PAGESIZE)));
+	    orma_probes_text_resident(text, (uint64_t)sysconf(_SC_PAGESIZE), &bytes))
+		on_counter(instance, MEMORY_NAME, now_ns, (int64_t)bytes);
 }
 
 static void run(struct orma_probe_instance *base)

@@ -49,6 +49,18 @@ ORMA_TEST(a_separator_that_is_missing_takes_nothing)
 	check_str(orma_probes_text_trim(rest), "value");
 }
 
+ORMA_TEST(resident_memory_is_counted_in_the_pages_of_the_machine)
+{
+	uint64_t bytes = 7;
+	CHECK(orma_probes_text_resident(T("1000 300 20 1 0 40 0\n"), 4096, &bytes));
+	CHECK_INT(bytes, 300 * 4096);
+	CHECK(orma_probes_text_resident(T("1000 300 20 1 0 40 0\n"), 65536, &bytes));
+	CHECK_INT(bytes, 300 * 65536);
+	CHECK(!orma_probes_text_resident(T("1000"), 4096, &bytes));
+	CHECK(!orma_probes_text_resident(T("1000 -3"), 4096, &bytes));
+	CHECK(!orma_probes_text_resident(T("1 18446744073709551615"), 4096, &bytes));
+}
+
 ORMA_TEST(numbers_are_whole_words_and_do_not_wrap)
 {
 	uint64_t u64 = 7;
