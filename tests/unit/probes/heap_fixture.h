@@ -4,6 +4,8 @@
 #ifndef ORMA_TESTS_HEAP_FIXTURE_H
 #define ORMA_TESTS_HEAP_FIXTURE_H
 
+#include <unistd.h>
+
 #include "base/fd.h"
 #include "base/macros.h"
 #include "harness.h"
