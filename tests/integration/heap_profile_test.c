@@ -40,6 +40,44 @@ ORMA_TEST(dumps_at_intervals_add_up)
 	profiler_stop(&profiler);
 }
 
+ORMA_TEST(the_first_dump_may_come_earlier_than_the_others)
+{
+	struct program program;
+	choose_socket();
+	program_start(&program, &honest_behaviour, 1);
+	profiler_start(&profiler);
+	struct orma_session *session = session_start(
+		&profiler,
+		"continuous_dump_config { dump_phase_ms: 1000 dump_interval_ms: 600000 }");
+	program_await(&program);
+	/* The program has told everything long before the first dump. */
+	usleep(1500000);
+	session_end(&profiler, session, &trace);
+	check_totals(&trace);
+	CHECK_INT(trace.dump_count, 2);
+	program_end(&program);
+	profiler_stop(&profiler);
+}
+
+ORMA_TEST(a_profiler_that_takes_too_much_ends_the_profile_with_a_dump)
+{
+	struct program program;
+	choose_socket();
+	program_start(&program, &honest_behaviour, 1);
+	profiler_start(&profiler);
+	struct orma_session *session = session_start(&profiler, "max_heapprofd_memory_kb: 1");
+	program_await(&program);
+	/* The profiler listens nowhere when there is no session. */
+	while (access(getenv("ORMA_HEAP_SOCK"), F_OK) == 0)
+		usleep(10000);
+	session_end(&profiler, session, &trace);
+	check_totals(&trace);
+	CHECK(trace.has_hit_guardrail);
+	CHECK_INT(trace.dump_count, 1);
+	program_end(&program);
+	profiler_stop(&profiler);
+}
+
 ORMA_TEST(a_program_that_is_killed_leaves_what_it_has_written)
 {
 	struct program program;

@@ -35,6 +35,7 @@ void heap_trace_read(const void *trace, size_t size, struct heap_trace *ret)
 	sum_up(ret);
 	ret->dump_count = orma_store_table_rows(&fixture.tables.all[ORMA_TABLE_HEAP_PROFILE]);
 	ret->is_disconnected = import_stat(&fixture, "heapprofd_client_disconnected") > 0;
+	ret->has_hit_guardrail = import_stat(&fixture, "heapprofd_hit_guardrail") > 0;
 	ret->is_overrun = import_stat(&fixture, "heapprofd_buffer_overran") > 0;
 	ret->is_corrupted = import_stat(&fixture, "heapprofd_buffer_corrupted") > 0;
 	snprintf(heaps, sizeof(heaps), "%s",
