@@ -13,7 +13,8 @@ struct heap_trace {
 	int64_t count, bytes, freed_count,
 		freed_bytes; /* sums of all rows; of frees they are negative */
 	uint64_t dump_count; /* rows of heap_profile */
-	bool is_disconnected, is_overrun, is_corrupted, has_hit_guardrail; /* the statistics say so */
+	bool is_disconnected, is_overrun, is_corrupted,
+		has_hit_guardrail; /* the statistics say so */
 };
 
 /* Fails the test when the trace has errors. */

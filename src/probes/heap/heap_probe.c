@@ -139,7 +139,7 @@ static void dump(struct heap_instance *instance, orma_heap_process_fn *fn)
 	orma_heap_output_begin(&instance->output);
 	orma_heap_processes_each(&instance->tracker, fn, instance);
 	orma_heap_output_end(&instance->output);
-	/* The end of a dump lies in a chunk that is not full. Whoever reads a file that is being written gets whole dumps. */
+	/* The end of a dump lies in a chunk that is not full. A reader of a file that is being written gets whole dumps. */
 	orma_data_source_flush_thread(instance->base.probe->source, instance->base.idx);
 }
 
