@@ -34,6 +34,7 @@ static struct {
 	uint32_t maps_generation; /* that the last text has */
 	uint64_t lost;
 	unsigned stackless, walked;
+	uint64_t smallest_interval, largest_interval; /* all samples together */
 } seen;
 
 static struct orma_test_daemon profiler;
@@ -44,6 +45,9 @@ static void note_sample(int pid, const struct orma_pb_orma_heap_record_sample *s
 	CHECK(seen.sample_count < RECORDS_MAX);
 	seen.samples[seen.sample_count++] =
 		(struct block){sample->serial, sample->size, pid, false, sample->maps_generation};
+	if (seen.smallest_interval == 0 || sample->interval_bytes < seen.smallest_interval)
+		seen.smallest_interval = sample->interval_bytes;
+	seen.largest_interval = ORMA_MAX(seen.largest_interval, sample->interval_bytes);
 	seen.walked += sample->pcs.count >= 3;
 	seen.stackless +=
 		sample->is_without_stack || (sample->pcs.count == 0 && sample->stack.size == 0);
@@ -99,6 +103,9 @@ static int compare(const void *a, const void *b)
 	return one->serial < other->serial ? -1 : one->serial > other->serial;
 }
 
+/* Threads wait for room, unless a test is about losses. */
+static const char *policy = "BUFFER_EXHAUSTED_STALL_THEN_DROP";
+
 static void begin(const char *heapprofd)
 {
 	struct orma_session_options options = {.struct_size = sizeof(options)};
@@ -109,9 +116,9 @@ static void begin(const char *heapprofd)
 	CHECK_INT(orma_session_new(&options, &session, NULL), 0);
 	snprintf(text, sizeof(text),
 		 "buffers { size_kb: 262144 } data_sources { config { name: \"orma.heap\" "
-		 "buffer_exhausted_policy: BUFFER_EXHAUSTED_STALL_THEN_DROP "
+		 "buffer_exhausted_policy: %s "
 		 "heapprofd_config { block_client_timeout_us: 20000000 %s %s } } }",
-		 strstr(heapprofd, "process_cmdline") ? "" : "all: true", heapprofd);
+		 policy, strstr(heapprofd, "process_cmdline") ? "" : "all: true", heapprofd);
 	CHECK_INT(orma_session_enable_text(session, "test", text, strlen(text), -1, NULL), 0);
 	CHECK_INT(orma_session_wait_started(session, 5000), 0);
 }
@@ -209,6 +216,27 @@ ORMA_TEST(sampled_blocks_estimate_all)
 	CHECK(seen.walked > seen.sample_count / 10);
 }
 
+ORMA_TEST(constructors_of_the_program_are_counted)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "nothing", NULL), 0);
+	end();
+	CHECK_INT(count(7712, false), 2);
+	CHECK_INT(count(7712, true), 1);
+	/* The program allocated these before the library began, and frees them afterwards. */
+	CHECK_INT(count(7711, false) + count(7711, true), 0);
+}
+
+ORMA_TEST(destructors_of_threads_are_counted)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "destructors", NULL), 0);
+	end();
+	CHECK_INT(count(7721, true), 100);
+	CHECK_INT(count(7722, true), 300);
+	CHECK_INT(count(7723, true), 300);
+}
+
 ORMA_TEST(a_child_of_a_fork_is_not_profiled)
 {
 	begin("sampling_interval_bytes: 1");
@@ -303,14 +331,12 @@ static void take_a_break(int signal)
 	usleep(300000);
 }
 
-/* Shared memory and the socket's buffer are full then, so the library's thread waits, too. */
-ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
+/* Runs the storm while the profiler sleeps most of the time. */
+static void run_storm_beside_a_slow_profiler(void)
 {
 	char begun[200];
 	pid_t pid;
 
-	signal(SIGUSR2, take_a_break);
-	begin("sampling_interval_bytes: 1");
 	snprintf(begun, sizeof(begun), "%s/begun", orma_test_tmpdir());
 	pid = start(false, "storm", begun);
 	while (access(begun, F_OK) < 0)
@@ -320,9 +346,31 @@ ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
 		usleep(330000);
 	}
 	CHECK_INT(finish(pid), 0);
+}
+
+/* Shared memory and the socket's buffer are full then, so the library's thread waits, too. */
+ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
+{
+	signal(SIGUSR2, take_a_break);
+	begin("sampling_interval_bytes: 1");
+	run_storm_beside_a_slow_profiler();
 	end();
 	CHECK_INT(count(7401, true), 10000);
 	CHECK_INT(count(7402, true), 10000);
+	CHECK(seen.smallest_interval <= 1 && seen.largest_interval <= 1);
+}
+
+ORMA_TEST(losses_double_an_adaptive_interval_up_to_its_maximum)
+{
+	signal(SIGUSR2, take_a_break);
+	policy = "BUFFER_EXHAUSTED_DROP";
+	begin("sampling_interval_bytes: 1 adaptive_sampling_shmem_threshold: 1 "
+	      "adaptive_sampling_max_sampling_interval_bytes: 20");
+	run_storm_beside_a_slow_profiler();
+	end_with_losses();
+	CHECK(seen.lost > 0);
+	CHECK(seen.smallest_interval <= 1);
+	CHECK_INT(seen.largest_interval, 16);
 }
 
 ORMA_TEST(mappings_are_sent_again_when_a_library_is_unloaded)

@@ -59,6 +59,32 @@ ORMA_TEST(the_first_dump_may_come_earlier_than_the_others)
 	profiler_stop(&profiler);
 }
 
+static void tell_if_waiting(void)
+{
+	if (waits_for_room)
+		tell_allocations();
+}
+
+ORMA_TEST(programs_are_told_to_wait_for_room_when_the_session_blocks_them)
+{
+	static const struct behaviour behaviour = {tell_if_waiting, ORMA_COMPLETE};
+
+	choose_socket();
+	for (int i = 0; i < 2; i++) {
+		struct program program;
+
+		program_start(&program, &behaviour, 1);
+		profiler_start(&profiler);
+		struct orma_session *session =
+			session_start(&profiler, i == 0 ? "block_client: true" : "");
+		program_await(&program);
+		session_end(&profiler, session, &trace);
+		CHECK_INT(trace.count, i == 0 ? SAMPLES : 0);
+		program_end(&program);
+		profiler_stop(&profiler);
+	}
+}
+
 ORMA_TEST(a_profiler_that_takes_too_much_ends_the_profile_with_a_dump)
 {
 	struct program program;

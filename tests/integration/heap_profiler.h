@@ -6,6 +6,7 @@
 #define ORMA_TESTS_INTEGRATION_HEAP_PROFILER_H
 
 #include <orma/data_source.h>
+#include <orma/field.h>
 #include <orma/init.h>
 #include <orma/session.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@
 #include "heap_trace.h"
 #include "proto/wire.h"
 #include "proto/writer.h"
+#include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/orma_heap_record.pb.h"
 #include "schema/gen/trace.pb.h"
 #include "tool/daemon/probes_run.h"
@@ -132,6 +134,21 @@ static inline void tell_allocations(void)
 	tell_blocks(SAMPLES / 2 + 1, SAMPLES);
 }
 
+static bool waits_for_room; /* the instance's configuration says so */
+
+static inline void on_setup(void *ctx, const struct orma_instance *instance,
+			    void **ret_instance_ctx)
+{
+	struct orma_field field;
+
+	(void)ctx, (void)ret_instance_ctx;
+	waits_for_room =
+		orma_field_find(instance->config, instance->config_size,
+				ORMA_PB_DATA_SOURCE_CONFIG_BUFFER_EXHAUSTED_POLICY, &field) == 1 &&
+		field.value ==
+			ORMA_PB_DATA_SOURCE_CONFIG_BUFFER_EXHAUSTED_POLICY_BUFFER_EXHAUSTED_STALL_THEN_DROP;
+}
+
 struct behaviour {
 	void (*tell)(void);
 	enum orma_completion answer; /* to flushes and to the stop */
@@ -152,6 +169,7 @@ static inline _Noreturn void run_program(const struct behaviour *behaviour, int 
 		.struct_size = sizeof(options),
 		.name = "orma.heap",
 		.policy = ORMA_EXHAUSTED_STALL,
+		.on_setup = on_setup,
 		.on_flush = on_flush,
 		.on_stop = on_flush,
 		.ctx = (void *)behaviour,

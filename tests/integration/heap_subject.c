@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void *volatile sink;
+
 static void run_exact(void)
 {
 	void *block, *kept[100];
@@ -34,7 +36,31 @@ static void run_exact(void)
 		exit(1);
 }
 
-static void *volatile sink;
+/* Runs before any library has begun, so the profiler does not know these blocks. */
+static void *unknown[2];
+
+static void before_libraries(void)
+{
+	unknown[0] = malloc(7711);
+	unknown[1] = malloc(7711);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const preinit[])(void) = {
+	before_libraries};
+
+/* Runs before main(), in each mode. */
+__attribute__((constructor)) static void before_main(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		sink = malloc(7712);
+	free(sink);
+	free(unknown[0]);
+}
+
+__attribute__((destructor)) static void after_main(void)
+{
+	free(unknown[1]);
+}
 
 static void run_many(void)
 {
@@ -130,6 +156,40 @@ static void run_threads(unsigned at_once, unsigned rounds)
 		}
 	}
 	free(threads);
+}
+
+static pthread_key_t early_key, late_key;
+
+/* Runs in three rounds when its thread ends, also behind the profiler's own destructor. */
+static void at_end_of_thread(void *block)
+{
+	static __thread unsigned rounds;
+
+	free(block);
+	free(malloc(7723));
+	if (rounds++ < 2)
+		pthread_setspecific(late_key, malloc(7722));
+}
+
+static void *with_destructors(void *unused)
+{
+	(void)unused;
+	pthread_setspecific(early_key, malloc(7721));
+	pthread_setspecific(late_key, malloc(7722));
+	return NULL;
+}
+
+static void run_destructors(void)
+{
+	pthread_key_create(&early_key, free);
+	pthread_key_create(&late_key, at_end_of_thread);
+	for (unsigned i = 0; i < 100; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, with_destructors, NULL) != 0)
+			exit(1);
+		pthread_join(thread, NULL);
+	}
 }
 
 static void run_dlclose(const char *module)
@@ -267,6 +327,8 @@ int main(int argument_count, char **arguments)
 		run_threads(500, 20);
 	} else if (strcmp(mode, "dlclose") == 0)
 		run_dlclose(arguments[2]);
+	else if (strcmp(mode, "destructors") == 0)
+		run_destructors();
 	else if (strcmp(mode, "signal") == 0)
 		run_signal();
 	else if (strcmp(mode, "environment") == 0)
