@@ -369,6 +369,21 @@ case_shares_of_a_profile_are_those_of_perf() {
 	}' || fail "perf and orma differ"
 }
 
+case_a_tracepoint_has_a_sample_for_each_event() {
+	local samples
+	[[ $kernel == 6.1 ]] || return 0
+	if [[ ! -r $results/forks.trace ]]; then
+		echo "skipped: the guest had no perf; install linux-perf" >&2
+		[[ ${CI:-} == true ]] && exit 1
+		exit 77
+	fi
+	samples=$("$ORMA_BUILD_DIR/orma" sql --csv "$results/forks.trace" "select count(*), count(callsite_id),
+		count(distinct utid) from perf_sample" | sed 1d)
+	[[ $samples == 20,20,1 ]] || fail "samples, their stacks and their threads: $samples"
+	# Nothing is missing, though the subshells have no samples.
+	[[ ! -s $results/forks.log ]] || fail "orma profile says: $(cat "$results/forks.log")"
+}
+
 # A comparison that finds nothing wrong must be able to.
 case_the_comparison_notices_faults() {
 	local good=$results/theirs.common.txt bad=$scratch/bad at

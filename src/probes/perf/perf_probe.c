@@ -319,7 +319,9 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 						orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
 	}
 	orma_perf_complain_late(&instance->reader);
-	if (instance->events->is_per_task && !instance->config.off_cpu)
+	/* With the period 1, a process without a sample had no event. */
+	if (instance->events->is_per_task && !instance->config.off_cpu &&
+	    instance->config.period != 1)
 		orma_perf_complain_short(&orma_perf_probe_of(instance)->paths,
 					 &instance->processes);
 	instance->is_running = false;
