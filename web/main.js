@@ -1,7 +1,7 @@
 // main.js - starts the page of `orma view`: gets the token, asks for the trace, and adds what needs the engine. The server answers
 // when it has read the trace. If that takes longer than a blink, the page shows how far it is. If less than half is read when the page
 // is there, it does so at once: the rest takes as long as all that somebody has waited for so far.
-import { byId, h, refill, sleep } from "./dom.js";
+import { byId, errorText, h, refill, sleep } from "./dom.js";
 import { attachLive } from "./live.js";
 import { startPage } from "./page.js";
 import { Queries } from "./queries.js";
@@ -33,21 +33,23 @@ async function showProgress(source, answer) {
 	}
 }
 
-/** Says why there is nothing to see. @param {unknown} error */
+/** Says why there is nothing to see. A new address that is opened in this tab keeps what the old one shows. @param {unknown} error */
 function showFailure(error) {
-	const isRefused = error instanceof ServerError && (error.status === 403 || error.status === 401);
+	const isRefused = error instanceof ServerError && [401, 403].includes(error.status);
 	const notice = byId("notice");
 	refill(
 		notice,
-		h("h2", isRefused ? "This address cannot be used again" : "The trace cannot be shown"),
-		h(
-			"p",
-			isRefused
-				? "An address with a ticket works once. Press Enter in the terminal where orma view runs; it prints a new one."
-				: String(error instanceof Error ? error.message : error),
-		),
+		h("h2", isRefused ? "This tab needs a new address" : "The trace cannot be shown"),
+		isRefused
+			? "An address works once. Press Enter in the terminal where orma view runs, and open the one it prints in this tab. What a link shows is kept."
+			: errorText(error),
 	);
 	notice.hidden = false;
+	const link = location.hash.slice(1);
+	addEventListener("hashchange", () => {
+		history.replaceState(null, "", `${location.hash}&${link}`);
+		location.reload();
+	});
 }
 
 async function start() {

@@ -65,17 +65,15 @@ function attachColours(app) {
 /** @param {App} app */
 function attachTheme(app) {
 	const root = document.documentElement;
-	const media = matchMedia("(prefers-color-scheme: dark)");
 	const apply = () => {
 		app.theme = themeOf(root);
 		app.emit("theme");
 	};
 	onClick("theme", () => {
-		const isDark = root.dataset.theme ? root.dataset.theme === "dark" : media.matches;
-		root.dataset.theme = isDark ? "light" : "dark";
+		root.dataset.theme = app.theme.dark ? "light" : "dark";
 		apply();
 	});
-	media.addEventListener("change", apply);
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
 }
 
 /** The border between headers and boxes is dragged. @param {Timeline} line */

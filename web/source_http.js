@@ -42,7 +42,7 @@ export class HttpSource {
 		const ticket = fragment.get("k");
 		if (ticket === null) {
 			this.token = sessionStorage.getItem(TOKEN_KEY) ?? "";
-			if (!this.token) throw new ServerError(403, { error: "This address has no ticket." });
+			if (!this.token) throw new ServerError(403, null);
 			return;
 		}
 		fragment.delete("k");

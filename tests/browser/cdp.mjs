@@ -45,23 +45,39 @@ export class Browser {
 		});
 		browser.listen();
 		const { targetInfos } = await browser.send("Target.getTargets");
-		const page = targetInfos.find(({ type }) => type === "page");
-		const { sessionId } = await browser.send("Target.attachToTarget", { targetId: page.targetId, flatten: true });
-		browser.session = sessionId;
-		for (const domain of ["Page", "Runtime", "Network", "Log"]) await browser.send(`${domain}.enable`);
+		await browser.attach(targetInfos.find(({ type }) => type === "page").targetId);
 		await browser.resize(width, height, scale);
 		await browser.setDark(dark);
 		return browser;
 	}
 
 	constructor() {
-		this.next = 1;
+		this.ids = { next: 1 };
 		this.session = undefined;
 		this.waiting = new Map();
 		this.listeners = [];
 		/** What the page complained about, and what it asked for. */
 		this.errors = [];
 		this.urls = [];
+	}
+
+	/** Sends to a tab from now on. */
+	async attach(targetId) {
+		const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
+		Object.assign(this, { targetId, session: sessionId });
+		for (const domain of ["Page", "Runtime", "Network", "Log"]) await this.send(`${domain}.enable`);
+	}
+
+	/** Another tab of the same browser. What any of them complains about and asks for is in the same lists. */
+	async newTab() {
+		const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+		const tab = Object.create(this);
+		await tab.attach(targetId);
+		return tab;
+	}
+
+	close() {
+		return this.send("Target.closeTarget", { targetId: this.targetId });
 	}
 
 	listen() {
@@ -96,7 +112,7 @@ export class Browser {
 	}
 
 	send(method, params = {}) {
-		const id = this.next++;
+		const id = this.ids.next++;
 		this.process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId: this.session })}\0`);
 		return new Promise((resolve, reject) => {
 			const timer = setTimeout(() => reject(new Error(`no answer to ${method}`)), ANSWER_MS);
@@ -127,6 +143,20 @@ export class Browser {
 		await this.send("Emulation.setEmulatedMedia", {
 			features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }],
 		});
+	}
+
+	/** Goes to an address, as somebody who types it. */
+	goTo(url) {
+		return this.send("Page.navigate", { url });
+	}
+
+	/** Waits until an expression is true in the page, which may be loading. */
+	async until(expression) {
+		for (let i = 0; i < 200; i++) {
+			if (await this.run(`Boolean(${expression})`).catch(() => false)) return;
+			await new Promise((resolve) => setTimeout(resolve, 25));
+		}
+		throw new Error(`never: ${expression}`);
 	}
 
 	/** Opens an address, and waits until the page is idle. */

@@ -274,6 +274,27 @@ test("rows and details are there for screen readers", { skip }, async () => {
 	}
 });
 
+test("a link in a new tab says what to do, and is followed once a new address is opened there", { skip }, async () => {
+	const other = await view(orma, [file]);
+	const tab = await page.newTab();
+	try {
+		await tab.goTo(`${new URL(other.url).origin}/#t=20000000-21000000`);
+		await tab.until("document.querySelector('#notice h2')");
+		assert.match(await tab.text("#notice"), /Press Enter in the terminal/);
+		// Only the fragment changes, as with an address that somebody pastes into this tab.
+		await tab.goTo(other.url);
+		await tab.until("window.orma");
+		await tab.idle();
+		const { start, end } = await tab.state();
+		assert.deepEqual([start, end], [20e6, 21e6]);
+		assert.doesNotMatch(await tab.run("location.href"), /k=/);
+	} finally {
+		await tab.close();
+		await other.stop();
+	}
+	page.urls = page.urls.filter((url) => !url.startsWith(new URL(other.url).origin));
+});
+
 test("the address works once, and nothing is asked of another machine", { skip }, async () => {
 	const ticket = new URL(server.url).hash.slice("#k=".length);
 	const { headers: given } = await fetch(origin);
