@@ -2,6 +2,9 @@
  * heap_profile_test.c - what programs say of their allocations comes into the trace, whatever happens to them.
  */
 #include "heap_profiler.h"
+#include "proto/reader.h"
+#include "schema/gen/profile_packet.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 
 static struct profiler profiler;
 static struct heap_trace trace;
@@ -116,6 +119,47 @@ ORMA_TEST(a_program_that_is_killed_leaves_what_it_has_written)
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
 	CHECK(trace.is_disconnected);
+	profiler_stop(&profiler);
+}
+
+/* Counts the values of a field in all packets of a kind. */
+static size_t count_streamed(uint32_t kind, uint32_t id)
+{
+	struct orma_proto_reader packets, fields, columns;
+	struct orma_proto_field packet, field, column;
+	size_t count = 0;
+
+	orma_proto_reader_init(&packets, profiler.trace.data, profiler.trace.size);
+	while (orma_proto_reader_next(&packets, &packet) > 0) {
+		orma_proto_reader_init(&fields, packet.bytes.data, packet.bytes.size);
+		while (orma_proto_reader_next(&fields, &field) > 0) {
+			if (field.id != kind)
+				continue;
+			orma_proto_reader_init(&columns, field.bytes.data, field.bytes.size);
+			while (orma_proto_reader_next(&columns, &column) > 0)
+				count += column.id == id;
+		}
+	}
+	return count;
+}
+
+ORMA_TEST(streamed_allocations_are_in_the_trace_instead_of_dumps)
+{
+	struct program program;
+	choose_socket();
+	program_start(&program, &honest_behaviour, 1);
+	profiler_start(&profiler);
+	struct orma_session *session = session_start(&profiler, "stream_allocations: true");
+	program_await(&program);
+	session_end(&profiler, session, &trace);
+	CHECK_INT(count_streamed(ORMA_PB_TRACE_PACKET_STREAMING_ALLOCATION,
+				 ORMA_PB_STREAMING_ALLOCATION_SEQUENCE_NUMBER),
+		  SAMPLES);
+	CHECK_INT(count_streamed(ORMA_PB_TRACE_PACKET_STREAMING_FREE,
+				 ORMA_PB_STREAMING_FREE_SEQUENCE_NUMBER),
+		  SAMPLES / 4);
+	CHECK_INT(trace.count, 0);
+	program_end(&program);
 	profiler_stop(&profiler);
 }
 
