@@ -4,6 +4,7 @@
 #include "probes/perf/perf_complain.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,13 @@ static void become_nobody(void)
 {
 	if (geteuid() == 0)
 		CHECK_INT(seteuid(NOBODY), 0);
+}
+
+static void become_root(void)
+{
+	CHECK_INT(seteuid(0), 0);
+	/* The kernel protects a process that has changed its user, also from LeakSanitizer. */
+	CHECK_INT(prctl(PR_SET_DUMPABLE, 1), 0);
 }
 
 static void end(void)
@@ -159,7 +167,7 @@ ORMA_TEST(without_rights_the_setting_that_decides_is_named)
 	check_open(&clock_config, -EACCES, "perf_event_paranoid is 3, so only root",
 		   "sysctl kernel.perf_event_paranoid=2");
 	if (has_foreign)
-		CHECK_INT(seteuid(0), 0);
+		become_root();
 	set_paranoid(2);
 	become_nobody();
 	check_open(&config, -EACCES, "the tracepoint sched:nothing cannot be used",
@@ -173,6 +181,7 @@ ORMA_TEST(without_rights_the_setting_that_decides_is_named)
 		config.scope.target_pid_count = 1;
 		check_open(&config, -EACCES, "process 123 belongs to another user",
 			   "run as that user, or as root");
+		become_root();
 	}
 	end();
 }
