@@ -65,6 +65,26 @@ ORMA_TEST(only_children_of_the_scope_are_followed)
 	free_processes(&processes);
 }
 
+/* unwind_state_clear_period_ms. Nothing but the records of a young process says what its mappings are. */
+ORMA_TEST(code_is_forgotten_if_it_can_be_read_again)
+{
+	struct orma_perf_processes processes = make_processes();
+	struct orma_perf_process *old = orma_perf_processes_get(&processes, (uint32_t)getpid());
+
+	take_fork(&processes, CHILD, PARENT);
+	struct orma_perf_process *young = orma_perf_processes_get(&processes, CHILD);
+	CHECK(old && young && young->is_young);
+	CHECK(orma_perf_process_code(&processes, old) && orma_perf_process_code(&processes, young));
+	uint64_t generation = orma_unwind_process_generation(old->code);
+	orma_perf_processes_drop_code(&processes);
+	CHECK(!old->code);
+	CHECK(young->code);
+	CHECK(orma_perf_process_code(&processes, old));
+	/* Rules that were found before do not hold any more. */
+	CHECK(orma_unwind_process_generation(old->code) != generation);
+	free_processes(&processes);
+}
+
 ORMA_TEST(processes_that_end_without_a_sample_are_counted)
 {
 	struct orma_perf_processes processes = make_processes();
