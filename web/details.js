@@ -4,6 +4,7 @@ import { colourOfState, stateText } from "./colour.js";
 import { copyText, errorText, h, refill } from "./dom.js";
 import { drawHistogram } from "./histogram.js";
 import { searchFor } from "./search.js";
+import { queryOf } from "./table.js";
 import { durationText, exactText, grouped, percentText, valueText } from "./time.js";
 
 /** @typedef {(name: string) => void} Find opens the list of a name */
@@ -33,15 +34,17 @@ function viewOf(app, selection, detail, find) {
 	const name = detail.name || selection.name || "(no name)";
 	const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) =>
 		h("button", { onclick, title }, text);
-	/** @type {[string, Child][]} */
+	const { queries } = detail;
+	/** @type {[string, Child, string?][]} */
 	const parts = [
 		["Slice", factsOf(app, detail, selection)],
 		["Rank", rankOf(app, detail, () => find(name))],
-		["Where the time went", timeOf(detail)],
+		["Where the time went", timeOf(detail), queries?.time],
 		["Measured", measuredOf(app)],
 		["Arguments", detail.args?.length ? argList(detail.args, Boolean(detail.sql)) : null],
-		["Around and inside", treeOf(app, detail, find)],
-		["Flows", flowsOf(app, detail)],
+		["Parents", parentsOf(app, detail), queries?.parents],
+		["Children by total", childrenOf(detail, find), queries?.children],
+		["Flows", flowsOf(app, detail), queries?.flows],
 		["Stack", detail.stack?.length ? h("ol.stack", ...detail.stack.map((frame) => h("li", frame))) : null],
 		["SQL", detail.sql ? h("pre.query", detail.sql) : null],
 	];
@@ -54,7 +57,7 @@ function viewOf(app, selection, detail, find) {
 			button("Find all", "All slices of this name", () => find(name)),
 			button("Zoom to it", "Show it in the middle (F)", () => app.camera.fit(selection.start, selection.end)),
 		),
-		h("div.cards", ...parts.map(([title, content]) => content && section(title, content))),
+		h("div.cards", ...parts.map(([title, content, sql]) => content && section(title, content, ...queryOf(sql)))),
 	);
 }
 
@@ -175,28 +178,31 @@ function argList(nodes, isSearchable) {
 	return h("ul.args", ...items);
 }
 
-/** @param {App} app @param {Detail} detail @param {Find} find */
-function treeOf(app, { parents = [], children = [] }, find) {
-	const above = parents.map(({ id, name, start, end }) =>
-		timeRow([link(name, () => app.revealId("slice", id))], end - start),
+/** @param {App} app @param {Detail} detail */
+function parentsOf(app, { parents = [] }) {
+	return rowTable(parents.map((slice) => timeRow([sliceLink(app, slice)], slice.end - slice.start)));
+}
+
+/** @param {Detail} detail @param {Find} find */
+function childrenOf({ children = [] }, find) {
+	return rowTable(
+		children.map(({ name, count, total }) =>
+			timeRow([link(name, () => find(name)), count > 1 && h("small", ` × ${grouped(count)}`)], total),
+		),
 	);
-	const below = children.map(({ name, count, total }) =>
-		timeRow([link(name, () => find(name)), h("small", count > 1 ? ` × ${grouped(count)}` : "")], total),
-	);
-	const tables = [
-		above.length > 0 && h("table", h("caption", "Parents"), ...above),
-		below.length > 0 && h("table", h("caption", "Children by total"), ...below),
-	];
-	return tables.some(Boolean) && h("div", ...tables);
 }
 
 /** @param {App} app @param {Detail} detail */
 function flowsOf(app, { flows }) {
-	const rowsOf = (/** @type {DetailFlow[]} */ list, /** @type {string} */ arrow) =>
-		list.map(({ id, name, thread, latency }) =>
-			timeRow([arrow, link(name, () => app.revealId("slice", id)), thread && h("small", ` ${thread}`)], latency),
+	const rowsOf = (/** @type {DetailFlow[] | undefined} */ list = [], /** @type {string} */ arrow) =>
+		list.map((slice) =>
+			timeRow([arrow, sliceLink(app, slice), slice.thread && h("small", ` ${slice.thread}`)], slice.latency),
 		);
-	const rows = [...rowsOf(flows?.in ?? [], "← "), ...rowsOf(flows?.out ?? [], "→ ")];
+	return rowTable([...rowsOf(flows?.in, "← "), ...rowsOf(flows?.out, "→ ")]);
+}
+
+/** @param {HTMLElement[]} rows */
+function rowTable(rows) {
 	return rows.length > 0 && h("table", ...rows);
 }
 
@@ -208,4 +214,9 @@ function timeRow(what, ns, share) {
 /** @param {string | null | undefined} text @param {() => void} onclick */
 function link(text, onclick) {
 	return h("button.link", { onclick }, text || "(no name)");
+}
+
+/** @param {App} app @param {FlowEnd} slice */
+function sliceLink(app, { id, name }) {
+	return link(name, () => app.revealId("slice", id));
 }

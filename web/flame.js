@@ -4,6 +4,7 @@ import { paint, setFont, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, mixed } from "./colour.js";
 import { errorText, h, refill } from "./dom.js";
 import { drawOutline } from "./draw_overlay.js";
+import { queryOf } from "./table.js";
 import { grouped, percentText, valueText } from "./time.js";
 
 const ROW = 18;
@@ -233,7 +234,7 @@ export function showFlame(app, body, area, sources) {
 		{ "aria-label": "What the graph shows", hidden: !options[1], onchange: () => ask(false) },
 		...options,
 	);
-	const tools = h("div.flame-tools");
+	const tools = h("div.tabletools.flame-tools");
 	const place = h("div.flame-place");
 	const ask = async (/** @type {boolean} */ isCompared) => {
 		const { source } = sources[Math.max(0, select.selectedIndex)];
@@ -258,6 +259,7 @@ export function showFlame(app, body, area, sources) {
 				h("button", { onclick: () => flame.flip() }, "Upside down"),
 				h("button", { onclick: keep }, "Keep to compare"),
 				other && h("button", compare, `Compare with ${other.title}`),
+				...queryOf(answer.sql),
 			);
 		} catch (error) {
 			refill(place, errorText(error));

@@ -143,16 +143,18 @@ function widthOf(column, c, rows, format) {
 
 /** @param {AnswerTable} answer @param {() => Cell[][]} rowsOf in the order that is shown */
 function toolsOf(answer, rowsOf) {
-	const { sql } = answer;
-	const query = sql ? h("pre.query", { hidden: true }, sql) : null;
-	const toggle = () => {
-		if (query) query.hidden = !query.hidden;
-	};
 	return h(
 		"div.tabletools",
 		h("span.muted", countText(answer.rows.length, "row")),
 		h("button", { onclick: () => copyText(tsvOf(answer.columns, rowsOf())) }, "Copy"),
-		sql ? h("button", { onclick: toggle, title: "The query that made this table" }, "SQL") : null,
-		query,
+		...queryOf(answer.sql),
 	);
+}
+
+/** A button that shows a query, and the query; nothing if there is none. @param {string} [sql] */
+export function queryOf(sql) {
+	if (!sql) return [];
+	const query = h("pre.query", { hidden: true }, sql);
+	const onclick = () => (query.hidden = !query.hidden);
+	return [h("button", { onclick, title: "The query that made this" }, "SQL"), query];
 }

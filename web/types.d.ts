@@ -204,6 +204,8 @@ interface Detail {
 	stack?: string[];
 	source?: string | null;
 	sql?: string;
+	/** Those of the tables that are about a slice. */
+	queries?: { parents: string; children: string; flows: string; time?: string };
 }
 
 interface DetailFlow extends FlowEnd {

@@ -256,6 +256,29 @@ static int append_flows(const struct orma_view *view, const struct orma_view_row
 	return r < 0 ? r : orma_view_json_raw(json, "]");
 }
 
+/* The queries that make the tables about a slice. */
+static int append_queries(const struct orma_view_row *row, int64_t utid, struct orma_buf *json)
+{
+	int r = orma_base_buf_printf(
+		json,
+		",\"queries\":{\"parents\":\"select id, name, dur from ancestor_slice(%" PRIu32
+		") order by depth\",\"children\":\"select name, count(*) as count, "
+		"sum(dur) as total from slice where parent_id = %" PRIu32
+		" group by name order by total desc\","
+		"\"flows\":\"select * from flow where %" PRIu32 " in (slice_out, slice_in)\"",
+		row->row, row->row, row->row);
+	if (r == 0 && utid >= 0)
+		r = orma_base_buf_printf(
+			json,
+			",\"time\":\"select state, sum(until - since) as ns from (select state, "
+			"max(ts, %" PRId64
+			") as since, min(iif(dur < 0, trace_end(), ts + dur), %" PRId64
+			") as until from thread_state where utid = %" PRId64
+			") where until > since group by state order by ns desc\"",
+			row->ts, row->ts + (int64_t)(row->end - row->start), utid);
+	return r < 0 ? r : orma_view_json_raw(json, "}");
+}
+
 static int append_slice(struct orma_view *view, const struct orma_view_row *row, int64_t utid,
 			struct orma_buf *json)
 {
@@ -281,6 +304,8 @@ static int append_slice(struct orma_view *view, const struct orma_view_row *row,
 		r = orma_view_detail_append_time(view, row, utid, json);
 	if (r == 0)
 		r = orma_view_detail_append_stack(view, row, json);
+	if (r == 0)
+		r = append_queries(row, utid, json);
 	return r < 0 ? r : orma_view_detail_append_args(view, row, json);
 }
 

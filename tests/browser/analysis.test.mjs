@@ -77,6 +77,12 @@ async function selectTimes(from, to) {
 
 test("a trace of samples only has a flame graph of all of it", { skip }, async () => {
 	assert.match(await page.text(".flame-label"), /^all 1\s000 samples \(100\.0 %\)/);
+	await press("SQL", ".flame-tools button");
+	const samples = sql(await page.text(".flame-tools .query"));
+	assert.equal(
+		samples.reduce((sum, row) => sum + Number(row.at(-1)), 0),
+		1000,
+	);
 });
 
 test("the graph of one range is compared with that of another", { skip }, async () => {

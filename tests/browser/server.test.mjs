@@ -116,6 +116,31 @@ test("a slice's details, arguments and flow are those of the engine", { skip }, 
 	await page.press("Escape", "Escape");
 });
 
+test("each table about a slice shows a query that yields it", { skip }, async () => {
+	/** The text of a card of the details, and what its query yields. */
+	const card = async (id, title) => {
+		await page.run(`(history.pushState(null, "", "#s=slice.${id}"), dispatchEvent(new PopStateEvent("popstate")))`);
+		await page.idle();
+		const found = `[...document.querySelectorAll("#panel .card")].find((one) => one.firstChild.innerText === "${title}")`;
+		const text = await page.run(`${found}.querySelector("table").innerText`);
+		await page.run(`${found}.querySelector(":scope > button").click()`);
+		return { text, rows: sql(await page.run(`${found}.querySelector(".query").innerText`)) };
+	};
+	const [id, parse] = ["request", "parse"].map((name) =>
+		number(`select id from slice where name = '${name}' order by ts limit 1 offset 101`),
+	);
+	const children = await card(id, "Children by total");
+	assert.deepEqual(children.rows, [["parse", "1", String(number(`select dur from slice where id = ${parse}`))]]);
+	assert.match(children.text, new RegExp(`^parse\\s+${children.rows[0][2] / 1000}\\s*µs$`));
+	const parents = await card(parse, "Parents");
+	assert.deepEqual(parents.rows, [[String(id), "request", "160000"]]);
+	assert.match(parents.text, /^request\s+160\s*µs$/);
+	const flows = await card(parse, "Flows");
+	assert.equal(flows.rows.length, 1);
+	assert.match(flows.text, /^→ query back/);
+	await page.press("Escape", "Escape");
+});
+
 test("the flows of a slice are there while the mouse rests on it", { skip }, async () => {
 	await show(20e6, 21e6);
 	const pointed = () => page.run("orma.test.counters().pointedFlows");
@@ -184,6 +209,21 @@ test("an area's table counts what the engine counts, and shows its query", { ski
 		`select s.name, count(*) from slice s join thread_track t on s.track_id = t.id join thread using (utid) where tid = 1 and ts - trace_start() < ${area.end} and ts - trace_start() + dur > ${area.start} group by 1`,
 	);
 	assert.deepEqual(new Map(counted), new Map(expected.map(([name, count]) => [name, Number(count)])));
+	const press = (text) =>
+		page.run(`[...document.querySelectorAll("#panel button")].find((one) => one.innerText === "${text}").click()`);
+	assert.equal(await page.run("document.querySelector('#panel .query').checkVisibility()"), false);
+	await press("SQL");
+	assert.equal(await page.run("document.querySelector('#panel .query').checkVisibility()"), true);
+	const again = sql(await page.text("#panel .query"));
+	assert.deepEqual(new Map(again.map(([name, count]) => [name, Number(count)])), new Map(counted));
+	await page.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite"], origin });
+	await press("Copy");
+	await page.until("document.querySelector('#live').innerText === 'Copied'");
+	const copied = (await page.run("navigator.clipboard.readText()")).split("\n").map((line) => line.split("\t"));
+	assert.deepEqual(
+		copied.slice(1).map(([name, count]) => [name, Number(count)]),
+		counted,
+	);
 	await page.press("Escape", "Escape");
 });
 

@@ -65,7 +65,10 @@ ORMA_TEST(a_slice_is_shown_with_what_is_above_and_below_it)
 		"\"share_of_parent\":0.2999", "\"flows\":{\"in\":[],\"out\":[{", "\"id\":2,",
 		"\"latency\":40,",
 		"\"rank\":{\"place\":1,\"of\":2,\"p50\":10,\"p99\":30,\"histogram\":[0,0,0,1,1]}",
-		"\"time\":null");
+		"\"time\":null",
+		"\"queries\":{\"parents\":\"select id, name, dur from ancestor_slice(1)",
+		"\"children\":\"select name, count(*) as count,", "where parent_id = 1 ",
+		"\"flows\":\"select * from flow where 1 in (slice_out, slice_in)\"");
 	view_fixture_close_trace(view);
 }
 
@@ -107,7 +110,9 @@ ORMA_TEST(what_the_thread_did_meanwhile_is_told_with_who_woke_it)
 						SWITCH("1100", "11", "1", "0") "} }");
 	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":0}"),
 		    "\"time\":{\"running\":450,\"runnable\":50,\"blocked\":[{\"state\":\"S\","
-		    "\"ns\":400,\"waker\":\"p22 (22)\"}]}");
+		    "\"ns\":400,\"waker\":\"p22 (22)\"}]}",
+		    "\"time\":\"select state, sum(until - since) as ns from (select state, max(ts, "
+		    "100) as since, min(iif(dur < 0, trace_end(), ts + dur), 1000) as until");
 	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"sched\",\"id\":1}"),
 		    "\"start\":150,\"end\":600,", "\"cpu\":0,\"priority\":0,\"end_state\":\"S\"");
 	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"thread_state\",\"id\":0}"),
