@@ -1,11 +1,12 @@
-// What the page makes of a range and of SQL: flame graphs of profiles, how two of them differ, and results as tracks. All is
-// compared with what `orma sql` says of the same trace.
+// What the page makes of a range and of SQL: flame graphs of profiles, how two of them differ, and results as tracks; then what it
+// makes of scheduling, and of gestures. All is compared with what `orma sql` says of the same trace.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { LOOK_DIM, stateText } from "../../web/colour.js";
 import { Browser, findChromium } from "./cdp.mjs";
 import { view } from "./orma_server.mjs";
 
@@ -15,9 +16,11 @@ const CTRL = 2;
 const SHIFT = 8;
 const folder = mkdtempSync(join(tmpdir(), "orma-page-"));
 const file = join(folder, "app.txt");
+const schedule = join(folder, "schedule.txt");
 /** @type {Browser} */
 let page;
 let server;
+let scheduler;
 
 /** What `perf script` prints: main calls work in the first half, and wait in the second. */
 function makeProfile() {
@@ -26,9 +29,43 @@ function makeProfile() {
 	return Array.from({ length: 1000 }, (_, i) => at(i) + stack(i < 500 || i % 10 === 0 ? "work" : "wait")).join("");
 }
 
+/**
+ * What the kernel's text of a recording says: a worker computes, asks a database and waits for it, in each 10 ms. It marks what it does
+ * as slices, and counts.
+ */
+function makeSchedule() {
+	const lines = [];
+	const names = { 0: "<idle>", 11: "worker", 20: "database" };
+	const line = (tid, us, event, text) =>
+		lines.push(`${names[tid]}-${tid} [000] d..2 ${(100 + us / 1e6).toFixed(6)}: ${event}: ${text}`);
+	const change = (us, from, state, to) =>
+		line(
+			from,
+			us,
+			"sched_switch",
+			`prev_comm=${names[from]} prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=${names[to]} next_pid=${to} next_prio=120`,
+		);
+	const wake = (us, by, tid) => line(by, us, "sched_waking", `comm=${names[tid]} pid=${tid} prio=120 target_cpu=000`);
+	for (let i = 0; i < 40; i++) {
+		const at = 10_000 * i;
+		const asked = at + 2000 + 100 * (i % 7);
+		change(at, 0, "R", 11);
+		line(11, at + 100, "tracing_mark_write", "B|11|work");
+		line(11, at + 200, "tracing_mark_write", "B|11|step");
+		line(11, at + 300, "tracing_mark_write", `C|11|queue|${i % 5}`);
+		line(11, at + 1000, "tracing_mark_write", "E|11");
+		change(asked, 11, i % 2 ? "S" : "D", 20);
+		wake(asked + 1000, 20, 11);
+		change(asked + 1500, 20, "S", 11);
+		line(11, asked + 2000, "tracing_mark_write", "E|11");
+		change(asked + 2500, 11, "S", 0);
+	}
+	return `# tracer: nop\n#\n${lines.join("\n")}\n`;
+}
+
 /** The rows of a query, as arrays of text. */
-function sql(query) {
-	const lines = execFileSync(orma, ["sql", "--csv", file, query], { encoding: "utf8" }).trimEnd().split("\n");
+function sql(query, of = file) {
+	const lines = execFileSync(orma, ["sql", "--csv", of, query], { encoding: "utf8" }).trimEnd().split("\n");
 	return lines.slice(1).map((line) => line.split(",").map((cell) => cell.replace(/^"(.*)"$/, "$1")));
 }
 
@@ -44,12 +81,19 @@ before(async () => {
 after(async () => {
 	await page?.stop();
 	await server?.stop();
+	await scheduler?.stop();
 	rmSync(folder, { recursive: true, force: true });
 });
 
 async function press(text, selector = "#drawer button") {
 	const found = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((one) => one.innerText.trim() === ${JSON.stringify(text)})`;
 	await page.run(`${found}.click()`);
+	await page.idle();
+}
+
+/** Shows a part of the trace with scheduling. */
+async function showSchedule(start, end) {
+	await page.run(`(history.pushState(null, "", "#t=${start}-${end}"), dispatchEvent(new PopStateEvent("popstate")))`);
 	await page.idle();
 }
 
@@ -192,6 +236,156 @@ test("rows of SQL are shown as a counter, and unpinning takes them away", { skip
 		await page.run("document.querySelector('#pinned .pin').click()");
 		await page.idle();
 		assert.equal((await page.state()).pins.length, left);
+	}
+	assert.deepEqual(page.errors, []);
+});
+
+test("a graph that is upside down has its roots at the bottom", { skip }, async () => {
+	await selectTimes(0.1, 0.9);
+	await press("Flame graph");
+	await press("Upside down");
+	const { left, top, height } = await page.run("document.querySelector('.flame').getBoundingClientRect().toJSON()");
+	const label = async (level) => {
+		await page.move(left + 10, top + height - (level + 0.5) * 18);
+		return page.text(".flame-label");
+	};
+	assert.match(await label(0), /^all /);
+	assert.match(await label(1), /^main /);
+	assert.match(await label(2), /^(work|wait) /);
+	await page.press("Escape", "Escape");
+});
+
+/* --- scheduling ------------------------------------------------------------------------------- */
+
+test("CPU lanes and strips of states are drawn as the engine has them", { skip }, async () => {
+	writeFileSync(schedule, makeSchedule());
+	scheduler = await view(orma, [schedule]);
+	await page.open(scheduler.url);
+	await showSchedule(100e6, 140e6);
+	const boxes = (await page.boxes()).filter(({ count }) => count === 1);
+	for (const table of ["sched", "thread_state"]) {
+		const name = table === "sched" ? "t.name || ' ' || t.tid" : "x.state";
+		const tids = table === "sched" ? "t.tid > 0" : "t.tid = 11";
+		const expected = sql(
+			`select x.id, x.ts - trace_start(), x.dur, ${name} from ${table} x join thread t using (utid) where ${tids} and x.dur > 0 and x.ts - trace_start() < 140000000 and x.ts + x.dur - trace_start() > 100000000`,
+			schedule,
+		);
+		assert.ok(expected.length >= 8, `${expected.length} rows of ${table}`);
+		for (const [id, ts, dur, text] of expected) {
+			const box = boxes.find((one) => one.table === table && one.id === Number(id));
+			assert.deepEqual(box && [box.start, box.end - box.start, box.name], [
+				Number(ts),
+				Number(dur),
+				table === "sched" ? text : stateText(text),
+			]);
+		}
+	}
+});
+
+test("an area's CPU time, states and counters are those of the engine", { skip }, async () => {
+	await page.press("Digit0", "0");
+	await page.idle();
+	for (let i = 0; i < 2; i++) await page.press("KeyA", "a", CTRL);
+	await page.idle();
+	const until = "iif(dur < 0, trace_end(), ts + dur) - ts";
+	const shown = async (tab, columns) => {
+		await press(tab, "#tabs button");
+		return page.run(
+			`[...document.querySelectorAll("#panel .tr")].map((row) => ${JSON.stringify(columns)}.map((c) => row.children[c].title).join())`,
+		);
+	};
+	const cpu = sql(
+		`select t.name || ' (' || tid || ')', sum(${until}) from sched join thread t using (utid) where tid > 0 group by 1 order by 2 desc`,
+		schedule,
+	);
+	const states = sql(
+		`select t.name || ' (' || tid || ')', state, sum(${until}) from thread_state join thread t using (utid) where tid > 0 group by 1, 2`,
+		schedule,
+	);
+	const drawn = await shown("CPU time", [0, 2]);
+	for (const row of cpu) assert.ok(drawn.includes(row.join()), `${row} is not in ${drawn.join(" | ")}`);
+	const told = await shown("States", [0, 2, 3]);
+	for (const row of states) assert.ok(told.includes(row.join()), `${row} is not in ${told.join(" | ")}`);
+	const counters = await shown("Counters", [0]);
+	assert.ok(
+		counters.some((row) => row.includes("queue")),
+		counters.join(" | "),
+	);
+	await page.press("Escape", "Escape");
+});
+
+test("a slice's rank, its own time and where its time went are those of the engine", { skip }, async () => {
+	await showSchedule(100e6, 110e6);
+	const [id, dur] = sql("select id, dur from slice where name = 'work' order by ts limit 1 offset 10", schedule)[0].map(
+		Number,
+	);
+	const box = (await page.boxes()).find((one) => one.table === "slice" && one.id === id);
+	await page.click(box.x + 2, box.y + box.h / 2, { count: 2 });
+	await page.idle();
+	const { start, end, selection } = await page.state();
+	assert.equal(selection.id, id);
+	assert.ok(end - start < 3 * dur && start <= box.start && end >= box.end, "a double click zooms to it");
+	const text = await page.text("#panel");
+	const place = 1 + Number(sql(`select count(*) from slice where name = 'work' and dur > ${dur}`, schedule)[0][0]);
+	assert.match(text, new RegExp(place === 1 ? "The longest of 40" : `No. ${place} by length of 40`));
+	assert.match(text, new RegExp(`Self\\s+${((dur - 800e3) / 1e6).toFixed(2).replace(/0+$/, "")}`));
+	const isDrawn = await page.run(
+		"(({ width, height }, context) => context.getImageData(0, 0, width, height).data.some((byte) => byte > 0))(document.querySelector('.histogram'), document.querySelector('.histogram').getContext('2d'))",
+	);
+	assert.ok(isDrawn, "there is a histogram");
+	const found = `[...document.querySelectorAll("#panel .card")].find((one) => one.firstChild.innerText === "Where the time went")`;
+	const times = new Map(sql(await page.run(`${found}.querySelector(".query").textContent`), schedule));
+	const words = await page.run(`${found}.querySelector("table").innerText`);
+	assert.deepEqual([...times.keys()].sort(), ["D", "R", "Running"]);
+	for (const ns of times.values()) assert.match(words, new RegExp(`\\b${ns / (ns < 1e6 ? 1e3 : 1e6)}\\s*(µs|ms)`));
+	await page.press("Escape", "Escape");
+});
+
+test("a drag over the map chooses what is shown", { skip }, async () => {
+	await page.press("Digit0", "0");
+	await page.idle();
+	const whole = await page.state();
+	const map = await page.run("document.querySelector('#minimap canvas').getBoundingClientRect().toJSON()");
+	await page.drag(map.left + map.width / 4, map.top + 20, map.left + map.width / 2, map.top + 20);
+	await page.idle();
+	const { start, end } = await page.state();
+	const pixel = (whole.end - whole.start) / map.width;
+	assert.ok(Math.abs(start - whole.end / 4) < 3 * pixel, `${start} of ${whole.end}`);
+	assert.ok(Math.abs(end - whole.end / 2) < 3 * pixel, `${end} of ${whole.end}`);
+});
+
+test("what does not match the search is dimmed", { skip }, async () => {
+	await showSchedule(100e6, 110e6);
+	const dimmed = async () =>
+		new Map(
+			(await page.boxes()).filter(({ table }) => table === "slice").map(({ name, look }) => [name, look === LOOK_DIM]),
+		);
+	assert.deepEqual(
+		await dimmed(),
+		new Map([
+			["work", false],
+			["step", false],
+		]),
+	);
+	await page.press("Slash", "/");
+	await page.type("ste");
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	await page.idle();
+	assert.deepEqual(
+		await dimmed(),
+		new Map([
+			["work", true],
+			["step", false],
+		]),
+	);
+	for (let i = 0; i < 2; i++) await page.press("Escape", "Escape");
+});
+
+test("the page is as dark as the system", { skip }, async () => {
+	for (const dark of [true, false]) {
+		await page.setDark(dark);
+		await page.idle();
+		assert.equal((await page.state()).dark, dark);
 	}
 	assert.deepEqual(page.errors, []);
 });

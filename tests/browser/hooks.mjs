@@ -15,6 +15,7 @@ function makeHooks({ app, line }) {
 			count: boxes.count[i],
 			flags: boxes.flags[i],
 			colour: boxes.colour[i],
+			look: boxes.look[i],
 		}));
 	};
 	return {
