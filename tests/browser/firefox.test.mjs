@@ -35,6 +35,35 @@ async function checkDrawn(boxes) {
 	for (const row of expected) assert.ok(keys.has(row.join()), `${row} is not drawn`);
 }
 
+const showPart = (fragment) =>
+	page.run(`(history.pushState(null, "", "#${fragment}"), dispatchEvent(new PopStateEvent("popstate")))`);
+const pressTab = (title) =>
+	page.run(`[...document.querySelectorAll("#tabs button")].find((one) => one.innerText === "${title}").click()`);
+
+/** Checks details, the tables and the flame graph of an area, and SQL. */
+async function checkPanel() {
+	const one = (query) => rowsOf(orma, file, query)[0];
+	const [id, rows] = one("select max(id), count(*) from slice where name = 'query'");
+	await showPart(`s=slice.${id}`);
+	await page.idle();
+	assert.ok((await page.text("#panel")).includes(`select * from slice where id = ${id}`));
+	await showPart("t=0-600000000&a=0-600000000");
+	await page.idle();
+	await pressTab("Slices");
+	const counts = await page.run(
+		"[...document.querySelectorAll('#panel .tr')].map(({ children }) => [children[0].innerText, children[1].title])",
+	);
+	assert.equal(new Map(counts).get("query"), rows);
+	await pressTab("Flame graph");
+	await page.idle();
+	assert.match(await page.text(".flame-label"), /^all /);
+	await pressTab("SQL");
+	await page.run("document.querySelector('#sql-input').value = 'select sum(dur) as total from slice'");
+	await page.run("document.querySelector('.sql-tools .primary').click()");
+	await page.idle();
+	assert.equal(await page.run("document.querySelector('#panel .tr').innerText"), one("select sum(dur) from slice")[0]);
+}
+
 before(async () => {
 	if (skip) return;
 	writeFileSync(file, shopTrace());
@@ -96,7 +125,7 @@ test("profiles of two traces are a flame graph", { skip }, async () => {
 	assert.deepEqual(page.errors, []);
 });
 
-test("the page of orma view draws, zooms and searches", { skip }, async () => {
+test("the page of orma view draws, zooms, searches, and answers about slices, areas and SQL", { skip }, async () => {
 	const server = await view(orma, [file]);
 	try {
 		await page.open(server.url);
@@ -112,6 +141,7 @@ test("the page of orma view draws, zooms and searches", { skip }, async () => {
 		await page.press("/", ..."query", "\uE007");
 		await page.idle();
 		assert.match(await page.run("document.body.innerText"), /3\D?000/);
+		await checkPanel();
 		assert.deepEqual(page.errors, []);
 	} finally {
 		await server.stop();
