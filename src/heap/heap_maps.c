@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_maps.c - tells the profiler what this process has mapped, and keeps its own tables of it.
  *
- * Owns the count of libraries that were loaded so far, and the works that other threads post to the library's. The text
- * of the mappings has a generation, which each sample names. Only the library's thread sends it, so that the parts of two
- * texts never mix. Samples that are taken from the beginning of a text on may be of code that it does not have yet, so they
- * wait for the generation after it.
+ * Owns the count of libraries that were loaded so far, and the work that other threads post to the library's thread. That
+ * thread sends the list of mappings again when it has changed. Only that thread sends lists, so the parts of two lists never
+ * mix. Each list has a number, its generation. A sample has the newest number that was given out when it was taken, and the
+ * profiler lets it wait until a list with that number or a higher one has come.
  *
  * A dlclose() is announced at once by the thread that called it, because what is mapped there next would otherwise get the
  * names of what was there. A dlopen() is noticed by the timer of heap_source.c, or by a walk that meets the new library.

@@ -32,8 +32,8 @@ struct orma_group_sums {
 };
 
 /*
- * Makes the sums of a sealed table. `keys` are up to ORMA_GROUP_SUMS_COLUMNS columns of numbers or strings, and `value` is the column
- * of numbers that is added up. `run_blocks` is the number of blocks in each run; if it is 0, this function chooses the number.
+ * Makes the sums of a sealed table. `keys` are up to ORMA_GROUP_SUMS_COLUMNS columns of numbers or strings. `value` is a column of
+ * numbers, which are added up. Each run has `run_blocks` blocks; with 0, this function chooses how many.
  * A table gets no sums when some of its blocks lie in the spill file. When the memory budget is used up, the remaining runs get no sums. Returns 0 or -ENOMEM.
  */
 int orma_store_table_sum(struct orma_table *table, const size_t *keys, size_t key_count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * demangle_cxx_expression.c - the expressions in names of C++: the values of template arguments and the sizes of arrays, and
- * what a template computes from its parameters.
+ * demangle_cxx_expression.c - the expressions in C++ names. They stand for template arguments that are values, for the sizes of
+ * arrays, and for values that a template computes from its parameters.
  */
 #include "symbols/demangle_cxx.h"
 

@@ -1,5 +1,5 @@
-// What the page makes of a range and of SQL: flame graphs of profiles, how two of them differ, and results as tracks; then what it
-// makes of scheduling, and of gestures. All is compared with what `orma sql` says of the same trace.
+// Tests flame graphs of a selected range and the difference of two, results of SQL as tracks, scheduling, and gestures. Each is
+// compared with the answer of `orma sql` about the same trace.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -30,8 +30,8 @@ function makeProfile() {
 }
 
 /**
- * What the kernel's text of a recording says: a worker computes, asks a database and waits for it, in each 10 ms. It marks what it does
- * as slices, and counts.
+ * Writes a recording in the kernel's text form. Every 10 ms, a worker computes, asks a database and waits for the answer. It marks
+ * its work with the nested slices "work" and "step", and has a counter.
  */
 function makeSchedule() {
 	const lines = [];

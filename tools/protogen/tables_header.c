@@ -2,10 +2,11 @@
  * tables_header.c - <file>.pb.h: structs, field numbers, enums and accessors.
  *
  * The preface of src/proto/codec.h shows what they look like. Accessors are static inline functions
- * of one line, so that a header costs a compiler little and a library nothing. A header declares the
- * messages of other files that its fields have, and does not include their headers: those of
- * trace_packet.proto lead to hundreds of messages, and most sources read a few. Rejected: macros (errors
- * would not show types), out-of-line accessors (code for thousands of fields that nobody calls).
+ * of one line. They are quick to compile, and those that nobody calls add no code to a library. When a
+ * field's type is a message of another file, the header declares that message and does not include the
+ * other header. The headers that trace_packet.proto needs would bring in hundreds of messages, of which
+ * most sources read a few. Rejected: macros, because errors would not show types; out-of-line accessors,
+ * because they are code for thousands of fields that nobody calls.
  */
 #include "tables.h"
 

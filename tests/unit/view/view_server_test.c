@@ -630,7 +630,7 @@ ORMA_TEST(a_browser_that_asks_for_another_site_gets_no_permission)
 			  ""),
 		  403);
 	check_fields(&f);
-	/* Nor does the page itself, which has no need to ask. */
+	/* A preflight from the page's own origin is refused as well, because a page never has to send one. */
 	CHECK_INT(request(&f, "OPTIONS /api/sql", "Host: localhost\r\n", ""), 405);
 	check_fields(&f);
 	tear_down(&f);
