@@ -30,10 +30,10 @@ export const LOOK_MERGED = 1;
 export const LOOK_DIM = 2;
 export const LOOK_COUNT = 3;
 
-/** FNV-1a over the UTF-16 units of a text, in 32 bits. @param {string} text */
+/** FNV-1a over the bytes of a text in UTF-8, as the server has it, in 32 bits. @param {string} text */
 export function fnv1a(text) {
 	let hash = 0x811c9dc5;
-	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+	for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);
 	return hash >>> 0;
 }
 

@@ -42,7 +42,8 @@ test("names have the colour of their hash, and digits do not matter", () => {
 
 test("the sign of a category is that of the server", () => {
 	// tests/unit/view/tiles_test.c has the same numbers.
-	assert.deepEqual(["gpu", "cpu1", "cpu22", undefined].map(signOfCategory), [138, 200, 200, 0]);
+	const names = ["gpu", "cpu1", "cpu22", undefined, "Zähler 7", "описание", "計測🚀"];
+	assert.deepEqual(names.map(signOfCategory), [138, 200, 200, 0, 245, 48, 237]);
 });
 
 test("durations have five colours, whose legend says where each begins", () => {
