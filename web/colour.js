@@ -2,14 +2,14 @@
 // legible on all of them. The colours around the boxes come from the style sheet.
 import { durationText } from "./time.js";
 
-/** Three lightnesses of eight hues, in OKLCH. */
+/** Three lightnesses of eight hues, moved so that any two are told apart without one kind of cones, too. */
 export const PALETTE =
-	"d57981 cc8649 a39c3f 60ac72 09aeae 4da1d8 918edc c07dba f89b8b e2ac5e aec26b 67cfa5 48cbe0 87bafc c3a6f6 ec99c8 ffcab3 ebd69f c3e3b2 a0e8d9 a1e3fd c8d6ff ebc9fa fec6d6".split(
+	"ce7785 d38d56 a3972f 67b271 11a5a1 50a9da 8c88da c37fbc f7988c dba651 b8c76d 67c599 4dc9dd 94c0fe ba9ff4 ee9dc9 f7c1ab ead393 cae9b5 97e7cc b4ebff c5cde0 e5c4ff fcd5e4".split(
 		" ",
 	);
 
 /** The colours of thread states. They differ in lightness, and both D states are hatched as well. */
-const STATE_COLOURS = ["2f8f4e", "b7d84b", "f0a04b", "c9605a", "d9dde3", "8a9099", "8a9099"];
+const STATE_COLOURS = ["2f9447", "c6e052", "f09c33", "a83d68", "d9dde3", "9a94a4", "9a94a4"];
 export const STATE = { running: 0, runnable: 1, diskSleep: 2, otherSleep: 3, idle: 4, exited: 5, other: 6 };
 
 export const COLOUR_STATES = PALETTE.length;
@@ -114,7 +114,7 @@ export function mixed(hex, other, share) {
 /** The fill of each look of each colour, before a background. @param {string} background */
 export function fillsOf(background) {
 	const hexes = [...PALETTE, ...STATE_COLOURS, "b8bec8", ...DURATION_COLOURS.map(([, hex]) => hex)];
-	return [0, 0.22, 0.78].flatMap((share) => hexes.map((hex) => mixed(hex, background, share)));
+	return [0, 0.15, 0.85].flatMap((share) => hexes.map((hex) => mixed(hex, background, share)));
 }
 
 /** Reads the variables of the style sheet; of light-dark(a, b) it takes the colour of this theme. @param {HTMLElement} root @returns {Theme} */
