@@ -56,6 +56,16 @@ function(orma_module name)
   set_property(GLOBAL APPEND PROPERTY ORMA_MODULES orma_${name})
 endfunction()
 
+# orma_cold_sources(regex source...): the sources of this folder that match run once per question, key or file. They are optimised
+# for size as well, and have no unwind tables.
+function(orma_cold_sources regex)
+  foreach(source ${ARGN})
+    if(source MATCHES "${regex}")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> ${ORMA_WITHOUT_UNWIND_TABLES})
+    endif()
+  endforeach()
+endfunction()
+
 # orma_optional_library(target NAME header library package loss): links the target with the library if that is installed.
 # Otherwise it prints the loss on standard error, which `make` shows. The static binary has none of these libraries:
 # they would double its size, and the installed ones are not built for musl.
