@@ -68,7 +68,7 @@ typedef void orma_heap_disabled_fn(void *data, const struct orma_heap_disabled *
  * orma_heap_new() - make a heap, which is yet to be registered.
  * @name: copied; 1 to 63 bytes. By convention it begins with the name of the program or library: "my.pool".
  *
- * Returns NULL if the name is NULL, empty or too long, and if there are 62 heaps already.
+ * Returns NULL if the name is NULL, empty or too long, and if there are 254 heaps already.
  */
 ORMA_HEAP_API struct orma_heap_info *orma_heap_new(const char *name);
 

@@ -15,6 +15,11 @@ void (*_Atomic orma_heap_on_registered)(void);
 /* The next free id. Relaxed. */
 static _Atomic uint32_t next_heap = ORMA_HEAP_MALLOC + 1;
 
+uint32_t orma_heap_ids_end(void)
+{
+	return atomic_load_explicit(&next_heap, memory_order_relaxed);
+}
+
 /* --- intervals -------------------------------------------------------------------------------- */
 
 static void update_smallest(struct orma_heap_info *info)
@@ -142,7 +147,7 @@ static void tell(struct orma_heap_info *info)
 
 void orma_heap_tell_heaps(void)
 {
-	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++)
+	for (uint32_t i = 0; i < orma_heap_ids_end(); i++)
 		if (orma_heap_info_at(i))
 			tell(&orma_heap_infos[i]);
 }

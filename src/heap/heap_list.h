@@ -37,6 +37,9 @@ extern struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX] __attribute__((visi
 /* Changes with each change of an interval, so that threads draw anew. Relaxed. */
 extern _Atomic uint32_t orma_heap_epoch __attribute__((visibility("hidden")));
 
+/* All ids so far are below this one. */
+uint32_t orma_heap_ids_end(void);
+
 /* Returns NULL for ORMA_HEAP_NONE, unknown ids, and heaps that are not registered yet. */
 static inline struct orma_heap_info *orma_heap_info_at(uint32_t heap)
 {

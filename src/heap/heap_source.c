@@ -223,7 +223,7 @@ static void apply_config(uint32_t instance)
 {
 	const struct orma_pb_heapprofd_config *config = sessions[instance].config;
 
-	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++) {
+	for (uint32_t i = 1; i < orma_heap_ids_end(); i++) {
 		struct orma_heap_info *info = orma_heap_info_at(i);
 		uint64_t interval = info ? orma_heap_selected_interval(config, info->name) : 0;
 
@@ -395,7 +395,7 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 	(void)ctx;
 	if (!sessions[idx].is_started)
 		return ORMA_COMPLETE;
-	for (uint32_t i = 1; i < ORMA_HEAPS_MAX; i++)
+	for (uint32_t i = 1; i < orma_heap_ids_end(); i++)
 		if (atomic_load_explicit(&orma_heap_infos[i].instance_interval[idx],
 					 memory_order_relaxed) != 0)
 			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
@@ -507,8 +507,8 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 		(void)send_everything(timeout_ms);
 	atomic_store_explicit(&is_starting, false, memory_order_relaxed);
 	/* This thread has drawn its countdown before there was a session. */
-	if (orma_heap_self.left[ORMA_HEAP_MALLOC] < ORMA_HEAP_NEVER / 2)
-		orma_heap_self.left[ORMA_HEAP_MALLOC] = 0;
+	if (orma_heap_self.left < ORMA_HEAP_NEVER / 2)
+		orma_heap_self.left = 0;
 }
 
 static void write_bye(void)
@@ -575,6 +575,6 @@ void orma_heap_source_forked(bool follows)
 	atomic_store_explicit(&orma_heap_tracker.on_idle, follows ? connect_child : NULL,
 			      memory_order_relaxed);
 	/* Many children call exec soon: one that connects does so after it has allocated a step. */
-	orma_heap_self.left[ORMA_HEAP_MALLOC] = orma_heap_tracker.idle_step;
+	orma_heap_self.left = orma_heap_tracker.idle_step;
 	orma_heap_self.epoch = atomic_load_explicit(&orma_heap_epoch, memory_order_relaxed);
 }

@@ -18,7 +18,8 @@
 enum {
 	ORMA_HEAP_NONE = 0,   /* the id of heaps that could not be registered */
 	ORMA_HEAP_MALLOC = 1, /* the id of "libc.malloc" */
-	ORMA_HEAPS_MAX = 64,
+	/* One more than the highest id. Perfetto has as many. */
+	ORMA_HEAPS_MAX = 256,
 };
 
 /* A thread looks for a new session, and a new interval, after this many bytes at the latest. */
@@ -36,9 +37,15 @@ struct orma_heap_held {
 	uint32_t samples, frees;       /* bit i: a packet for instance i is being written */
 };
 
+/* The countdowns of the program's own heaps, in a page that a thread gets when it reports to one of them in a session. */
+struct orma_heap_countdowns {
+	int64_t left[ORMA_HEAPS_MAX];
+	bool ends_at_point[ORMA_HEAPS_MAX];
+};
+
 struct orma_heap_thread {
-	int64_t left[ORMA_HEAPS_MAX];     /* bytes until the next look, by heap */
-	uint64_t ends_at_point;           /* bit i: left[i] ends at a sampling point */
+	int64_t left;                     /* bytes of malloc() until the next look */
+	struct orma_heap_countdowns *own; /* NULL = none yet */
 	uint64_t random;                  /* the generator's state; 0 = not seeded */
 	uintptr_t stack_begin, stack_end; /* 0, 0 = not known yet */
 	uint32_t tid;                     /* 0 = not known yet */
@@ -47,6 +54,7 @@ struct orma_heap_thread {
 	uintptr_t visit;     /* inside the profiler: the address of a variable there; 0 = outside */
 	uint64_t visit_mark; /* the value of that variable while its function runs */
 	struct orma_heap_held held;
+	bool ends_at_point; /* `left` ends at a sampling point */
 	bool is_registered; /* its destructor will run */
 	bool has_ended;     /* its destructor has run for the last time */
 };
@@ -54,13 +62,27 @@ struct orma_heap_thread {
 extern __thread struct orma_heap_thread orma_heap_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The fast path of an allocation. True: orma_heap_look() has to be called afterwards. */
-static inline bool orma_heap_count(uint32_t heap, size_t size)
-{
-	int64_t left = (int64_t)((uint64_t)orma_heap_self.left[heap] - size);
+/* A library that is opened while the program runs gets a few hundred bytes of each thread, with all others together. */
+_Static_assert(sizeof(struct orma_heap_thread) <= 128, "the countdowns of heaps lie elsewhere");
 
-	orma_heap_self.left[heap] = left;
-	return ORMA_UNLIKELY(left < 0);
+static inline bool orma_heap_subtract(int64_t *left, uint64_t size)
+{
+	*left = (int64_t)((uint64_t)*left - size);
+	return ORMA_UNLIKELY(*left < 0);
+}
+
+/* The fast path of an allocation. True: orma_heap_look() has to be called afterwards. */
+static inline bool orma_heap_count(size_t size)
+{
+	return orma_heap_subtract(&orma_heap_self.left, size);
+}
+
+/* The same for a heap of the program's own that is sampled. */
+static inline bool orma_heap_count_own(uint32_t heap, uint64_t size)
+{
+	struct orma_heap_countdowns *own = orma_heap_self.own;
+
+	return ORMA_UNLIKELY(!own) || orma_heap_subtract(&own->left[heap], size);
 }
 
 #endif

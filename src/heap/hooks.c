@@ -42,13 +42,13 @@ SLOW void *malloc_and_look(size_t size)
 	if (block)
 		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
 	else
-		orma_heap_self.left[ORMA_HEAP_MALLOC] += (int64_t)size;
+		orma_heap_self.left += (int64_t)size;
 	return block;
 }
 
 ORMA_HEAP_API void *malloc(size_t size) /* calls: allow malloc, because this is its definition */
 {
-	if (orma_heap_count(ORMA_HEAP_MALLOC, size))
+	if (orma_heap_count(size))
 		return malloc_and_look(size);
 	return orma_heap_next.malloc(size);
 }
@@ -92,10 +92,10 @@ ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size
  */
 static inline int64_t suspend(size_t size)
 {
-	int64_t left = orma_heap_self.left[ORMA_HEAP_MALLOC];
+	int64_t left = orma_heap_self.left;
 
 	/* No allocation is larger than the mask. */
-	orma_heap_self.left[ORMA_HEAP_MALLOC] =
+	orma_heap_self.left =
 		ORMA_HEAP_STEP_BYTES + (int64_t)((uint64_t)size & (uint64_t)ORMA_HEAP_NEVER);
 	atomic_signal_fence(memory_order_seq_cst);
 	return left;
@@ -105,8 +105,8 @@ static inline int64_t suspend(size_t size)
 static inline bool resume(int64_t left, const void *block, size_t size)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	orma_heap_self.left[ORMA_HEAP_MALLOC] = left;
-	return block && orma_heap_count(ORMA_HEAP_MALLOC, size);
+	orma_heap_self.left = left;
+	return block && orma_heap_count(size);
 }
 
 /* The functions below jump here, so the caller of this function is the program. */
@@ -276,12 +276,19 @@ static inline bool is_custom(uint32_t heap)
 	return heap > ORMA_HEAP_MALLOC && heap < ORMA_HEAPS_MAX;
 }
 
+/* A heap that is not registered has no interval. */
+static inline bool is_sampled(uint32_t heap)
+{
+	return is_custom(heap) &&
+	       atomic_load_explicit(&orma_heap_infos[heap].interval, memory_order_relaxed) != 0;
+}
+
 static inline __attribute__((always_inline)) bool report_allocation(uint32_t heap, uint64_t id,
 								    uint64_t size)
 {
 	struct orma_unwind_registers caller;
 
-	if (!is_custom(heap) || !orma_heap_count(heap, (size_t)size) || !orma_heap_info_at(heap))
+	if (!is_sampled(heap) || !orma_heap_count_own(heap, size))
 		return false;
 	caller = ORMA_HEAP_CALLER;
 	return orma_heap_look(heap, id, size, &caller);
@@ -292,8 +299,7 @@ static inline __attribute__((always_inline)) bool report_sample(uint32_t heap, u
 {
 	struct orma_unwind_registers caller;
 
-	if (!is_custom(heap) || !orma_heap_info_at(heap) ||
-	    atomic_load_explicit(&orma_heap_infos[heap].interval, memory_order_relaxed) == 0)
+	if (!is_sampled(heap))
 		return false;
 	caller = ORMA_HEAP_CALLER;
 	return orma_heap_record(heap, id, size, &caller);

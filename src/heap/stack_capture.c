@@ -93,7 +93,7 @@ static void learn_thread_stack(struct orma_heap_thread *self)
 	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
 		return;
 	/* Its allocations are not the program's. */
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
+	self->left = ORMA_HEAP_STEP_BYTES;
 	if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
 		self->stack_begin = (uintptr_t)begin;
 		self->stack_end = (uintptr_t)begin + size;

@@ -21,12 +21,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock_ns.h"
 #include "base/macros.h"
+#include "heap/countdown.h"
 #include "heap/heap_list.h"
 #include "heap/heap_packet.h"
 #include "heap/sampler.h"
@@ -58,14 +58,6 @@ uint64_t orma_heap_now_ns(void)
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
-
-static void seed(struct orma_heap_thread *self)
-{
-	while (self->random == 0)
-		if (getrandom(&self->random, sizeof(self->random), GRND_NONBLOCK) !=
-		    sizeof(self->random))
-			self->random = orma_base_clock_ns(CLOCK_MONOTONIC) ^ (uintptr_t)self;
-}
 
 /* Custom heaps may use any number as an id, also an address that malloc() has returned. */
 static uint64_t key_of(uint32_t heap, uint64_t id)
@@ -243,45 +235,6 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 	return true;
 }
 
-/* Draws the countdown anew, as the intervals have changed since it was drawn. */
-static void forget_countdowns(struct orma_heap_thread *self, uint32_t epoch)
-{
-	self->epoch = epoch;
-	self->ends_at_point = 0;
-	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++)
-		self->left[i] = 0;
-	/* The visit has put this in the place of malloc()'s, which its end restores. */
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
-}
-
-/* Returns how many sampling points hit the block, and the next countdown. */
-static uint64_t draw(struct orma_heap_thread *self, uint32_t heap, uint64_t mean, uint64_t size,
-		     int64_t *left)
-{
-	uint64_t bit = UINT64_C(1) << heap, points = (self->ends_at_point & bit) != 0, fresh;
-	struct orma_heap_countdown next;
-
-	/* The bytes behind the end of the countdown. The first of them is hit if it ended at a point. */
-	fresh = *left < 0 ? (uint64_t) - (*left + (int64_t)points) : size;
-	if (fresh > size)
-		fresh = size;
-	self->ends_at_point &= ~bit;
-	if (mean == 0) {
-		*left = orma_heap_tracker.idle_step;
-		return 0;
-	}
-	if (mean == 1) {
-		*left = -1;
-		return size > 0 ? size : 1;
-	}
-	seed(self);
-	points += orma_heap_draw(&self->random, mean, fresh, &next);
-	*left = next.left;
-	if (next.ends_at_point)
-		self->ends_at_point |= bit;
-	return points;
-}
-
 bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		    const struct orma_unwind_registers *caller)
 {
@@ -292,33 +245,31 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 	struct orma_heap_sample sample = {.heap = heap, .address = id, .size = size};
 	bool is_sampled = false;
 	struct orma_heap_visit visit;
-	int64_t left;
+	struct orma_heap_current countdown;
 
 	if (!orma_heap_visit_enter(self, caller->sp, &visit)) {
-		self->left[heap] = heap == ORMA_HEAP_MALLOC ? ORMA_HEAP_STEP_BYTES : 0;
+		if (heap == ORMA_HEAP_MALLOC)
+			self->left = ORMA_HEAP_STEP_BYTES;
+		else if (self->own)
+			self->own->left[heap] = 0;
 		return false;
 	}
-	left = heap == ORMA_HEAP_MALLOC ? visit.malloc_left : self->left[heap];
 	if (epoch != self->epoch) {
-		forget_countdowns(self, epoch);
+		orma_heap_countdowns_forget(self, epoch);
 		visit.malloc_left = 0;
-		left = -(int64_t)(size & INT64_MAX);
 	}
+	orma_heap_countdown_find(self, &visit, heap, &countdown);
 	if (mean == 0 && orma_heap_tracker.on_idle)
 		orma_heap_call_without_signals(orma_heap_tracker.on_idle);
-	points = draw(self, heap, mean, size, &left);
+	points = orma_heap_countdown_draw(self, &countdown, mean, size);
 	if (points > 0) {
 		struct chosen chosen;
 
-		seed(self);
+		orma_heap_seed(self);
 		chosen = choose(self, info, mean, size, points);
 		sample.points = points;
 		is_sampled = sample_block(self, &sample, &chosen, caller);
 	}
-	if (heap == ORMA_HEAP_MALLOC)
-		visit.malloc_left = left;
-	else
-		self->left[heap] = left;
 	orma_heap_visit_leave(self, &visit);
 	return is_sampled;
 }
@@ -475,7 +426,7 @@ void orma_heap_run_inside(void (*fn)(void))
 
 void orma_heap_leave_alone(void)
 {
-	orma_heap_self.left[ORMA_HEAP_MALLOC] = ORMA_HEAP_NEVER;
+	orma_heap_self.left = ORMA_HEAP_NEVER;
 }
 
 /* --- fork ------------------------------------------------------------------------------------- */
@@ -484,7 +435,7 @@ void orma_heap_tracker_forked(void)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 
-	for (uint32_t i = 0; i < ORMA_HEAPS_MAX; i++) {
+	for (uint32_t i = 0; i < orma_heap_ids_end(); i++) {
 		for (uint32_t j = 0; j < ORMA_INSTANCES_MAX; j++)
 			atomic_store_explicit(&orma_heap_infos[i].instance_interval[j], 0,
 					      memory_order_relaxed);

@@ -23,6 +23,7 @@
 #include "base/macros.h"
 #include "base/signals.h"
 #include "client/thread.h"
+#include "heap/countdown.h"
 #include "heap/stack_capture.h"
 
 /* With more threads than this, each hands its chunk over after each packet: chunks in hand would take the memory. */
@@ -52,6 +53,7 @@ static void on_thread_exit(void *ctx)
 	if (round < DESTRUCTOR_ROUNDS && pthread_setspecific(thread_key, (void *)(round + 1)) == 0)
 		return;
 	orma_heap_self.has_ended = true;
+	orma_heap_countdowns_free(&orma_heap_self);
 	atomic_fetch_sub_explicit(&thread_count, 1, memory_order_relaxed);
 }
 
@@ -148,8 +150,8 @@ bool orma_heap_visit_enter(struct orma_heap_thread *self, uint64_t caller_sp,
 	atomic_signal_fence(memory_order_seq_cst);
 	self->visit = (uintptr_t)ret;
 	atomic_signal_fence(memory_order_seq_cst);
-	ret->malloc_left = self->left[ORMA_HEAP_MALLOC];
-	self->left[ORMA_HEAP_MALLOC] = ORMA_HEAP_STEP_BYTES;
+	ret->malloc_left = self->left;
+	self->left = ORMA_HEAP_STEP_BYTES;
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
@@ -159,9 +161,9 @@ void orma_heap_visit_leave(struct orma_heap_thread *self, const struct orma_heap
 	atomic_signal_fence(memory_order_seq_cst);
 	/* A fiber that was left while it was here, and goes on after all, is not the thread's visit any more. */
 	if (self->visit == (uintptr_t)visit && self->visit_mark == visit->mark) {
-		if (self->left[ORMA_HEAP_MALLOC] != ORMA_HEAP_STEP_BYTES)
+		if (self->left != ORMA_HEAP_STEP_BYTES)
 			orma_heap_add(&orma_heap_tracker.nested_calls);
-		self->left[ORMA_HEAP_MALLOC] = visit->malloc_left;
+		self->left = visit->malloc_left;
 		atomic_signal_fence(memory_order_seq_cst);
 		self->visit = 0;
 	}

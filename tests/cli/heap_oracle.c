@@ -5,9 +5,13 @@
  *   heap_oracle FACTOR      allocates FACTOR times as many blocks, and prints a line for each function:
  *                           name, blocks, bytes, freed blocks, freed bytes
  *   heap_oracle FACTOR FILE the same, and then waits until FILE exists
+ *   heap_oracle --heaps     reports allocations of 254 heaps of its own, and prints a line for each that is recorded: name, blocks, bytes
  *   heap_oracle --overrun   allocates and frees while its parent, the profiler, is stopped, until shared memory is full
  */
+#include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +78,54 @@ static int overrun(void)
 	return kill(getppid(), SIGCONT);
 }
 
+/* The functions of orma-heap/heap_profile.h, which are there when the profiler is. */
+static struct {
+	void *(*make)(const char *);
+	uint32_t (*add)(void *);
+	bool (*report)(uint32_t heap, uint64_t block, uint64_t size);
+} profiler;
+
+static void find(const char *name, void *ret_function)
+{
+	void *address = dlsym(RTLD_DEFAULT, name);
+
+	if (!address)
+		exit(1);
+	memcpy(ret_function, &address, sizeof(address));
+}
+
+/* The last heap is the last one that the profiler takes into account. */
+static int report_heaps(void)
+{
+	enum { HEAPS = 254 };
+	uint32_t heaps[HEAPS];
+	char name[32];
+
+	find("orma_heap_new", &profiler.make);
+	find("orma_heap_register", &profiler.add);
+	find("orma_heap_report_allocation", &profiler.report);
+	for (unsigned i = 0; i < HEAPS; i++) {
+		snprintf(name, sizeof(name), "oracle.%03u", i + 1);
+		heaps[i] = profiler.add(profiler.make(name));
+	}
+	for (unsigned i = 0; i < 2000 && !profiler.report(heaps[HEAPS - 1], 1, 1); i++)
+		usleep(10000);
+	for (unsigned i = 0; i < HEAPS; i++) {
+		unsigned count = 1 + i % 7;
+		for (unsigned j = 0; j < count; j++)
+			if (!profiler.report(heaps[i], 2 + j, 1000 + i))
+				count = 0;
+		if (count > 0)
+			printf("oracle.%03u,%u,%u\n", i + 1, count + (i == HEAPS - 1),
+			       count * (1000 + i) + (i == HEAPS - 1));
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "--heaps") == 0)
+		return report_heaps();
 	if (argc == 2 && strcmp(argv[1], "--overrun") == 0)
 		return overrun();
 	unsigned factor = argc > 1 ? (unsigned)atoi(argv[1]) : 1;

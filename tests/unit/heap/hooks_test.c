@@ -187,7 +187,7 @@ static void begin(const char *heapprofd)
 		 heapprofd);
 	CHECK_INT(orma_session_enable_text(session, "test", text, strlen(text), -1, NULL), 0);
 	CHECK_INT(orma_session_wait_started(session, 5000), 0);
-	orma_heap_self.left[ORMA_HEAP_MALLOC] = 0;
+	orma_heap_self.left = 0;
 }
 
 /* Ends the session and reads everything. */
@@ -483,6 +483,8 @@ ORMA_TEST(heaps_of_the_program_have_callbacks_and_samples)
 	CHECK(!orma_heap_report_sample(other, 1, 1005));
 	CHECK(!orma_heap_report_allocation(0, 1, 1006));
 	CHECK(!orma_heap_report_allocation(60, 1, 1007));
+	CHECK(!orma_heap_report_allocation(256, 1, 1008));
+	CHECK(!orma_heap_report_allocation(UINT32_MAX, 1, 1009));
 	AHeapProfile_reportFree(pool, 1);
 	AHeapProfile_reportFree(pool, 4711);
 	orma_heap_report_free(other, 0);
@@ -493,6 +495,54 @@ ORMA_TEST(heaps_of_the_program_have_callbacks_and_samples)
 	CHECK(live(1001) == 1 && live(1003) == 1);
 }
 
+static void *report_to_each_heap(void *first_id)
+{
+	for (uint32_t heap = 2; heap <= 255; heap++) {
+		CHECK(orma_heap_report_allocation(heap, (uintptr_t)first_id, 2000 + heap));
+		orma_heap_report_free(heap, (uintptr_t)first_id);
+	}
+	return NULL;
+}
+
+ORMA_TEST(each_thread_may_report_to_254_heaps)
+{
+	pthread_t thread;
+
+	for (uint32_t heap = 2; heap <= 255; heap++)
+		CHECK_INT(orma_heap_register(orma_heap_new("pool")), heap);
+	begin("sampling_interval_bytes: 1 heaps: \"pool\"");
+	report_to_each_heap((void *)16);
+	for (uintptr_t i = 2; i < 12; i++) {
+		CHECK_INT(pthread_create(&thread, NULL, report_to_each_heap, (void *)(16 * i)), 0);
+		pthread_join(thread, NULL);
+	}
+	end();
+	CHECK_INT(seen.samples, 11 * 254);
+	CHECK_INT(seen.frees, 11 * 254);
+	CHECK_INT(seen.heaps, 254);
+}
+
+ORMA_TEST(each_heap_has_a_countdown_of_its_own)
+{
+	uint32_t dense, rare;
+
+	for (unsigned i = 0; i < 252; i++)
+		CHECK(orma_heap_register(orma_heap_new("unused")));
+	dense = orma_heap_register(orma_heap_new("dense"));
+	rare = orma_heap_register(orma_heap_new("rare"));
+	CHECK_INT(rare, 255);
+	begin("heaps: \"dense\" heaps: \"rare\" heap_sampling_intervals: 1 "
+	      "heap_sampling_intervals: 2000");
+	for (uint64_t id = 1; id <= 8000; id++) {
+		CHECK(orma_heap_report_allocation(dense, id, 1));
+		orma_heap_report_allocation(rare, id, 1001);
+	}
+	end();
+	/* Each is sampled with a probability of 0.394; five sigma are 218. */
+	CHECK_INT(live(1), 8000);
+	CHECK(live(1001) > 3150 - 218 && live(1001) < 3150 + 218);
+}
+
 ORMA_TEST(names_of_heaps_are_checked)
 {
 	char name[65] = "";
@@ -501,7 +551,7 @@ ORMA_TEST(names_of_heaps_are_checked)
 	memset(name, 'x', 64);
 	CHECK(!orma_heap_new(name));
 	name[63] = '\0';
-	for (unsigned i = 0; i < 62; i++)
+	for (unsigned i = 0; i < 254; i++)
 		CHECK(orma_heap_register(orma_heap_new(name)) == i + 2);
 	CHECK(!orma_heap_new(name));
 	CHECK_INT(orma_heap_register(NULL), 0);
