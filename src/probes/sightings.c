@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sightings.c - from the events of ftrace to the data sources that explain them, per session.
+ * sightings.c - from the events of ftrace and linux.perf to the data sources that explain them, per session.
  *
  * Owns, for each session, a table of the tasks that the trace explains already, and arrays of what
  * was noted since the last delivery. Invariant: table[tid] is the process that a listener set, or
@@ -231,6 +231,19 @@ void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struc
 		seen && seen->wants_tasks ? pending_task(seen, tid) : NULL;
 
 	if (task)
+		set_comm(task, comm);
+}
+
+void orma_sightings_note_member(struct orma_sightings *seen, uint32_t tid, uint32_t process,
+				struct orma_str comm)
+{
+	if (!seen || !seen->wants_tasks || orma_sightings_process_of(seen, tid) == process)
+		return;
+	struct orma_task_sighting *task = pending_task(seen, tid);
+	if (!task)
+		return;
+	task->process = process;
+	if (comm.size > 0 && task->comm[0] == '\0')
 		set_comm(task, comm);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sightings.h - tasks, descriptors and inodes that ftrace has seen in a session, for the data
- * sources of the same session that say what they are: linux.process_stats names tasks and
+ * sightings.h - tasks, descriptors and inodes that ftrace or linux.perf has seen in a session, for
+ * the data sources of the same session that say what they are: linux.process_stats names tasks and
  * descriptors, and linux.inode_file_map names inodes.
  *
- * The side of ftrace gets the sightings of its session once, notes what its events contain, and
+ * The side that sees gets the sightings of its session once, notes what its events contain, and
  * delivers after each drain. Notes cost a load and a comparison when the task is known already, and
  * one load when nobody listens. Every function takes NULL for the sightings and does nothing then.
  *
@@ -12,6 +12,7 @@
  *	orma_sightings_note_task(seen, pid);                  for each pid in an event
  *	orma_sightings_note_new_task(seen, pid, child, clone_flags, comm);              task_newtask
  *	orma_sightings_note_rename(seen, pid, newcomm);                                 task_rename
+ *	orma_sightings_note_member(seen, tid, pid, comm);     when the event says the process, too
  *	orma_sightings_note_inode(seen, pid, device, inode);
  *	orma_sightings_note_fd(seen, pid, fd);                open() and the like have returned it
  *	...
@@ -81,7 +82,7 @@ void orma_sightings_list_free(struct orma_sightings_list *list);
 struct orma_sightings *orma_sightings_get(struct orma_sightings_list *list, uint64_t session_id);
 void orma_sightings_put(struct orma_sightings *seen);
 
-/* ---- for ftrace ---- */
+/* ---- for those that see ---- */
 
 /* The members that the inline functions need. */
 struct orma_sightings {
@@ -113,6 +114,9 @@ static inline void orma_sightings_note_task(struct orma_sightings *seen, uint32_
 void orma_sightings_note_new_task(struct orma_sightings *seen, uint32_t parent_tid, uint32_t tid,
 				  uint64_t clone_flags, struct orma_str comm);
 void orma_sightings_note_rename(struct orma_sightings *seen, uint32_t tid, struct orma_str comm);
+/* A task of which the process is known, and perhaps the name; an empty name replaces none. */
+void orma_sightings_note_member(struct orma_sightings *seen, uint32_t tid, uint32_t process,
+				struct orma_str comm);
 /* `tid` is the task in whose context the event was; the probes' own accesses are ignored. */
 void orma_sightings_note_inode(struct orma_sightings *seen, uint32_t tid, uint64_t device,
 			       uint64_t inode);

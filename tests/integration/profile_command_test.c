@@ -174,6 +174,24 @@ ORMA_TEST(waits_are_in_time_and_not_in_samples)
 	end(pid);
 }
 
+/* Short processes, which have ended when their samples are read. Nothing of the profiler itself is in
+ * the profile, although it builds unwind tables in a child meanwhile. */
+ORMA_TEST(a_program_and_its_children_have_names_and_nobody_else_is_there)
+{
+	end(start(orma_profile_test_spin));
+	(void)in_folder(ORMA " profile -q -F 5000 -o x.pftrace -- sh -c "
+			     "'for i in 1 2 3 4 5 6 7 8; do python3 -c \"sum(range(1000000))\" || "
+			     "perl -e \"1 for 1 .. 1000000\"; done' 2>messages");
+	CHECK_STR(in_folder(ORMA " sql --csv x.pftrace \"select count(*) > 8 from perf_sample\" "
+				 "| sed 1d"),
+		  "1\n");
+	CHECK_STR(in_folder(ORMA " sql --csv x.pftrace \"select count(*) from perf_sample join "
+				 "thread using(utid) join process using(upid) where "
+				 "process.name is null or process.name = '' or thread.name is "
+				 "null or process.name like '%orma%'\" | sed 1d"),
+		  "0\n");
+}
+
 /* A process that is stopped reads no rings, and they have room for a moment. */
 ORMA_TEST(lost_records_are_told)
 {

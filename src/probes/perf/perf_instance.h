@@ -21,6 +21,7 @@ struct orma_perf_probe {
 	int proc_fd;
 	struct orma_unwind_files *files;
 	struct orma_watch files_watch;
+	struct orma_sightings_list *sightings;
 	struct orma_list stalled; /* instances that wait for a file */
 	uint64_t random;          /* chooses shards */
 };
@@ -33,6 +34,8 @@ struct orma_perf_instance {
 	struct orma_perf_events *events; /* NULL = not open */
 	struct orma_perf_scope scope;
 	struct orma_perf_processes processes;
+	struct orma_sightings
+		*seen; /* by linux.process_stats in the same session; NULL = nobody listens */
 	struct orma_perf_stacks stacks;
 	struct orma_perf_packets packets;
 	struct orma_perf_reader reader;

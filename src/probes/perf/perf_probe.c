@@ -170,11 +170,13 @@ static int prepare(struct orma_perf_instance *instance)
 		orma_base_fnv1a(probe->random, &instance->session_id, sizeof(instance->session_id));
 
 	orma_base_list_init(&instance->stalled_item);
+	instance->seen = orma_sightings_get(probe->sightings, instance->session_id);
 	orma_perf_scope_init(&instance->scope, &config->scope, random);
 	instance->stacks.config = config;
 	instance->stacks.processes = &instance->processes;
 	instance->processes = (struct orma_perf_processes){
 		.files = probe->files,
+		.seen = instance->seen,
 		.scope = &instance->scope,
 		.proc_fd = probe->proc_fd,
 		.wants_cmdlines = config->scope.target_cmdline_count > 0 ||
@@ -219,7 +221,7 @@ static bool start(struct orma_probe_instance *base)
 					instance->config.scope.exclude_cmdline_count == 0;
 	/* A recorder that starts a program profiles its own children, and not itself. */
 	if (instance->events->is_per_task || orma_perf_choice_is_named(&instance->config))
-		instance->reader.own_pid = (uint32_t)getpid();
+		instance->reader.own_pid = instance->processes.own_pid = (uint32_t)getpid();
 	instance->reader.hides_others = orma_perf_choice_is_named(&instance->config);
 	instance->reader.config = &instance->config;
 	instance->reader.events = instance->events;
@@ -284,6 +286,7 @@ static void run(struct orma_probe_instance *base)
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
 	instance->reader.never_waits = false;
+	orma_sightings_deliver(instance->seen);
 	note_stall(instance);
 	orma_perf_instance_keep_budget(instance);
 	if (base->is_unfinished)
@@ -298,6 +301,7 @@ static void flush(struct orma_probe_instance *base)
 
 	if (instance->is_running && instance->config.poll_ms == 0)
 		(void)orma_perf_reader_run(&instance->reader, now_on_clock(instance), NULL, NULL);
+	orma_sightings_deliver(instance->seen);
 }
 
 static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_t completion)
@@ -312,6 +316,7 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
 	} else {
 		(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
+		orma_sightings_deliver(instance->seen);
 		orma_perf_waits_end_all(&instance->reader.waits, now_on_clock(instance),
 					&instance->stacks, &instance->packets);
 		(void)orma_module_symbols_write(instance->stacks.symbols, base->probe->source,
@@ -348,6 +353,7 @@ static void destroy(struct orma_probe_instance *base)
 	orma_perf_packets_done(&instance->packets);
 	orma_perf_stacks_done(&instance->stacks);
 	orma_perf_processes_done(&instance->processes);
+	orma_sightings_put(instance->seen);
 	orma_perf_scope_done(&instance->scope);
 	orma_kallsyms_free(instance->kallsyms);
 	orma_probes_numbers_done(&instance->cpus);
@@ -377,6 +383,7 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 	struct orma_perf_probe *probe = ORMA_CONTAINER_OF(base, struct orma_perf_probe, base);
 
 	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path, env->proc_path};
+	probe->sightings = env->sightings;
 	probe->kernel = env->perf_kernel ? env->perf_kernel : &orma_perf_kernel_real;
 	if (getrandom(&probe->random, sizeof(probe->random), GRND_NONBLOCK) !=
 	    sizeof(probe->random))

@@ -11,6 +11,14 @@
  * samples late. Its end is that of its main thread. If others still run by then, which /proc tells,
  * it stays for another second, and so on.
  *
+ * A recorder that starts a program follows its own children. A child that calls exec() is the program.
+ * A child that does not is a part of the recorder, such as the builder of unwind tables, and is out
+ * of scope until it does.
+ *
+ * The name of a process is that of its record, or else its parent's at the fork, or else what /proc
+ * says when the process is seen first. linux.process_stats gets it, because the process may have ended
+ * by the time that its samples are read.
+ *
  * The command line is read only if the scope names command lines. The kernel copies it from the
  * memory of the process, and that read can hang.
  */
@@ -122,6 +130,52 @@ void orma_perf_processes_done(struct orma_perf_processes *processes)
 	orma_base_buf_done(&processes->text);
 }
 
+/* ---- names ---- */
+
+static void set_comm(struct orma_perf_process *process, struct orma_str comm)
+{
+	size_t size = ORMA_MIN(comm.size, sizeof(process->comm) - 1);
+
+	memset(process->comm, 0, sizeof(process->comm));
+	for (size_t i = 0; i < size && comm.data[i] && comm.data[i] != '\n'; i++)
+		process->comm[i] = comm.data[i];
+}
+
+static void read_comm(struct orma_perf_processes *processes, struct orma_perf_process *process)
+{
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str comm;
+
+	if (orma_probes_file_read(processes->proc_fd,
+				  orma_probes_path(path, "", process->pid, "/comm"),
+				  &processes->text, &comm) == 0)
+		set_comm(process, comm);
+}
+
+void orma_perf_processes_mention(struct orma_perf_processes *processes,
+				 const struct orma_perf_process *process, uint32_t tid)
+{
+	orma_sightings_note_member(processes->seen, process->pid, process->pid,
+				   orma_base_str(process->comm));
+	if (tid != process->pid)
+		orma_sightings_note_member(processes->seen, tid, process->pid,
+					   (struct orma_str){0});
+}
+
+static void take_name(struct orma_perf_processes *processes, const struct orma_perf_record *record)
+{
+	struct orma_perf_process *process = find(processes, record->pid);
+
+	if (!process)
+		return;
+	if (record->tid == record->pid)
+		set_comm(process, record->comm);
+	if (!process->is_decided || !process->is_in_scope)
+		return;
+	orma_sightings_note_rename(processes->seen, record->tid, record->comm);
+	orma_perf_processes_mention(processes, process, record->tid);
+}
+
 /* ---- one process ---- */
 
 static struct orma_perf_process *add(struct orma_perf_processes *processes, uint32_t pid)
@@ -149,9 +203,12 @@ static void decide(struct orma_perf_processes *processes, struct orma_perf_proce
 				  orma_probes_path(path, "", process->pid, "/cmdline"),
 				  &processes->text, &cmdline) < 0)
 		cmdline.size = 0;
-	process->is_in_scope = processes->is_all_in ||
-			       orma_perf_scope_includes(processes->scope, process->pid, cmdline);
+	process->is_in_scope = !process->is_helper &&
+			       (processes->is_all_in ||
+				orma_perf_scope_includes(processes->scope, process->pid, cmdline));
 	process->is_decided = true;
+	if (process->is_in_scope && !process->comm[0])
+		read_comm(processes, process);
 	if (process->is_in_scope)
 		return;
 	orma_unwind_process_free(process->code);
@@ -176,8 +233,10 @@ void orma_perf_processes_adopt(struct orma_perf_processes *processes, uint32_t p
 
 	if (!process)
 		process = add(processes, pid);
-	if (process)
-		process->is_decided = process->is_in_scope = true;
+	if (!process)
+		return;
+	process->is_decided = process->is_in_scope = true;
+	read_comm(processes, process);
 }
 
 struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
@@ -308,6 +367,10 @@ static void take_exec(struct orma_perf_processes *processes, const struct orma_p
 		return;
 	if (process != old && old)
 		process->is_decided = process->is_in_scope = old->is_decided && old->is_in_scope;
+	/* The program that the profiler has started. */
+	if (process->is_helper)
+		process->is_decided = process->is_in_scope = true;
+	process->is_helper = false;
 	process->is_young = true;
 	/* The command line has changed, and may be in another scope. A child that is followed stays in. */
 	process->is_decided &= process->is_in_scope && processes->follows_children;
@@ -338,8 +401,15 @@ static void take_fork(struct orma_perf_processes *processes, const struct orma_p
 		parent && parent->is_in_scope ? add(processes, record->pid) : NULL;
 	if (!child)
 		return;
+	set_comm(child, orma_base_str(parent->comm));
+	child->is_helper = processes->own_pid > 0 && record->parent.pid == processes->own_pid;
+	if (child->is_helper)
+		return;
 	if (processes->follows_children)
 		child->is_decided = child->is_in_scope = true;
+	if (child->is_in_scope || processes->is_all_in)
+		orma_sightings_note_new_task(processes->seen, record->parent.tid, child->pid, 0,
+					     orma_base_str(child->comm));
 	const struct orma_unwind_process *code = orma_perf_process_code(processes, parent);
 	if (code && orma_unwind_process_fork(code, (int32_t)child->pid, &child->code) == 0)
 		child->is_young = true;
@@ -357,6 +427,7 @@ void orma_perf_processes_take(struct orma_perf_processes *processes,
 	case PERF_RECORD_COMM:
 		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
 			take_exec(processes, record);
+		take_name(processes, record);
 		break;
 	case PERF_RECORD_FORK:
 		take_fork(processes, record);

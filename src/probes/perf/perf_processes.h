@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "probes/perf/perf_parse.h"
 #include "probes/perf/perf_scope.h"
+#include "probes/sightings.h"
 #include "unwind/unwind_process.h"
 
 #define ORMA_PERF_PROCESSES_MAX 65536u
@@ -22,6 +23,8 @@ struct orma_perf_process {
 	bool is_young;
 	bool has_ended;
 	bool is_sampled;
+	char comm[ORMA_SIGHTINGS_COMM_BYTES]; /* the name of the main thread; "" = not known */
+	bool is_helper; /* a child of the profiler that has not called exec() */
 	uint64_t end_ns;
 	struct orma_unwind_process *code; /* NULL = not needed yet */
 	struct orma_unwind_cache *cache;  /* NULL = none */
@@ -35,9 +38,11 @@ struct orma_perf_processes {
 	struct orma_map by_pid;
 	struct orma_unwind_files *files; /* borrowed */
 	struct orma_perf_scope *scope;   /* borrowed */
+	struct orma_sightings *seen;     /* gets the tasks in scope; borrowed; may be NULL */
 	int proc_fd;                     /* borrowed */
 	bool wants_cmdlines;             /* the scope names command lines */
 	bool is_all_in;                  /* the events are those of the scope */
+	uint32_t own_pid;                /* the profiler's; 0 = its children are as others */
 	bool follows_children;
 	struct orma_buf text;
 	uint32_t cache_count;
@@ -54,6 +59,9 @@ void orma_perf_processes_adopt(struct orma_perf_processes *processes, uint32_t p
 /* Takes a record about mappings, names, begins and ends. */
 void orma_perf_processes_take(struct orma_perf_processes *processes,
 			      const struct orma_perf_record *record);
+/* A thread of a process in scope is mentioned in the trace, so its process and it need names. */
+void orma_perf_processes_mention(struct orma_perf_processes *processes,
+				 const struct orma_perf_process *process, uint32_t tid);
 /* The code of a process, for walking. NULL without memory. */
 struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
 						   struct orma_perf_process *process);

@@ -167,6 +167,7 @@ static void put_stack(struct orma_perf_reader *reader, struct orma_perf_process 
 {
 	reader->sample_count++;
 	process->is_sampled = true;
+	orma_perf_processes_mention(reader->processes, process, record->tid);
 	note_cut(reader, process, record, stack);
 	if (reader->config->off_cpu)
 		orma_perf_waits_begin(&reader->waits, fact, stack, reader->stacks);
@@ -241,6 +242,7 @@ static void take_stop(struct orma_perf_reader *reader, const struct orma_perf_re
 		.time = record->time,
 		.is_in_kernel = true};
 	process->is_sampled = true;
+	orma_perf_processes_mention(reader->processes, process, record->tid);
 	reader->sample_count++;
 	orma_perf_waits_begin(&reader->waits, &fact, &stack, reader->stacks);
 }

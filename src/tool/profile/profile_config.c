@@ -122,8 +122,6 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 		"buffers { size_kb: %d }\nwrite_into_file: true\n"
 		/* The service flushes so often anyway; readers of the trace look for the number. */
 		"file_write_period_ms: 1000\nflush_period_ms: 5000\n"
-		"data_sources { config { name: \"linux.process_stats\" "
-		"process_stats_config { scan_all_processes_on_start: true } } }\n"
 		"data_sources { config { name: \"linux.perf\" "
 		"perf_event_config { ",
 		BUFFER_KB);
@@ -133,7 +131,11 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 	if (r == 0)
 		r = append_scope(options, text);
 	if (r == 0)
-		r = orma_base_buf_append_str(text, "} } }\n");
+		/* It ends after linux.perf, whose last samples may be of processes that have no name yet. */
+		r = orma_base_buf_append_str(
+			text, "} } }\ndata_sources { config { name: \"linux.process_stats\" "
+			      "process_stats_config { scan_all_processes_on_start: true "
+			      "record_thread_names: true } } }\n");
 	if (r == 0 && options->duration_ms > 0)
 		r = orma_base_buf_printf(text, "duration_ms: %u\n", options->duration_ms);
 	return r;

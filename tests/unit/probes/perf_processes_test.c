@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "harness.h"
 
 enum { PARENT = 4000000, CHILD = 4000001, OTHER = 4000002, OTHERS_CHILD = 4000003 };
@@ -136,6 +137,121 @@ ORMA_TEST(a_process_stays_as_long_as_it_has_threads)
 	take_exit(&processes, OTHER, OTHER, UINT64_C(9) * S);
 	CHECK(processes.by_pid.count == 1);
 	free_processes(&processes);
+}
+
+/* The builder of unwind tables is a child of the profiler, too. */
+ORMA_TEST(a_child_of_the_profiler_is_in_scope_from_its_exec_on)
+{
+	struct orma_perf_processes processes = make_processes();
+	struct orma_perf_record exec = {.type = PERF_RECORD_COMM,
+					.misc = PERF_RECORD_MISC_COMM_EXEC,
+					.pid = CHILD,
+					.tid = CHILD,
+					.time = 2};
+
+	processes.own_pid = PARENT;
+	/* Events of single tasks are inherited by all children. */
+	processes.is_all_in = true;
+	take_fork(&processes, CHILD, PARENT);
+	take_fork(&processes, OTHER, PARENT);
+	CHECK(!orma_perf_processes_get(&processes, CHILD)->is_in_scope);
+	CHECK(!orma_perf_processes_get(&processes, OTHER)->is_in_scope);
+	orma_perf_processes_take(&processes, &exec);
+	CHECK(orma_perf_processes_get(&processes, CHILD)->is_in_scope);
+	CHECK(orma_perf_processes_get(&processes, CHILD)->is_young);
+	CHECK(!orma_perf_processes_get(&processes, OTHER)->is_in_scope);
+	/* Children of the program need no exec(). */
+	take_fork(&processes, OTHERS_CHILD, CHILD);
+	CHECK(orma_perf_processes_get(&processes, OTHERS_CHILD)->is_in_scope);
+	free_processes(&processes);
+}
+
+/* ---- names ---- */
+
+static struct orma_task_sighting seen_tasks[16];
+static size_t seen_count;
+
+static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t count)
+{
+	(void)ctx;
+	for (size_t i = 0; i < count && seen_count < ORMA_ARRAY_SIZE(seen_tasks); i++)
+		seen_tasks[seen_count++] = tasks[i];
+}
+
+static const struct orma_task_sighting *seen_task(uint32_t tid)
+{
+	for (size_t i = 0; i < seen_count; i++)
+		if (seen_tasks[i].tid == tid)
+			return &seen_tasks[i];
+	return NULL;
+}
+
+static void take_comm(struct orma_perf_processes *processes, uint32_t pid, uint32_t tid,
+		      uint16_t misc, const char *name)
+{
+	struct orma_perf_record record = {.type = PERF_RECORD_COMM,
+					  .misc = misc,
+					  .pid = pid,
+					  .tid = tid,
+					  .time = 2,
+					  .comm = orma_base_str(name)};
+
+	orma_perf_processes_take(processes, &record);
+}
+
+/* They have ended by the time that their records are read, so /proc has nothing about them. */
+ORMA_TEST(processes_in_scope_have_the_names_of_their_records)
+{
+	enum { THREAD = CHILD + 100, GRANDCHILD = CHILD + 200 };
+	struct orma_perf_processes processes = make_processes();
+	struct orma_sightings_list *list = NULL;
+	struct orma_sightings_listener listener = {.on_tasks = on_tasks};
+
+	CHECK(orma_sightings_list_new(&list) == 0);
+	processes.seen = orma_sightings_get(list, 1);
+	orma_sightings_listen(processes.seen, &listener);
+	take_fork(&processes, CHILD, PARENT);
+	take_comm(&processes, CHILD, CHILD, PERF_RECORD_MISC_COMM_EXEC, "worker");
+	take_comm(&processes, CHILD, THREAD, 0, "its thread");
+	/* A child without exec() has the name of its parent. */
+	take_fork(&processes, GRANDCHILD, CHILD);
+	take_fork(&processes, OTHERS_CHILD, OTHER);
+	take_comm(&processes, OTHERS_CHILD, OTHERS_CHILD, PERF_RECORD_MISC_COMM_EXEC, "other");
+	orma_sightings_deliver(processes.seen);
+	CHECK(seen_task(CHILD) && seen_task(THREAD) && seen_task(GRANDCHILD));
+	CHECK_STR(seen_task(CHILD)->comm, "worker");
+	CHECK_INT(seen_task(CHILD)->process, CHILD);
+	CHECK_STR(seen_task(THREAD)->comm, "its thread");
+	CHECK_INT(seen_task(THREAD)->process, CHILD);
+	CHECK_STR(seen_task(GRANDCHILD)->comm, "worker");
+	CHECK(!seen_task(OTHERS_CHILD));
+	orma_sightings_unlisten(processes.seen, &listener);
+	free_processes(&processes);
+	orma_sightings_put(processes.seen);
+	orma_sightings_list_free(list);
+}
+
+ORMA_TEST(a_process_without_records_has_the_name_that_proc_gives)
+{
+	struct orma_perf_processes processes = make_processes();
+	struct orma_sightings_list *list = NULL;
+	struct orma_sightings_listener listener = {.on_tasks = on_tasks};
+	uint32_t own = (uint32_t)getpid();
+
+	CHECK(orma_sightings_list_new(&list) == 0);
+	processes.seen = orma_sightings_get(list, 1);
+	processes.is_all_in = true;
+	orma_sightings_listen(processes.seen, &listener);
+	orma_perf_processes_mention(&processes, orma_perf_processes_get(&processes, own), own);
+	/* It was mentioned already. */
+	orma_perf_processes_mention(&processes, orma_perf_processes_get(&processes, own), own);
+	orma_sightings_deliver(processes.seen);
+	CHECK_INT(seen_count, 1);
+	CHECK(strncmp(seen_task(own)->comm, "unit_probes_per", 15) == 0);
+	orma_sightings_unlisten(processes.seen, &listener);
+	free_processes(&processes);
+	orma_sightings_put(processes.seen);
+	orma_sightings_list_free(list);
 }
 
 ORMA_TEST(a_thread_that_calls_exec_goes_on_as_the_main_thread)

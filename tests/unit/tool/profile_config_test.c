@@ -32,7 +32,7 @@ static void read_config(const struct orma_profile_options *options, struct orma_
 		  0);
 	trace_config = message;
 	CHECK_INT(trace_config->data_sources.count, 2);
-	struct orma_pb_data_source_config *source = trace_config->data_sources.items[1]->config;
+	struct orma_pb_data_source_config *source = trace_config->data_sources.items[0]->config;
 	CHECK(orma_base_str_is(source->name, "linux.perf"));
 	CHECK_INT(orma_proto_encode(&source->base, &bytes), 0);
 	CHECK_INT(orma_perf_config_parse(bytes.data, bytes.size, &arena, ret), 0);
