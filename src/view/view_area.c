@@ -97,12 +97,6 @@ int orma_area_read_before(struct orma_area *area, struct orma_str body, struct o
 
 /* --- statements ------------------------------------------------------------------------------- */
 
-/* Parts of a statement, in which "area" has the rows of the range, and t0 and t1, the begin and end of their parts in it. */
-struct statement {
-	const char *select, *from, *group;
-	const char *lane; /* the column that has the lane */
-};
-
 /* Appends the lanes of a table that are chosen, as a list for SQL. */
 static int append_lanes(const struct orma_area *area, enum orma_view_table table,
 			struct orma_buf *sql)
@@ -123,8 +117,8 @@ static int append_lanes(const struct orma_area *area, enum orma_view_table table
 	return r;
 }
 
-static int append_sql(const struct orma_area *area, enum orma_view_table table,
-		      const struct statement *statement, struct orma_buf *json)
+int orma_area_append_sql(const struct orma_area *area, enum orma_view_table table,
+			 const struct orma_area_statement *statement, struct orma_buf *json)
 {
 	const struct orma_view *view = area->view;
 	int64_t origin = view->database->start_ns;
@@ -245,7 +239,7 @@ static int append_state_group(const struct orma_area *area, struct orma_area_gro
 struct table {
 	const char *key, *columns; /* the columns are JSON */
 	enum orma_view_table table;
-	struct statement statement;
+	struct orma_area_statement statement;
 	int (*append)(const struct orma_area *area, struct orma_area_group *group,
 		      struct orma_buf *json);
 };
@@ -262,7 +256,7 @@ static int append_table(const struct orma_area *area, const struct table *table,
 	if (r == 0)
 		r = orma_view_json_raw(json, "{");
 	if (r == 0)
-		r = append_sql(area, table->table, &table->statement, json);
+		r = orma_area_append_sql(area, table->table, &table->statement, json);
 	if (r == 0)
 		r = orma_base_buf_printf(json, ",\"columns\":%s,\"rows\":[", table->columns);
 	for (uint32_t i = 0; i < ORMA_MIN(groups.count, (uint32_t)ROWS_MAX) && r == 0; i++) {

@@ -25,6 +25,18 @@ int orma_area_read(struct orma_area *area, struct orma_str body, struct orma_err
 /* The same for the members "before_start", "before_end" and "before_nodes". -ENODATA: there are none. */
 int orma_area_read_before(struct orma_area *area, struct orma_str body, struct orma_error *reterr);
 
+/*
+ * Parts of a statement, in which "area" has the rows of the range, and t0 and t1, the begin and end of their parts in it. `lane`
+ * is the column that has the lane.
+ */
+struct orma_area_statement {
+	const char *select, *from, *group, *lane;
+};
+
+/* Appends the member "sql", the statement about the chosen lanes of a table. 0 or -ENOMEM. */
+int orma_area_append_sql(const struct orma_area *area, enum orma_view_table table,
+			 const struct orma_area_statement *statement, struct orma_buf *json);
+
 /* The rows with one name, or of one thread, and of one state. */
 struct orma_area_group {
 	int64_t name; /* a cell, or the number of a state; -1 = the group has none */

@@ -256,17 +256,24 @@ static int append_flows(const struct orma_view *view, const struct orma_view_row
 	return r < 0 ? r : orma_view_json_raw(json, "]");
 }
 
-/* The queries that make the tables about a slice. */
+/* The queries that make the tables about a slice. An unfinished one lasts until the trace ends. */
 static int append_queries(const struct orma_view_row *row, int64_t utid, struct orma_buf *json)
 {
+#define UNTIL_END "iif(dur < 0, trace_end() - ts, dur)"
 	int r = orma_base_buf_printf(
 		json,
-		",\"queries\":{\"parents\":\"select id, name, dur from ancestor_slice(%" PRIu32
-		") order by depth\",\"children\":\"select name, count(*) as count, "
-		"sum(dur) as total from slice where parent_id = %" PRIu32
-		" group by name order by total desc\","
-		"\"flows\":\"select * from flow where %" PRIu32 " in (slice_out, slice_in)\"",
-		row->row, row->row, row->row);
+		",\"queries\":{\"parents\":\"select id, name, " UNTIL_END
+		" as dur from ancestor_slice(%" PRIu32
+		") order by depth desc\",\"children\":\"select name, count(*) as count, "
+		"sum(" UNTIL_END ") as total from slice where parent_id = %" PRIu32
+		" group by name order by total desc limit %d\","
+		"\"flows\":\"select iif(slice_in = me.id, 'in', 'out') as way, other.id, "
+		"other.name, iif(slice_in = me.id, me.ts - other.ts, other.ts - me.ts) as latency "
+		"from flow join slice me on me.id in (slice_out, slice_in) join slice other on "
+		"other.id = iif(slice_in = me.id, slice_out, slice_in) where me.id = %" PRIu32
+		" order by way, flow.id\"",
+		row->row, row->row, CHILD_NAMES_MAX, row->row);
+#undef UNTIL_END
 	if (r == 0 && utid >= 0)
 		r = orma_base_buf_printf(
 			json,

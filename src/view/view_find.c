@@ -168,7 +168,8 @@ static int append_sql(struct orma_str name, struct orma_buf *json)
 			r = orma_base_buf_append(&sql, "'", 1);
 	}
 	if (r == 0)
-		r = orma_base_buf_append_str(&sql, "' order by dur desc limit 100");
+		r = orma_base_buf_append_str(&sql,
+					     "' and dur >= 0 order by dur desc, id limit 100");
 	if (r == 0)
 		r = orma_json_append_text(json, "sql",
 					  (struct orma_str){(const char *)sql.data, sql.size});

@@ -114,6 +114,24 @@ static int add_slices(struct flame *flame)
 	return r;
 }
 
+/* The statement yields a row for each node, with the names from the root to it. */
+static int append_slices_sql(const struct orma_area *area, struct orma_buf *json)
+{
+	static const struct orma_area_statement statement = {
+		.select = "select path, sum(t1 - t0) as total, sum(t1 - t0 - ifnull(below, 0)) as "
+			  "self, count(*) as count",
+		.from = "(with recursive tree as (select id, ifnull(name, '') as path, t0, t1 from "
+			"area where parent_id is null or parent_id not in (select id from area) "
+			"union all select area.id, path || ' > ' || ifnull(name, ''), area.t0, "
+			"area.t1 from tree join area on parent_id = tree.id) select * from tree) "
+			"left join (select parent_id as above, sum(t1 - t0) as below from area "
+			"group by 1) on above = id",
+		.group = "group by path order by total desc, path",
+		.lane = "track_id",
+	};
+	return orma_area_append_sql(area, ORMA_VIEW_SLICES, &statement, json);
+}
+
 /* Finds out what a graph is made of: a profile, or slices. */
 static int read_source(const struct orma_view *view, struct orma_str body,
 		       struct orma_profile *profile, bool *ret_is_slices, struct orma_error *reterr)
@@ -175,6 +193,8 @@ int orma_view_flame(struct orma_view *view, struct orma_str request, struct orma
 		r = add_before(&flame, &profile, is_slices, request, reterr);
 	if (r == 0)
 		r = orma_view_json_raw(ret, "{");
+	if (r == 0 && is_slices)
+		r = append_slices_sql(&area, ret);
 	if (r == 0)
 		r = add_range(&flame, &profile, is_slices, ret);
 	if (r == 0)

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { LOOK_DIM, stateText } from "../../web/colour.js";
+import { durationText } from "../../web/time.js";
 import { Browser, findChromium } from "./cdp.mjs";
 import { view } from "./orma_server.mjs";
 
@@ -311,6 +312,65 @@ test("an area's CPU time, states and counters are those of the engine", { skip }
 		counters.some((row) => row.includes("queue")),
 		counters.join(" | "),
 	);
+	await page.press("Escape", "Escape");
+});
+
+/** The rows of the table in an element, with the texts of their cells. */
+function cellsOf(element) {
+	return page.run(
+		`[...${element}.querySelectorAll("tr")].map((row) => [...row.children].map(({ innerText }) => innerText.trim()))`,
+	);
+}
+
+test("the query that a table of an area shows yields its rows", { skip }, async () => {
+	await selectTimes(0.2, 0.71);
+	// Where the name or thread is in the query's rows, then numbers of the table and of the query.
+	const thread = "(select name || ' (' || tid || ')' from thread t where t.utid = q.utid)";
+	const tables = [
+		["Slices", "name, count, total, self, min, p50, p90, p99, max", [0, 1, 2, 3, 4, 6, 7, 8, 9]],
+		["CPU time", `${thread}, total, runs`, [0, 2, 4]],
+		["States", `${thread}, state, total, count`, [0, 2, 3, 4]],
+		["Counters", "counter, min, max, first, last, delta", [0, 1, 2, 4, 5, 6]],
+	];
+	for (const [tab, columns, places] of tables) {
+		await press(tab, "#tabs button");
+		const shown = await page.run(
+			`[...document.querySelectorAll("#panel .tr")].map(({ children }) => ${JSON.stringify(places)}.map((c) => children[c].title))`,
+		);
+		const query = await page.run(`document.querySelector("#panel .query").textContent`);
+		const rows = sql(`select ${columns} from (${query}) q`, schedule);
+		const plain = (row) => row.map((cell) => (/^-?[\d.]+$/.test(cell) ? String(Number(cell)) : cell)).join();
+		assert.ok(shown.length > 0, tab);
+		assert.deepEqual(shown.map(plain).sort(), rows.map(plain).sort(), tab);
+	}
+	await press("Flame graph", "#tabs button");
+	await press("SQL", ".flame-tools button");
+	const nodes = sql(await page.text(".flame-tools .query"), schedule);
+	assert.deepEqual(nodes.map(([path]) => path).sort(), ["work", "work > step"]);
+	const all = nodes.reduce((sum, [, , self]) => sum + Number(self), 0);
+	assert.ok((await page.text(".flame-label")).startsWith(`all ${durationText(all)} `), await page.text(".flame-label"));
+	await page.press("Escape", "Escape");
+});
+
+test("the query that a table about a slice shows yields its rows", { skip }, async () => {
+	await showSchedule(80e6, 120e6);
+	const cards = [
+		["work", "Children by total", "total"],
+		["step", "Parents", "dur"],
+	];
+	for (const [name, card, length] of cards) {
+		const box = (await page.boxes()).find((one) => one.table === "slice" && one.name === name && one.count === 1);
+		await page.click(box.x + 2, box.y + box.h / 2);
+		await page.idle();
+		const found = `[...document.querySelectorAll("#panel .card")].find((one) => one.firstChild.innerText === ${JSON.stringify(card)})`;
+		const query = await page.run(`${found}.querySelector(".query").textContent`);
+		const rows = sql(`select name, ${length} from (${query})`, schedule);
+		assert.equal(rows.length, 1);
+		assert.deepEqual(
+			await cellsOf(found),
+			rows.map(([other, dur]) => [other, durationText(Number(dur))]),
+		);
+	}
 	await page.press("Escape", "Escape");
 });
 

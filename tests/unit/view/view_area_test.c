@@ -5,7 +5,6 @@
 #include "view/view_find.h"
 
 #include "harness.h"
-#include "unit/answers/trace_fixture.h"
 #include "view_fixture.h"
 
 #define PACKET(content) "packet { " content " trusted_packet_sequence_id: 1 } "
@@ -37,20 +36,6 @@ static void check_has(const char *text, const char *part)
 		orma_test_fail(__FILE__, __LINE__, "no %s in %s", part, text);
 }
 
-/* Runs the statement of a table, which is behind its key. */
-static void check_sql(struct orma_view *view, const char *text, const char *key,
-		      const char *expected)
-{
-	char begin[64], query[4096] = {0};
-	snprintf(begin, sizeof(begin), "\"%s\":{\"sql\":\"", key);
-	const char *sql = strstr(text, begin);
-	CHECK(sql);
-	sql += strlen(begin);
-	CHECK(strchr(sql, '"') - sql < (long)sizeof(query));
-	memcpy(query, sql, (size_t)(strchr(sql, '"') - sql));
-	fixture_check(view->database, query, expected);
-}
-
 /* Slices of 1 to 200 in another order, each with a child of half its length, and one that does not end. */
 ORMA_TEST(the_statement_of_slices_has_the_percentiles_of_the_table)
 {
@@ -69,9 +54,9 @@ ORMA_TEST(the_statement_of_slices_has_the_percentiles_of_the_table)
 	/* The sum of the numbers to 200, and what is left when each is halved, rounded up. */
 	check_has(answer, "[\"a\",201,20100,10100,1,100.5,100,180,198,200,");
 	check_has(answer, "[\"b\",200,10000,10000,0,50,50,90,99,100,");
-	check_sql(view, answer, "slices",
-		  "\"a\",201,20100,10100,1,100.500000,100,180,198,200\n"
-		  "\"b\",200,10000,10000,0,50.000000,50,90,99,100\n");
+	view_fixture_check_sql(view, answer, "\"slices\":{\"sql\":\"",
+			       "\"a\",201,20100,10100,1,100.500000,100,180,198,200\n"
+			       "\"b\",200,10000,10000,0,50.000000,50,90,99,100\n");
 	view_fixture_close_trace(view);
 	orma_base_buf_done(&text);
 }
@@ -85,9 +70,9 @@ ORMA_TEST(an_area_has_slices_by_name)
 	/* The range is from 130 to 155. */
 	check_has(text, "\"rows\":[[\"outer\",1,25,10,100,100,100,100,100,100,100],"
 			"[\"inner\",2,15,15,10,20,10,30,30,30,60]],\"total\":2}");
-	check_sql(view, text, "slices",
-		  "\"outer\",1,25,10,100,100.000000,100,100,100,100\n"
-		  "\"inner\",2,15,15,10,20.000000,10,30,30,30\n");
+	view_fixture_check_sql(view, text, "\"slices\":{\"sql\":\"",
+			       "\"outer\",1,25,10,100,100.000000,100,100,100,100\n"
+			       "\"inner\",2,15,15,10,20.000000,10,30,30,30\n");
 	view_fixture_close_trace(view);
 }
 
@@ -101,9 +86,10 @@ ORMA_TEST(an_area_has_cpus_states_and_counters)
 	check_has(text, "\"S\",20,1]");
 	/* 10 until 150, and 30 from there to 170. */
 	check_has(text, "[\"queue\",10,30,20,10,30,20,");
-	check_sql(view, text, "counters",
-		  "\"queue\",10.000000,30.000000,20.000000,10.000000,30.000000,20.000000,500000000."
-		  "000000\n");
+	view_fixture_check_sql(
+		view, text, "\"counters\":{\"sql\":\"",
+		"\"queue\",10.000000,30.000000,20.000000,10.000000,30.000000,20.000000,500000000."
+		"000000\n");
 	view_fixture_close_trace(view);
 }
 
@@ -118,8 +104,8 @@ ORMA_TEST(an_area_of_some_nodes_has_what_is_below_them)
 	check_has(text,
 		  "\"columns\":[\"name\",\"count\",\"total\",\"self\",\"min\",\"avg\",\"p50\","
 		  "\"p90\",\"p99\",\"max\",\"share\"],\"rows\":[],\"total\":0}");
-	check_sql(view, text, "slices", "");
-	check_sql(view, text, "counters", "");
+	view_fixture_check_sql(view, text, "\"slices\":{\"sql\":\"", "");
+	view_fixture_check_sql(view, text, "\"counters\":{\"sql\":\"", "");
 	check_has(text, "[\"main (11)\",\"(10)\",");
 	view_fixture_close_trace(view);
 }
@@ -158,17 +144,21 @@ ORMA_TEST(slices_with_the_same_names_above_them_are_one_node_of_a_flame_graph)
 {
 	struct orma_view *view = view_fixture_open_trace(trace);
 	/* The range is from 130 to 155: 10 of the first slice inside, and 5 of the second. */
-	CHECK_STR(
-		view_fixture_ask(view, "flame", "{\"source\":\"slices\",\"start\":80,\"end\":105}"),
-		"{\"unit\":\"ns\",\"nodes\":[[0,-1,\"outer\",10,25,1],[1,0,\"inner\",15,15,2]]}");
-	CHECK_STR(view_fixture_ask(view, "flame", "{\"start\":1000,\"end\":1001}"),
-		  "{\"unit\":\"ns\",\"nodes\":[]}");
+	const char *text =
+		view_fixture_ask(view, "flame", "{\"source\":\"slices\",\"start\":80,\"end\":105}");
+	check_has(text,
+		  ",\"unit\":\"ns\",\"nodes\":[[0,-1,\"outer\",10,25,1],[1,0,\"inner\",15,15,2]]}");
+	view_fixture_check_sql(view, text, "{\"sql\":\"",
+			       "\"outer\",25,10,1\n\"outer > inner\",15,15,2\n");
+	text = view_fixture_ask(view, "flame", "{\"start\":1000,\"end\":1001}");
+	check_has(text, ",\"unit\":\"ns\",\"nodes\":[]}");
+	view_fixture_check_sql(view, text, "{\"sql\":\"", "");
 	/* Before: 30 of the outer one, of which 20 are inner; now: 25 and 15. Widths are by shares. */
-	CHECK_STR(
+	check_has(
 		view_fixture_ask(
 			view, "flame",
 			"{\"start\":80,\"end\":105,\"before_start\":60,\"before_end\":80}"),
-		"{\"unit\":\"ns\",\"sides\":[20,25],\"nodes\":[[0,-1,\"outer\",10,25,1,20,25],[1,0,"
+		",\"unit\":\"ns\",\"sides\":[20,25],\"nodes\":[[0,-1,\"outer\",10,25,1,20,25],[1,0,"
 		"\"inner\",15,20,2,20,15]]}");
 	view_fixture_refuse(view, "flame", "{\"start\":80,\"end\":105,\"before_start\":60}",
 			    -EINVAL, "before_end");

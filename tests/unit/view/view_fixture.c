@@ -94,6 +94,20 @@ void view_fixture_refuse(struct orma_view *view, const char *route, const char *
 	orma_base_buf_done(&answer);
 }
 
+void view_fixture_check_sql(struct orma_view *view, const char *answer, const char *begin,
+			    const char *expected)
+{
+	char query[4096] = {0};
+	const char *sql = strstr(answer, begin);
+	if (!sql)
+		orma_test_fail(__FILE__, __LINE__, "no %s in %s", begin, answer);
+	sql += strlen(begin);
+	size_t size = strcspn(sql, "\"");
+	CHECK(size < sizeof(query));
+	memcpy(query, sql, size);
+	fixture_check(view->database, query, expected);
+}
+
 uint64_t view_fixture_fail_allocations(struct orma_view *view, const char *route,
 				       const char *request)
 {

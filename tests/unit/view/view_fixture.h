@@ -23,6 +23,12 @@ struct orma_view *view_fixture_open_trace(const char *text);
 void view_fixture_close_trace(struct orma_view *view);
 /* Asks a route of the table, and returns the answer as text, which lives until the next call. The test fails if it is refused. */
 const char *view_fixture_ask(struct orma_view *view, const char *route, const char *request);
+/*
+ * Runs the statement that follows `begin` in an answer, and compares what it yields, as CSV without its header, with what is
+ * expected.
+ */
+void view_fixture_check_sql(struct orma_view *view, const char *answer, const char *begin,
+			    const char *expected);
 /* Checks that the route refuses the request with this error, and a message that has this part. */
 void view_fixture_refuse(struct orma_view *view, const char *route, const char *request,
 			 int expected, const char *part);

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "harness.h"
-#include "unit/answers/trace_fixture.h"
 #include "view_fixture.h"
 
 #define PACKET(content) "packet { trusted_packet_sequence_id: 1 " content " } "
@@ -51,18 +50,6 @@ static void check_has(const char *text, const char *part)
 		orma_test_fail(__FILE__, __LINE__, "no %s in %s", part, text);
 }
 
-/* Runs the statement that is in an answer. */
-static void check_sql(struct orma_view *view, const char *answer, const char *expected)
-{
-	char query[1024] = {0};
-	const char *begin = strstr(answer, "\"sql\":\"");
-	CHECK(begin);
-	begin += strlen("\"sql\":\"");
-	CHECK(strchr(begin, '"') - begin < (long)sizeof(query));
-	memcpy(query, begin, (size_t)(strchr(begin, '"') - begin));
-	fixture_check(view->database, query, expected);
-}
-
 ORMA_TEST(samples_of_perf_count_as_one_each)
 {
 	struct orma_view *view = view_fixture_open_trace(perf_trace);
@@ -73,7 +60,7 @@ ORMA_TEST(samples_of_perf_count_as_one_each)
 					   "{\"source\":\"samples:0\",\"start\":0,\"end\":1000}");
 	check_has(all,
 		  "\"unit\":\"samples\",\"nodes\":[[0,-1,\"main\",1,3,3],[1,0,\"work\",2,2,2]]}");
-	check_sql(view, all, "\"work\",2\n\"main\",1\n");
+	view_fixture_check_sql(view, all, "\"sql\":\"", "\"work\",2\n\"main\",1\n");
 	check_has(view_fixture_ask(view, "flame",
 				   "{\"source\":\"samples:0\",\"start\":50,\"end\":250}"),
 		  "[[0,-1,\"main\",1,2,2],[1,0,\"work\",1,1,1]]");
@@ -146,7 +133,7 @@ ORMA_TEST(functions_have_their_names_in_the_source)
 	const char *all = view_fixture_ask(view, "flame",
 					   "{\"source\":\"samples:0\",\"start\":0,\"end\":1000}");
 	check_has(all, "\"nodes\":[[0,-1,\"ns::work(int)\",5000,5000,1]]");
-	check_sql(view, all, "\"ns::work(int)\",1\n");
+	view_fixture_check_sql(view, all, "\"sql\":\"", "\"ns::work(int)\",1\n");
 	check_has(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":0}"),
 		  "\"stack\":[\"ns::work(int)\"]");
 	CHECK(view_fixture_fail_allocations(
