@@ -345,8 +345,8 @@ ORMA_TEST(a_slice_that_is_open_when_state_is_cleared_has_its_end)
 	wait_for(&is_cleared);
 	/* The callback of one before may have come late. */
 	wait_for(&is_cleared);
-	/* The clearing reaches all data sources of the session before the sync returns. */
-	CHECK_INT(orma_sync(WAIT_MS), 0);
+	/* A chunk that has a state keeps it, and on a slow machine it has a second one by now; a flush ends the chunk. */
+	CHECK_INT(orma_session_flush(session, WAIT_MS, 0), 0);
 	ORMA_END(gfx);
 	ORMA_COUNTER(gfx, "", 150, ORMA_ON(&sums));
 	finish(session);
