@@ -24,7 +24,12 @@
 enum { AHEAD_BYTES = 256 << 10, WAITING_MAX = 16 << 20 };
 
 /* Bits of a record's header. */
-enum { MISC_MMAP_DATA = 1 << 13, MISC_COMM_EXEC = 1 << 13, MISC_MMAP_BUILD_ID = 1 << 14 };
+enum {
+	MISC_MMAP_DATA = 1 << 13,
+	MISC_COMM_EXEC = 1 << 13,
+	MISC_MMAP_BUILD_ID = 1 << 14,
+	MISC_LOST_BY_FILTER = 1 << 15, /* the user's filter did not want these samples */
+};
 
 /* A record that waits for its turn. */
 struct waiting {
@@ -44,6 +49,9 @@ struct perf_data {
 	uint64_t
 		unpacked; /* where the next record is that was packed; UINT64_MAX = there are none */
 	uint64_t spool_max; /* bytes */
+	/* Records that found no room in a ring, by the kernel and by the counts of the events; samples
+	 * that the processor dropped; their sum as it was reported. */
+	uint64_t ring_lost, event_lost, processor_lost, reported_lost;
 };
 
 static int compare(const void *a, const void *b)
@@ -128,12 +136,36 @@ static int take_fork(struct perf_data *data, uint64_t time, struct orma_perf_byt
 		       : orma_perf_output_fork(&data->output, time, pid, parent, tid, parent_tid);
 }
 
-static void take_lost(struct perf_data *data, uint32_t type, struct orma_perf_bytes bytes)
+static void add_capped(uint64_t *sum, uint64_t count)
+{
+	if (__builtin_add_overflow(*sum, count, sum) || *sum > INT64_MAX)
+		*sum = INT64_MAX;
+}
+
+/*
+ * When a ring is full, the kernel counts the record for the ring, which gets a LOST as soon as there is room
+ * again, and also for the event. Since version 6.1, perf reads the counts of the events at its end, and
+ * writes them as LOST_SAMPLES, which have no time. They repeat what LOST says, but for records that were
+ * lost after the last LOST. A LOST_SAMPLES with a time is the kernel's, about samples that the processor
+ * dropped.
+ */
+static void take_lost(struct perf_data *data, uint32_t type, uint16_t misc, uint64_t time,
+		      struct orma_perf_bytes bytes)
 {
 	if (type == ORMA_PERF_LOST)
 		orma_perf_read_u64(&bytes); /* the event */
+	uint64_t count = orma_perf_read_u64(&bytes);
+	if (bytes.is_cut || (type == ORMA_PERF_LOST_SAMPLES && misc & MISC_LOST_BY_FILTER))
+		return;
+	if (type == ORMA_PERF_LOST)
+		add_capped(&data->ring_lost, count);
+	else
+		add_capped(time > 0 ? &data->processor_lost : &data->event_lost, count);
+	uint64_t sum = ORMA_MAX(data->ring_lost, data->event_lost);
+	add_capped(&sum, data->processor_lost);
 	orma_stats_add(&data->output.packets->stats, 0, ORMA_STAT_perf_cpu_lost_records, 0,
-		       (int64_t)ORMA_MIN(orma_perf_read_u64(&bytes), (uint64_t)INT64_MAX));
+		       (int64_t)(sum - data->reported_lost));
+	data->reported_lost = sum;
 }
 
 static int take_sample(struct perf_data *data, uint16_t misc, struct orma_perf_bytes bytes)
@@ -171,7 +203,7 @@ static int take_record(struct perf_data *data, const struct waiting *record)
 	case ORMA_PERF_FORK:
 		return take_fork(data, time, bytes);
 	default:
-		take_lost(data, type, bytes);
+		take_lost(data, type, misc, time, bytes);
 		return 0;
 	}
 }

@@ -307,6 +307,50 @@ static void put_pipe(struct bytes *bytes)
 	end_record(bytes, begin_record(bytes, 200, 0));
 }
 
+enum { LOST = 2, LOST_SAMPLES = 13, LOST_BY_FILTER = 1 << 15 };
+
+static void put_lost(struct bytes *bytes, uint32_t type, uint16_t misc, uint64_t count,
+		     uint64_t time)
+{
+	size_t record = begin_record(bytes, type, misc);
+
+	if (type == LOST)
+		put64(bytes, 1);
+	put64(bytes, count);
+	put_sample_id(bytes, 70, time);
+	end_record(bytes, record);
+}
+
+/* perf 6.1 writes the counts of the events at its end; 12 records were lost before, see put_records(). */
+ORMA_TEST(records_that_were_lost_count_once)
+{
+	static const struct {
+		uint32_t type;
+		uint16_t misc;
+		uint64_t count, time;
+		int64_t sum;
+	} cases[] = {
+		{LOST, 0, 5, 120, 17},
+		/* The same ones, and with three more after the last LOST. */
+		{LOST_SAMPLES, 0, 9, 0, 12},
+		{LOST_SAMPLES, 0, 15, 0, 15},
+		/* The processor dropped samples. */
+		{LOST_SAMPLES, 0, 7, 120, 19},
+		{LOST_SAMPLES, LOST_BY_FILTER, 1000, 0, 12},
+		{LOST_SAMPLES, 0, UINT64_MAX, 0, INT64_MAX},
+	};
+	static struct bytes bytes;
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		put_pipe_start(&bytes);
+		put_records(&bytes);
+		put_lost(&bytes, cases[i].type, cases[i].misc, cases[i].count, cases[i].time);
+		CHECK_INT(convert_bytes(&fixture, bytes.data, bytes.size, NULL), 1);
+		CHECK_INT(import_stat(&fixture, "perf_cpu_lost_records"), cases[i].sum);
+		import_done(&fixture);
+	}
+}
+
 ORMA_TEST(a_pipe_has_its_events_among_the_records)
 {
 	static struct bytes bytes;
