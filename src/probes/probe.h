@@ -41,6 +41,9 @@ struct orma_probe_env {
 	orma_journal_load_fn *load_journal;
 	/* Opens perf events (perf/perf_kernel.h); NULL = the kernel that this process runs on. */
 	const struct orma_perf_kernel *perf_kernel;
+	/* Called when an instance of linux.perf cannot sample, before its start is acknowledged; may be NULL. */
+	void (*on_perf_failure)(void *ctx);
+	void *on_perf_failure_ctx;
 	uint64_t turn_ns; /* how long a run may take; 0 = ORMA_PROBE_TURN_NS */
 	/* Where profiled programs connect; NULL = ORMA_HEAP_SOCK, or the usual place. */
 	const char *heap_socket;

@@ -15,7 +15,7 @@
 #define ORMA     ORMA_BUILD_DIR "/orma"
 #define FUNCTION "orma_profile_test_spin"
 
-/* It counts from when the service has begun, and a busy machine begins to sample later. */
+/* It counts from when sampling has begun. */
 #ifdef __SANITIZE_THREAD__
 #define DURATION "3s"
 #else
@@ -190,6 +190,14 @@ ORMA_TEST(a_program_and_its_children_have_names_and_nobody_else_is_there)
 				 "process.name is null or process.name = '' or thread.name is "
 				 "null or process.name like '%orma%'\" | sed 1d"),
 		  "0\n");
+}
+
+/* As perf and strace do it. */
+ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
+{
+	CHECK_STR(in_folder(ORMA " profile -e no_such:event -- touch started 2>messages; echo $?; "
+				 "grep -c 'touch was not started' messages; ls"),
+		  "1\n1\nmessages\n");
 }
 
 /* A process that is stopped reads no rings, and they have room for a moment. */

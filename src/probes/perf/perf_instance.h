@@ -22,6 +22,8 @@ struct orma_perf_probe {
 	struct orma_unwind_files *files;
 	struct orma_watch files_watch;
 	struct orma_sightings_list *sightings;
+	void (*on_failure)(void *ctx); /* NULL = nobody asks */
+	void *on_failure_ctx;
 	struct orma_list stalled; /* instances that wait for a file */
 	uint64_t random;          /* chooses shards */
 };

@@ -205,16 +205,26 @@ static int prepare(struct orma_perf_instance *instance)
 	return r;
 }
 
-static bool start(struct orma_probe_instance *base)
+static bool open_events(struct orma_perf_instance *instance)
 {
-	struct orma_perf_instance *instance = to_instance(base);
 	struct orma_perf_choice choice;
 
 	if (prepare(instance) < 0)
 		return false;
 	choice = orma_perf_instance_choice(instance);
-	if (orma_perf_choice_open_first(&choice, &instance->events) < 0)
+	return orma_perf_choice_open_first(&choice, &instance->events) == 0;
+}
+
+static bool start(struct orma_probe_instance *base)
+{
+	struct orma_perf_instance *instance = to_instance(base);
+	const struct orma_perf_probe *probe = orma_perf_probe_of(instance);
+
+	if (!open_events(instance)) {
+		if (probe->on_failure)
+			probe->on_failure(probe->on_failure_ctx);
 		return false;
+	}
 	/* Events of single tasks are those of the scope, and of their children. */
 	instance->processes.is_all_in = instance->events->is_per_task &&
 					instance->config.scope.exclude_pid_count == 0 &&
@@ -384,6 +394,8 @@ static int open_probe(struct orma_probe *base, const struct orma_probe_env *env)
 
 	probe->paths = (struct orma_perf_paths){env->tracefs_path, env->sys_path, env->proc_path};
 	probe->sightings = env->sightings;
+	probe->on_failure = env->on_perf_failure;
+	probe->on_failure_ctx = env->on_perf_failure_ctx;
 	probe->kernel = env->perf_kernel ? env->perf_kernel : &orma_perf_kernel_real;
 	if (getrandom(&probe->random, sizeof(probe->random), GRND_NONBLOCK) !=
 	    sizeof(probe->random))

@@ -106,7 +106,9 @@ static int start(struct orma_probes *probes, const struct orma_probes_options *o
 					      .proc_path = "/proc",
 					      .sys_path = "/sys",
 					      .tracefs_path = getenv("ORMA_TRACEFS"),
-					      .heap_socket = options->heap_socket};
+					      .heap_socket = options->heap_socket,
+					      .on_perf_failure = options->on_perf_failure,
+					      .on_perf_failure_ctx = options->on_perf_failure_ctx};
 	probes->env.self = &probes->self;
 	r = orma_sightings_list_new(&probes->env.sightings);
 	if (r)

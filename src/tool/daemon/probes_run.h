@@ -21,6 +21,9 @@ struct orma_probes_options {
 	unsigned kinds;            /* ORMA_PROBES_*; 0 = all */
 	const char
 		*heap_socket; /* for profiled programs; NULL = ORMA_HEAP_SOCK, or the usual place */
+	/* Called by the loop's thread when an instance of linux.perf cannot sample; may be NULL. */
+	void (*on_perf_failure)(void *ctx);
+	void *on_perf_failure_ctx;
 };
 
 /* Starts the library (once per process) with caller_drives, and registers the probes. 0 or

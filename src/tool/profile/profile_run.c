@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,31 @@ static enum form form_of(const char *path)
 
 /* ---- the recording ---- */
 
+/* The program that is to be sampled. */
+struct target {
+	const char *name;
+	/* Written by the thread of the probes before it acknowledges their start, read by the main thread after that. */
+	atomic_bool cannot_sample;
+};
+
+static void on_perf_failure(void *ctx)
+{
+	struct target *target = ctx;
+
+	atomic_store_explicit(&target->cannot_sample, true, memory_order_release);
+}
+
+/* The probe has said why it cannot sample. */
+static bool may_start(void *ctx)
+{
+	struct target *target = ctx;
+	bool cannot = atomic_load_explicit(&target->cannot_sample, memory_order_acquire);
+
+	if (cannot)
+		orma_tool_fail("%s was not started, because it cannot be sampled", target->name);
+	return !cannot;
+}
+
 /* The recorder and the probes read their addresses in the environment. */
 static int set_address(const char *name, const char *value)
 {
@@ -111,7 +137,7 @@ static int make_config(const struct orma_profile_options *options, struct orma_r
 }
 
 static int record(const struct orma_profile_options *options, char *const *environment,
-		  const char *trace)
+		  const char *trace, struct target *target)
 {
 	struct orma_record_config config = {0};
 	int status = make_config(options, &config);
@@ -128,6 +154,9 @@ static int record(const struct orma_profile_options *options, char *const *envir
 			.app_argv = options->argv,
 			.app_environment = environment,
 			.app_descriptors = descriptors,
+			.on_perf_failure = on_perf_failure,
+			.may_start_app = may_start,
+			.app_ctx = target,
 			.target_pids = options->pids,
 			.target_count = options->pid_count,
 		};
@@ -349,16 +378,17 @@ static int run(const struct orma_profile_options *options, char *const *environm
 {
 	struct folder folder;
 	struct stat facts, old = {0};
+	struct target target = {.name = options->argv ? options->argv[0] : NULL};
 	int status = make_folder(&folder);
 	const char *trace = form_of(options->path) == FORM_TRACE ? options->path : folder.trace;
 
 	if (status == ORMA_EXIT_OK) {
 		(void)stat(trace, &old);
-		status = record(options, environment, trace);
+		status = record(options, environment, trace, &target);
 		/* The program's exit status is ours, and it may have failed for its own reasons. */
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
-				    status != ORMA_EXIT_NOT_FOUND);
+				    status != ORMA_EXIT_NOT_FOUND && !target.cannot_sample);
 		/* A recording that failed leaves the file of an earlier one as it was. */
 		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0 &&
 		    !is_same_file(&facts, &old)) {

@@ -40,7 +40,7 @@ struct orma_embedded {
 	bool has_daemon_thread, has_probes_thread, has_daemon;
 	struct orma_private_folder folder;
 	char consumer_address[96];
-	const struct orma_record_places *places; /* NULL = the usual addresses */
+	const struct orma_record_options *options;
 };
 
 static void *run_daemon(void *arg)
@@ -71,10 +71,11 @@ static int start_thread(pthread_t *thread, bool *has_thread, const char *name, v
 
 static int start_daemon(struct orma_embedded *embedded, struct orma_error *reterr)
 {
+	const struct orma_record_places *places = embedded->options->places;
 	struct orma_daemon_options options = {
 		.consumer_addresses = embedded->consumer_address,
-		.producer_addresses = embedded->places ? embedded->places->producers : NULL,
-		.late_consumer_addresses = embedded->places ? NULL : orma_ipc_consumer_address(),
+		.producer_addresses = places ? places->producers : NULL,
+		.late_consumer_addresses = places ? NULL : orma_ipc_consumer_address(),
 		.listen_flags = ORMA_IPC_LISTEN_KEEP_LIVE,
 		.has_private_consumers = true,
 	};
@@ -100,13 +101,15 @@ static int start_daemon(struct orma_embedded *embedded, struct orma_error *reter
 static int start_probes(struct orma_embedded *embedded, struct orma_error *reterr)
 {
 	char address[ORMA_IPC_ADDRESS_TEXT_BYTES];
-	const char *list =
-		embedded->places ? embedded->places->producers : orma_ipc_producer_address();
+	const struct orma_record_places *places = embedded->options->places;
+	const char *list = places ? places->producers : orma_ipc_producer_address();
 	if (orma_ipc_address_list_next(&list, address) <= 0)
 		return orma_base_error_set(reterr, -EINVAL, "no producer address");
 	struct orma_probes_options options = {
 		.producer_socket = address,
-		.heap_socket = embedded->places ? embedded->places->profiler : NULL,
+		.heap_socket = places ? places->profiler : NULL,
+		.on_perf_failure = embedded->options->on_perf_failure,
+		.on_perf_failure_ctx = embedded->options->app_ctx,
 	};
 	int r = orma_tool_probes_new(&options, &embedded->probes);
 	/* Wait for the service, so that a query lists the probes. If it does not answer, they
@@ -119,13 +122,13 @@ static int start_probes(struct orma_embedded *embedded, struct orma_error *reter
 	return r ? orma_base_error_set(reterr, r, "cannot start the probes: %s", strerror(-r)) : 0;
 }
 
-int orma_embedded_start(const struct orma_record_places *places, struct orma_embedded **ret,
+int orma_embedded_start(const struct orma_record_options *options, struct orma_embedded **ret,
 			struct orma_error *reterr)
 {
 	struct orma_embedded *embedded = orma_base_zalloc(sizeof(*embedded));
 	if (!embedded)
 		return orma_base_error_set(reterr, -ENOMEM, "no memory");
-	embedded->places = places;
+	embedded->options = options;
 	int r = start_daemon(embedded, reterr);
 	if (r == 0)
 		r = start_probes(embedded, reterr);

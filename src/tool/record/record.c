@@ -132,9 +132,11 @@ static bool has_session_begun(struct orma_recorder *recorder)
 	const struct orma_record_config *config = recorder->options->config;
 	void *data;
 	size_t size;
+	uint32_t wait_ms = config->output_path ? FILE_WAIT_MS : APP_WAIT_MS;
+	if (recorder->options->may_start_app)
+		wait_ms = READY_TIMEOUT_MS;
 	if (!config->has_triggers)
-		(void)orma_session_wait_started(recorder->session,
-						config->output_path ? FILE_WAIT_MS : APP_WAIT_MS);
+		(void)orma_session_wait_started(recorder->session, wait_ms);
 	else if (orma_session_query_capabilities(recorder->session, &data, &size) == 0)
 		orma_config_free(data);
 	return !orma_session_is_stopped(recorder->session);
@@ -150,7 +152,10 @@ static int start_app(struct orma_recorder *recorder)
 					  : orma_tool_fail("the recording was over before %s could "
 							   "be started; record for longer (-t)",
 							   recorder->app.argv[0]);
-	recorder->app.status = orma_record_app_start(&recorder->app);
+	const struct orma_record_options *options = recorder->options;
+	recorder->app.status = !options->may_start_app || options->may_start_app(options->app_ctx)
+				       ? orma_record_app_start(&recorder->app)
+				       : ORMA_EXIT_FAILURE;
 	return recorder->app.status;
 }
 

@@ -110,7 +110,13 @@ struct orma_record_options {
 	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
 	char *const *app_environment; /* NULL = that of this process */
 	uint64_t app_descriptors;     /* the program's soft limit; 0 = that of this process */
-	const uint32_t *target_pids;  /* the recording ends when all of them have ended */
+	/* Called by another thread when the recorder's own linux.perf cannot sample; may be NULL. */
+	void (*on_perf_failure)(void *app_ctx);
+	/* Asked when the data sources have started, for which the recorder waits longer then. When it
+	 * returns false, the program is not started; it has said why. NULL = the program is started. */
+	bool (*may_start_app)(void *app_ctx);
+	void *app_ctx;
+	const uint32_t *target_pids; /* the recording ends when all of them have ended */
 	size_t target_count;
 	const char *detach_key, *attach_key;
 	bool stops_attached;
@@ -147,7 +153,7 @@ struct orma_embedded;
 
 /* Starts the service on a thread, open for producers at the default address or at `places`, and this
  * machine's probes on another thread. */
-int orma_embedded_start(const struct orma_record_places *places, struct orma_embedded **ret,
+int orma_embedded_start(const struct orma_record_options *options, struct orma_embedded **ret,
 			struct orma_error *reterr);
 const char *orma_embedded_consumer_address(const struct orma_embedded *embedded);
 /* Ends the other recorders' sessions, so that they write their traces, while the service goes on. */

@@ -78,7 +78,7 @@ static bool is_absent(int r)
 
 static int serve(struct orma_recorder *recorder, struct orma_error *reterr)
 {
-	int r = orma_embedded_start(recorder->options->places, &recorder->embedded, reterr);
+	int r = orma_embedded_start(recorder->options, &recorder->embedded, reterr);
 
 	if (r < 0)
 		return r;
