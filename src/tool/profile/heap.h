@@ -19,6 +19,7 @@ struct orma_heap_options {
 	pid_t pid;             /* 0 = none */
 	const char *
 		out_path; /* a trace, or a report when it ends with .html; NULL = only the summary */
+	const char *library;     /* NULL = the one beside the binary */
 	uint64_t interval_bytes; /* 0 = the default */
 	uint32_t duration_ms, dump_interval_ms;
 	bool has_all_heaps, follows_children, dumps_at_max, is_quiet;
@@ -32,8 +33,9 @@ struct orma_heap_options {
 /* Profiles, and prints the summary. Returns the exit status: that of the program, if that is not 0. */
 int orma_heap_run(const struct orma_heap_options *options);
 
-/* Finds liborma-heap.so beside the binary, in ../lib, or in the build folder. Returns ORMA_EXIT_OK, or 1 and a message. */
-int orma_heap_find_library(struct orma_buf *ret_path);
+/* Finds liborma-heap.so: the one that is named, or else the one beside the binary, in ../lib, or in the build folder. Returns
+ * ORMA_EXIT_OK, or 1 and a message. */
+int orma_heap_find_library(const char *wanted, struct orma_buf *ret_path);
 /* Checks that liborma-heap.so can be preloaded into a program. Returns ORMA_EXIT_OK, or an exit status and a message. */
 int orma_heap_check_program(const char *name, const char *library);
 

@@ -19,6 +19,7 @@ enum {
 	OPTION_FAIL_ON_LEAK,
 	OPTION_FOLLOW,
 	OPTION_HEAP,
+	OPTION_LIBRARY,
 	OPTION_MAX
 };
 enum { ROWS_DEFAULT = 5 };
@@ -47,6 +48,9 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_ALL_HEAPS, "all-heaps", NULL, "Profile all heaps of the program.", NULL},
 	{OPTION_FOLLOW, "follow", NULL, "Profile the processes that the program starts, too.",
 	 NULL},
+	{OPTION_LIBRARY, "library", "FILE",
+	 "Preload this liborma-heap.so, for example one that was built for another C library.",
+	 ORMA_COMPLETE_FILE},
 	{OPTION_DUMP_INTERVAL, "dump-interval", "DURATION",
 	 "Write the totals into the trace so often, and not only at the end.", NULL},
 	{OPTION_MAX, "max", NULL, "Show what was live when the heap was largest.", NULL},
@@ -125,6 +129,9 @@ static int take_option(void *ctx, int id, char *value)
 		return value ? take_bytes(value, &options->leak_bytes) : -1;
 	case OPTION_HEAP:
 		return take_heap(options, value);
+	case OPTION_LIBRARY:
+		options->library = value;
+		return -1;
 	case OPTION_DUMP_INTERVAL:
 		return take_duration(value, &options->dump_interval_ms);
 	case OPTION_ALL_HEAPS:
@@ -152,6 +159,10 @@ static int check(const struct orma_heap_options *options)
 	if (options->pid && options->follows_children)
 		return orma_tool_usage_error("--follow is for programs that orma starts; name the "
 					     "processes instead");
+	if (options->pid && options->library)
+		return orma_tool_usage_error(
+			"--library is for programs that orma starts; a process has "
+			"loaded its library");
 	if (options->has_all_heaps && options->heap_count > 0)
 		return orma_tool_usage_error("--all-heaps and --heap exclude each other");
 	if (options->dumps_at_max && (options->fails_on_leak || options->dump_interval_ms))

@@ -22,7 +22,8 @@
 #include "tool/record/record_app.h"
 #include "tool/tool.h"
 
-#define LIBRARY      "liborma-heap.so"
+#define LIBRARY_NAME "liborma-heap"
+#define LIBRARY      LIBRARY_NAME ".so"
 #define HEADERS_MAX  128
 #define LINE_BYTES   256
 #define SCRIPT_DEPTH 4
@@ -49,7 +50,25 @@ static bool try_library(struct orma_buf *path, const char *folder, const char *r
 	return orma_base_buf_append_str(path, real) == 0;
 }
 
-int orma_heap_find_library(struct orma_buf *ret_path)
+/* The library takes itself out of LD_PRELOAD, by its name. */
+static int use_library(const char *wanted, struct orma_buf *ret_path)
+{
+	char real[PATH_MAX];
+	const char *slash;
+
+	if (!realpath(wanted, real) || access(real, R_OK) < 0)
+		return orma_tool_fail("cannot preload %s: %s", wanted, strerror(errno));
+	slash = strrchr(real, '/');
+	if (strncmp(slash ? slash + 1 : real, LIBRARY_NAME, strlen(LIBRARY_NAME)) != 0)
+		return orma_tool_fail(
+			"cannot preload %s: its name does not begin with " LIBRARY_NAME
+			"; rename it",
+			wanted);
+	return orma_base_buf_append_str(ret_path, real) == 0 ? ORMA_EXIT_OK
+							     : orma_tool_fail("no memory");
+}
+
+int orma_heap_find_library(const char *wanted, struct orma_buf *ret_path)
 {
 	static const char of_debian[] = "../lib/" ORMA_LIBRARY_TRIPLET "/";
 	static const char *const places[] = {
@@ -59,6 +78,8 @@ int orma_heap_find_library(struct orma_buf *ret_path)
 	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
+	if (wanted)
+		return use_library(wanted, ret_path);
 	self[size > 0 ? size : 0] = '\0';
 	slash = strrchr(self, '/');
 	if (slash)
@@ -141,7 +162,8 @@ static int check_elf(const char *name, int fd, const Elf64_Ehdr *header, const c
 				      name);
 	if (is_musl(interpreter) != needs_musl(library))
 		return orma_tool_fail("cannot profile %s: it uses another C library (%s) than %s; "
-				      "build orma with that C library",
+				      "build liborma-heap.so with that one, and name it with "
+				      "--library",
 				      name, interpreter, library);
 	return ORMA_EXIT_OK;
 }

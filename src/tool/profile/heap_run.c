@@ -211,7 +211,7 @@ static int prepare_places(struct heap_run *run)
 		/* The profiler of a daemon is there, so the daemon records. */
 		return has_listener(run->profiler) ? ORMA_EXIT_OK : use_private_sockets(run);
 	}
-	int status = orma_heap_find_library(&run->library);
+	int status = orma_heap_find_library(options->library, &run->library);
 	if (status == ORMA_EXIT_OK)
 		status = orma_heap_check_program(options->app_argv[0],
 						 orma_base_buf_cstr(&run->library));
