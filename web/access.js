@@ -20,7 +20,7 @@ export function attachList(app, line) {
 	onArrows(list, ["ArrowUp", "ArrowDown"], (by) => {
 		const items = [...list.querySelectorAll("button")];
 		const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-		items[Math.max(0, Math.min(items.length - 1, at + by))]?.focus();
+		items[Math.max(0, at + by)]?.focus();
 	});
 }
 

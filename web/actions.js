@@ -1,7 +1,7 @@
 // actions.js - what the keys and buttons of the page do, and the table of keys: the help lists it, and input.js acts on it. A letter or a
 // digit is a place on the keyboard (KeyboardEvent.code), because those are chosen for where they are; other signs are characters
 // (KeyboardEvent.key).
-import { COLOURINGS, COLOUR_STATES, STATE } from "./colour.js";
+import { COLOUR_STATES, STATE } from "./colour.js";
 import { announce, byId, h } from "./dom.js";
 import { COUNTER_MODES } from "./draw_counter.js";
 import { durationText } from "./time.js";
@@ -46,9 +46,10 @@ function changeCounter(line) {
 
 /** @type {Action} */
 function changeColours({ app }) {
-	const next = COLOURINGS[(COLOURINGS.indexOf(app.colouring) + 1) % COLOURINGS.length];
-	announce(`Colours tell the ${next}`);
-	return app.colourBy(next);
+	const { colourings, colouring } = app;
+	const next = colourings[(colourings.indexOf(colouring) + 1) % colourings.length];
+	announce(`Colours tell the ${next.replace(".", "argument ")}`);
+	app.colourBy(next);
 }
 
 /** @type {Action} */
@@ -103,7 +104,7 @@ async function step(line, dir) {
 	if (!from) return selectFirst(line);
 	const { lane, depth, start: time } = from;
 	const found = await app.tryAsk("neighbour", { lane, depth, time, dir });
-	if (!found) return announce(dir > 0 ? "This is the last one" : "This is the first one");
+	if (!found) return announce(`This is the ${dir > 0 ? "last" : "first"} one`);
 	await choose(line, found, lane, depth);
 }
 
@@ -193,7 +194,7 @@ function mark(line, kept) {
 			? durationText(chosen.end - chosen.start)
 			: "";
 	app.addNote({ time, text, colour: app.notes.length % 24, kept });
-	announce(kept ? `Note at ${app.clock.text(time)}` : `Mark at ${app.clock.text(time)}`);
+	announce(`${kept ? "Note" : "Mark"} at ${app.clock.text(time)}`);
 }
 
 /** The note nearest to the selection, or else to the middle of the screen. @param {Timeline} line */
@@ -255,10 +256,8 @@ export const KEYMAP = {
 		["Backspace", "Back to what was shown", () => history.back()],
 	],
 	Select: [
-		[".", "Next slice of the track", (line) => step(line, 1)],
-		[",", "Previous slice of the track", (line) => step(line, -1)],
-		["→", "Next slice of the track", (line) => step(line, 1)],
-		["←", "Previous slice of the track", (line) => step(line, -1)],
+		[". →", "Next slice of the track", (line) => step(line, 1)],
+		[", ←", "Previous slice of the track", (line) => step(line, -1)],
 		["↑", "Out of the slice, or to the track above", (line) => climb(line, -1)],
 		["↓", "Into the slice, or to the track below", (line) => climb(line, 1)],
 		["]", "Follow the flow out of the slice", (line) => follow(line, true)],
@@ -282,7 +281,11 @@ export const KEYMAP = {
 		[":", "Ask in SQL", openSql],
 		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
 		["V", "Show the counter under the mouse as value, log, change or rate", changeCounter],
-		["C", "Colour slices by name, category, duration or process", changeColours],
+		[
+			"C",
+			"Colour slices by name, category, duration, process, or the argument that was chosen last in details",
+			changeColours,
+		],
 		["T", "Times since the start, in ns, or wall clock", changeClock],
 		["?", "This list", ({ app }) => app.emit("help")],
 	],
@@ -319,5 +322,5 @@ export function actionOf({ code, key, ctrlKey, metaKey, shiftKey, altKey }) {
 	};
 	return Object.values(KEYMAP)
 		.flat()
-		.find(([label]) => isKey(label))?.[2];
+		.find(([labels]) => labels.split(" ").some(isKey))?.[2];
 }

@@ -26,8 +26,7 @@ export const AT_PACKED = 7;
 /** The words of an answer, after a look at the first ones. @param {ArrayBuffer} buffer @param {number} magic */
 function wordsOf(buffer, magic) {
 	const words = new Uint32Array(buffer, 0, buffer.byteLength >> 2);
-	if (buffer.byteLength < HEADER_BYTES || words[0] !== magic) throw new Error("not an answer of orma");
-	if (words[1] !== 1) throw new Error("an answer in a format that this page does not know");
+	if (words[0] !== magic || words[1] !== 1) throw new Error("an answer that this page does not know");
 	return words;
 }
 
@@ -38,17 +37,14 @@ function wordsOf(buffer, magic) {
  */
 export function tilesOf(buffer, pairs, kind) {
 	const words = wordsOf(buffer, TILES_MAGIC);
-	if (words[3] !== pairs.length) throw new Error("the answer has another number of tiles");
 	let at = HEADER_BYTES + pairs.length * SECTION_BYTES;
-	if (at > buffer.byteLength) throw new Error("the answer ends early");
-	return pairs.map((pair, i) => {
+	const tiles = pairs.map((pair, i) => {
 		const [lane, count, low, high] = words.subarray(4 + 4 * i);
 		if (lane !== pair.lane || low + high * 2 ** 32 !== pair.tile) throw new Error("the answer has other tiles");
-		const begin = at;
-		at += count * ITEM_BYTES[kind];
-		if (at > buffer.byteLength) throw new Error("the answer ends early");
-		return tileOf(buffer.slice(begin, at), kind);
+		return tileOf(buffer.slice(at, (at += count * ITEM_BYTES[kind])), kind);
 	});
+	if (words[3] !== pairs.length || at !== buffer.byteLength) throw new Error("the answer has another length");
+	return tiles;
 }
 
 /** @param {ArrayBuffer} buffer boxes or points only @param {TileKind} kind @returns {Tile} */
@@ -78,7 +74,6 @@ export function densityRequest(start, end, buckets, ids) {
 /** One row of shares, from 0 to 255, for each id. @param {ArrayBuffer} buffer @param {number} buckets */
 export function densitiesOf(buffer, buckets) {
 	const count = wordsOf(buffer, DENSITY_MAGIC)[3];
-	if (buffer.byteLength < HEADER_BYTES + count * buckets) throw new Error("the answer ends early");
 	const rows = [];
 	for (let i = 0; i < count; i++) rows.push(new Uint8Array(buffer, HEADER_BYTES + i * buckets, buckets));
 	return rows;

@@ -1,15 +1,18 @@
 // app.js - what the page knows: the trace, its tracks, what is selected, marked, looked for and shown. Its parts listen
 // for changes, and draw; none of them holds another.
+import { AT_ROW } from "./answers.js";
 import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { Camera } from "./camera.js";
 import {
 	COLOUR_NONE,
+	COLOURINGS,
 	COLOUR_STATES,
 	PALETTE,
 	STATE,
 	colourOfDuration,
 	colourOfProcess,
 	colourOfState,
+	colourOfValue,
 	stateText,
 	themeOf,
 } from "./colour.js";
@@ -24,6 +27,7 @@ import { Clock } from "./time.js";
 
 /** How long the mouse rests on a slice until its flows are asked for. */
 const REST_MS = 120;
+const PARTS_OF_TRACE = "source meta gaps tree model names values ranges clock tiles densities threads states";
 const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
 
 /**
@@ -40,7 +44,7 @@ export class App {
 		this.meta = meta;
 		this.tree = tree;
 		this.model = new Model(tree);
-		this.names = new Names(source);
+		this.names = new Names((ids) => source.names(ids));
 		this.ranges = new Ranges();
 		this.gaps = new Gaps(meta.gaps);
 		this.clock = new Clock();
@@ -72,8 +76,13 @@ export class App {
 		/** @type {SearchAnswer | null} */
 		this.hits = null;
 		this.hitIndex = -1;
-		/** What the colours of slices tell. @type {Colouring} */
+		/** What the colours of slices tell, and what they can tell. @type {Colouring} */
 		this.colouring = "name";
+		/** @type {Colouring[]} */
+		this.colourings = [...COLOURINGS];
+		/** The values of the argument that they tell. */
+		this.values = new Names(async () => []);
+		this.isLearning = false;
 		/** Answers that the page waits for. */
 		this.waiting = 0;
 		/** @type {Map<Change, (() => void)[]>} */
@@ -85,8 +94,7 @@ export class App {
 	adopt(next) {
 		const { mode } = this.clock;
 		for (const request of this.tiles.requests) request.abort.abort();
-		const { source, meta, gaps, tree, model, names, ranges, clock, tiles, densities, threads, states } = next;
-		Object.assign(this, { source, meta, gaps, tree, model, names, ranges, clock, tiles, densities, threads, states });
+		for (const part of PARTS_OF_TRACE.split(" ")) /** @type {any} */ (this)[part] = /** @type {any} */ (next)[part];
 		this.clock.mode = mode;
 	}
 
@@ -124,6 +132,7 @@ export class App {
 	async prepare(tiles, wants) {
 		const named = tiles.filter((_, i) => wants[i].kind === "tiles" && this.kindOf(wants[i].lane) === BOX_SLICE);
 		await this.names.learn(named);
+		await this.values.learn(tiles.filter((_, i) => this.argumentOf(wants[i].lane)));
 		wants.forEach(({ kind, lane }, i) => {
 			if (kind === "counters") this.ranges.learn(lane, tiles[i]);
 		});
@@ -131,14 +140,8 @@ export class App {
 
 	/** @param {number} lane */
 	kindOf(lane) {
-		switch (this.model.byLane.get(lane)?.kind) {
-			case "states":
-				return BOX_STATE;
-			case "sched":
-				return BOX_SCHED;
-			default:
-				return BOX_SLICE;
-		}
+		const kind = this.model.byLane.get(lane)?.kind;
+		return kind === "states" ? BOX_STATE : kind === "sched" ? BOX_SCHED : BOX_SLICE;
 	}
 
 	/** @param {number} kind of a box @returns {Painter} */
@@ -148,12 +151,19 @@ export class App {
 		return (id) => this.names.get(id) ?? UNKNOWN;
 	}
 
+	/** The key of the argument that the colours of a lane tell; "": they tell something else. @param {number} lane */
+	argumentOf(lane) {
+		const isTold = this.colouring[0] === "." && this.model.byLane.get(lane)?.table === "slice";
+		return isTold ? this.colouring.slice(1) : "";
+	}
+
 	/** How the slices of a lane are coloured, unless by their names. @param {number} lane @returns {import("./boxes.js").Colouring} */
 	colouringOf(lane) {
 		const { colouring } = this;
+		if (this.argumentOf(lane)) return (_, __, row) => this.values.get(row)?.colour ?? COLOUR_NONE;
 		if (colouring === "category") return (category) => (category > 0 ? category % PALETTE.length : COLOUR_NONE);
 		if (colouring === "duration") return (_, duration) => colourOfDuration(duration);
-		if (colouring === "name") return null;
+		if (colouring !== "process") return null;
 		const process = this.model.processOf(lane);
 		const colour = process ? colourOfProcess(process.name) : COLOUR_NONE;
 		return () => colour;
@@ -162,7 +172,25 @@ export class App {
 	/** @param {Colouring} colouring */
 	colourBy(colouring) {
 		this.colouring = colouring;
+		if (colouring[0] === ".") {
+			const key = colouring.slice(1);
+			this.colourings[COLOURINGS.length] = colouring;
+			const ask = async (/** @type {number[]} */ rows) => (await this.source.ask("argument", { key, rows })).values;
+			this.values = new Names(ask, AT_ROW, colourOfValue);
+		}
 		this.emit("colours", "view");
+	}
+
+	/** Asks for the values that the colours of a frame lacked. */
+	async learnValues() {
+		const { values } = this;
+		if (this.isLearning || values.missing.size === 0) return;
+		this.isLearning = true;
+		await this.during(values.learn([])).then(
+			() => this.emit("view"),
+			() => {},
+		);
+		this.isLearning = false;
 	}
 
 	/** The text of a box. @param {number} kind @param {number} name */

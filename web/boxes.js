@@ -16,39 +16,42 @@ export const BOX_SCHED = 2;
 
 /** @typedef {{ text: string, colour: number, lit: boolean }} Painted */
 /** @typedef {(name: number) => Painted} Painter */
-/** The colour of a slice with the sign of a category that lasts so many ns; without it, that of its name. @typedef {((category: number, duration: number) => number) | null} Colouring */
+/** The colour of a slice by the sign of its category, its duration and its row; without it, that of its name. @typedef {((category: number, duration: number, row: number) => number) | null} Colouring */
 /** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, painter: Painter, colouring: Colouring }} Place */
 
 export class BoxList {
 	constructor() {
-		this.capacity = 0;
-		this.length = 0;
-		this.join = 0;
-		this.grow(1024);
-	}
-
-	/** @param {number} capacity */
-	grow(capacity) {
-		const f32 = (/** @type {Float32Array | undefined} */ old) => copyInto(new Float32Array(capacity), old);
-		const f64 = (/** @type {Float64Array | undefined} */ old) => copyInto(new Float64Array(capacity), old);
-		const u32 = (/** @type {Uint32Array | undefined} */ old) => copyInto(new Uint32Array(capacity), old);
-		const u8 = (/** @type {Uint8Array | undefined} */ old) => copyInto(new Uint8Array(capacity), old);
-		this.x = f32(this.x);
-		this.y = f32(this.y);
-		this.w = f32(this.w);
-		this.h = f32(this.h);
-		this.start = f64(this.start);
-		this.end = f64(this.end);
-		this.name = u32(this.name);
-		this.id = u32(this.id);
-		this.count = u32(this.count);
-		this.lane = u32(this.lane);
-		this.depth = u32(this.depth);
-		this.flags = u8(this.flags);
-		this.colour = u8(this.colour);
-		this.look = u8(this.look);
-		this.kind = u8(this.kind);
-		this.capacity = capacity;
+		this.length = this.join = 0;
+		/** @type {number[]} */
+		this.x = [];
+		/** @type {number[]} */
+		this.y = [];
+		/** @type {number[]} */
+		this.w = [];
+		/** @type {number[]} */
+		this.h = [];
+		/** @type {number[]} */
+		this.start = [];
+		/** @type {number[]} */
+		this.end = [];
+		/** @type {number[]} */
+		this.name = [];
+		/** @type {number[]} */
+		this.id = [];
+		/** @type {number[]} */
+		this.count = [];
+		/** @type {number[]} */
+		this.lane = [];
+		/** @type {number[]} */
+		this.depth = [];
+		/** @type {number[]} */
+		this.flags = [];
+		/** @type {number[]} */
+		this.colour = [];
+		/** @type {number[]} */
+		this.look = [];
+		/** @type {number[]} */
+		this.kind = [];
 	}
 
 	/** Whether the frame has to be begun again, with a larger width. */
@@ -106,7 +109,6 @@ export class BoxList {
 	put(x0, x1, depth, start, end, u32, at, place) {
 		const flags = (u32[at + AT_PACKED] >> 8) & 255;
 		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
-		if (this.length === this.capacity) this.grow(this.capacity * 2);
 		const i = this.length++;
 		const slice = place.painter(u32[at + AT_NAME]);
 		this.x[i] = x0;
@@ -122,7 +124,8 @@ export class BoxList {
 		this.depth[i] = depth;
 		this.flags[i] = flags;
 		// A box of several slices is coloured by their mean duration.
-		this.colour[i] = place.colouring?.(u32[at + AT_PACKED] & 255, (end - start) / this.count[i]) ?? slice.colour;
+		this.colour[i] =
+			place.colouring?.(u32[at + AT_PACKED] & 255, (end - start) / this.count[i], this.id[i]) ?? slice.colour;
 		this.kind[i] = place.kind;
 		this.look[i] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
 	}
@@ -156,10 +159,4 @@ export class BoxList {
 		}
 		return near;
 	}
-}
-
-/** @template {Float32Array | Float64Array | Uint32Array | Uint8Array} T @param {T} fresh @param {T | undefined} old @returns {T} */
-function copyInto(fresh, old) {
-	if (old) fresh.set(old);
-	return fresh;
 }

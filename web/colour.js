@@ -42,6 +42,11 @@ export function colourOfName(name) {
 	return fnv1a(name.replace(/\d+/g, "")) % PALETTE.length;
 }
 
+/** The colour of the value of an argument. @param {string} text */
+export function colourOfValue(text) {
+	return text ? fnv1a(text) % PALETTE.length : COLOUR_NONE;
+}
+
 /** What stands for a category in boxes, as docs/view-protocol.md says. @param {string | undefined} category */
 export function signOfCategory(category) {
 	return category ? 1 + (fnv1a(category.replace(/\d+/g, "")) % 255) : 0;
@@ -57,9 +62,9 @@ export function colourOfDuration(ns) {
 	return COLOUR_DURATIONS + DURATION_COLOURS.findLastIndex(([least]) => ns >= least);
 }
 
-/** What colours of slices can tell. */
+/** What colours of slices can tell, besides the argument whose key is behind a dot. */
 export const COLOURINGS = /** @type {const} */ (["name", "category", "duration", "process"]);
-/** @typedef {typeof COLOURINGS[number]} Colouring */
+/** @typedef {typeof COLOURINGS[number] | `.${string}`} Colouring */
 
 /** What the colours of durations stand for. @returns {[string, string][]} */
 export function durationLegend() {
@@ -73,9 +78,9 @@ export function durationLegend() {
 export function colourOfState(state) {
 	const text = state.toLowerCase();
 	if (text === "running") return STATE.running;
-	if (/^r\b|^r\+|runnable/.test(text)) return STATE.runnable;
+	if (/^r\b|runnable/.test(text)) return STATE.runnable;
 	if (/^d|uninterruptible|^w/.test(text)) return /io/.test(text.slice(1)) ? STATE.diskSleep : STATE.otherSleep;
-	if (/^[si]\b|sleep|idle/.test(text) || text === "s" || text === "i") return STATE.idle;
+	if (/^[si]\b|sleep|idle/.test(text)) return STATE.idle;
 	if (/^[xz]|dead|zombie|exit/.test(text)) return STATE.exited;
 	return STATE.other;
 }
@@ -125,11 +130,12 @@ export function themeOf(root) {
 		const text = style.getPropertyValue(`--${name}`).trim();
 		return /^light-dark\((.*),\s*(.*)\)$/.exec(text)?.[dark ? 2 : 1] ?? text;
 	};
-	const names = /** @type {const} */ (["stripe", "line", "grid", "text", "muted", "accent", "loss", "select", "bar"]);
+	const names = "stripe line grid text muted accent loss select bar".split(" ");
+	/** @type {any} */
 	const colours = Object.fromEntries(names.map((name) => [name, value(name)]));
 	const background = value("canvas");
 	return {
-		.../** @type {Record<typeof names[number], string>} */ (colours),
+		...colours,
 		dark,
 		background,
 		accentSoft: value("accent-soft"),

@@ -41,7 +41,7 @@ function viewOf(app, selection, detail, find) {
 		["Rank", rankOf(app, detail, () => find(name))],
 		["Where the time went", timeOf(detail), queries?.time],
 		["Measured", measuredOf(app)],
-		["Arguments", detail.args?.length ? argList(detail.args, Boolean(detail.sql)) : null],
+		["Arguments", detail.args?.length ? argList(app, detail.args, detail) : null],
 		["Parents", parentsOf(app, detail), queries?.parents],
 		["Children by total", childrenOf(detail, find), queries?.children],
 		["Flows", flowsOf(app, detail), queries?.flows],
@@ -160,19 +160,24 @@ function measuredOf({ selection, measured }) {
 	]);
 }
 
-/** @param {ArgNode[]} nodes @param {boolean} isSearchable whether the search knows arguments @returns {HTMLElement} */
-function argList(nodes, isSearchable) {
+/** @param {App} app @param {ArgNode[]} nodes @param {Detail} detail @returns {HTMLElement} */
+function argList(app, nodes, detail) {
+	const keyOf = (/** @type {string} */ key) => {
+		if (detail.table !== "slice" || key.startsWith("[")) return h("span.key", key);
+		const onclick = () => app.colourBy(`.${key}`);
+		return h("button.link.key", { title: "Colour slices by this argument", onclick }, key);
+	};
 	const valueOf = (/** @type {string} */ key, /** @type {string} */ text) => {
-		if (!isSearchable) return h("span.value", text);
-		const find = link(text, () => searchFor(`${key}=${text}`));
-		return Object.assign(find, { title: "Find slices with this argument" });
+		// A report has no search for arguments.
+		if (!detail.sql) return h("span.value", text);
+		return link(text, () => searchFor(`${key}=${text}`), "Find slices with this argument");
 	};
 	const items = nodes.map(({ key, value, children }) =>
 		h(
 			"li",
-			h("span.key", key),
+			value === undefined ? h("span.key", key) : keyOf(key),
 			value === undefined ? null : valueOf(key, String(value)),
-			children?.length ? argList(children, isSearchable) : null,
+			children?.length ? argList(app, children, detail) : null,
 		),
 	);
 	return h("ul.args", ...items);
@@ -211,9 +216,9 @@ function timeRow(what, ns, share) {
 	return h("tr", h("td", ...what), h("td.number", durationText(ns)), share && h("td.number.muted", share));
 }
 
-/** @param {string | null | undefined} text @param {() => void} onclick */
-function link(text, onclick) {
-	return h("button.link", { onclick }, text || "(no name)");
+/** @param {string | null | undefined} text @param {() => void} onclick @param {string} [title] */
+function link(text, onclick, title) {
+	return h("button.link", { onclick, title }, text || "(no name)");
 }
 
 /** @param {App} app @param {FlowEnd} slice */

@@ -2,6 +2,7 @@
 import { FLAG_INSTANT, FLAG_MERGED, FLAG_REAL_TIME, FLAG_UNFINISHED } from "./answers.js";
 import { BOX_SCHED, BOX_SLICE, BOX_STATE } from "./boxes.js";
 import { paint, paintShape, setFont } from "./canvas.js";
+import { h } from "./dom.js";
 import { COLOUR_COUNT, COLOUR_STATES, LOOK_COUNT, LOOK_DIM, STATE } from "./colour.js";
 
 const MOST_LABELS = 800;
@@ -80,8 +81,7 @@ export function hatchOf(context) {
 
 /** @param {CanvasRenderingContext2D} context */
 function makeHatch(context) {
-	const tile = document.createElement("canvas");
-	tile.width = tile.height = 6;
+	const tile = h("canvas", { width: 6, height: 6 });
 	const lines = tile.getContext("2d");
 	if (!lines) return null;
 	lines.strokeStyle = "rgba(0,0,0,0.42)";

@@ -17,9 +17,10 @@ export function attachHelp(app) {
 	// A page without the button for SQL has no key for it either.
 	const hasSql = !byId("sql-button").hidden;
 	const kbd = (/** @type {string} */ key) => h("kbd", key);
+	const kbds = (/** @type {string} */ keys) => h("span", ...keys.split(" ").flatMap((key) => [kbd(key), " "]));
 	const keys = Object.entries(KEYMAP).map(([title, rows]) => {
 		const usable = rows.filter(([, , action]) => action !== openSql || hasSql);
-		return helpList("keys", title, usable, kbd);
+		return helpList("keys", title, usable, kbds);
 	});
 	const stateSwatch = (/** @type {number} */ state) => h(`i.swatch.state-${state}`);
 	const swatch = (/** @type {string} */ colour) => h("i.swatch", { style: `background: ${colour}` });

@@ -7,11 +7,9 @@ import { durationText } from "./time.js";
  */
 export function drawHistogram(theme, canvas, counts, marked) {
 	const context = canvas.getContext("2d");
-	if (!context) return;
-	const used = counts.map((count, i) => (count > 0 ? i : -1)).filter((i) => i >= 0);
-	if (used.length === 0) return;
-	const first = Math.max(0, used[0] - 1);
-	const last = Math.min(counts.length - 1, used[used.length - 1] + 1);
+	if (!context || !counts.some(Boolean)) return;
+	const first = Math.max(0, counts.findIndex(Boolean) - 1);
+	const last = Math.min(counts.length - 1, counts.findLastIndex(Boolean) + 1);
 	const most = Math.max(...counts);
 	const [width, height] = [canvas.width, canvas.height - 28];
 	const step = width / (last - first + 1);

@@ -44,7 +44,9 @@ export function linkOf(fragment) {
 		filter: text("f"),
 		pins: (text("p").match(/\d+/g) ?? []).map(Number),
 		notes: pairs("n").map(([time, note], i) => ({ time, text: note, colour: i % 24, kept: true })),
-		colouring: COLOURINGS.find((name) => name === text("c")) ?? COLOURINGS[0],
+		colouring:
+			COLOURINGS.find((name) => name === text("c")) ??
+			(/^\../.test(text("c")) ? /** @type {`.${string}`} */ (text("c")) : COLOURINGS[0]),
 		modes: /** @type {[number, CounterMode][]} */ (pairs("v")).filter(([, mode]) => COUNTER_MODES.includes(mode)),
 		order: pairs("o").map(([id, before]) => [id, Number(before)]),
 	};
@@ -93,8 +95,9 @@ async function applyLink(app, line, state) {
 	const { pins = [], filter = "", modes, order = [], notes = [], colouring = COLOURINGS[0] } = state;
 	// The order lays out the rows.
 	Object.assign(model, { pins: pins.filter((id) => nodes[id]), filter, modes: new Map(modes), order });
-	Object.assign(app, { notes, colouring });
-	app.emit("rows", "notes", "colours");
+	app.notes = notes;
+	app.colourBy(colouring);
+	app.emit("rows", "notes");
 	if (state.selection) await app.revealId(state.selection.table, state.selection.id);
 	else if (state.area) app.setArea({ ...state.area, nodes: state.area.nodes.filter((id) => nodes[id]) });
 	else if (app.selection || app.area) app.select(null);

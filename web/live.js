@@ -118,6 +118,7 @@ function inherit(app, next) {
 	const idOf = (/** @type {number} */ id) => found.get(id)?.id ?? -1;
 	next.model.order = app.model.order.map(([id, before]) => [idOf(id), idOf(before)]);
 	next.names.wanted = app.names.wanted;
+	next.colourBy(app.colouring);
 	next.densities.known = new Map(app.densities.known);
 	return found;
 }

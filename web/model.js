@@ -298,8 +298,7 @@ export function rowIndexAt(rows, y) {
 
 /** @param {Row} row */
 function heightOf(row) {
-	if (row.kind === "group") return HEIGHTS.group;
-	if (row.kind === "process") return HEIGHTS.process;
+	if (row.kind === "group" || row.kind === "process") return HEIGHTS[row.kind];
 	const strip = row.strip ? row.stripHeight + 2 : 0;
 	const body = row.body ? row.depths * row.rowHeight : 0;
 	return Math.max(HEIGHTS.group, strip + body + HEIGHTS.pad);

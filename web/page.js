@@ -2,7 +2,7 @@
 import { attachList } from "./access.js";
 import { changeClock } from "./actions.js";
 import { App } from "./app.js";
-import { COLOURINGS, themeOf } from "./colour.js";
+import { themeOf } from "./colour.js";
 import { announce, byId, copyText, h, onClick, refill, trackPointer } from "./dom.js";
 import { Drawer } from "./drawer.js";
 import { attachHelp } from "./help.js";
@@ -53,13 +53,15 @@ function showStatus(app, line) {
 /** @param {App} app */
 function attachColours(app) {
 	const select = /** @type {HTMLSelectElement} */ (byId("colours"));
-	refill(select, ...COLOURINGS.map((value) => h("option", { value }, `Colour: ${value}`)));
 	select.addEventListener("change", () => {
 		app.colourBy(/** @type {Colouring} */ (select.value));
 		// Keys are for the tracks again.
 		select.blur();
 	});
-	app.on("colours", () => (select.value = app.colouring));
+	app.on("colours", () => {
+		refill(select, ...app.colourings.map((value) => h("option", { value }, `Colour: ${value.replace(".", "")}`)));
+		select.value = app.colouring;
+	});
 }
 
 /** @param {App} app */

@@ -59,14 +59,14 @@ function flameTab(app, id, title, area, sources) {
 /** @param {App} app @param {Drawer} drawer @param {Area} area @param {AbortSignal} signal @param {(name: string) => void} find */
 async function showArea(app, drawer, area, signal, find) {
 	announce(`Selected ${durationText(area.end - area.start)}`);
+	const tell = (/** @type {Node} */ text) =>
+		drawer.setTabs([{ id: "area", title: "Area", show: (body) => body.append(text) }], "area");
 	/** @type {AreaAnswer} */
 	let answer;
 	try {
 		answer = await app.ask("area", { ...area, by: "name" }, signal);
 	} catch (error) {
-		if (!signal.aborted)
-			drawer.setTabs([{ id: "area", title: "Area", show: (body) => body.append(errorText(error)) }], "area");
-		return;
+		return signal.aborted || tell(errorText(error));
 	}
 	if (app.area !== area) return;
 	/** @type {Tab[]} */
@@ -82,8 +82,7 @@ async function showArea(app, drawer, area, signal, find) {
 	const sources = profilesOf(app.meta);
 	if (answer.slices?.rows.length) sources.unshift({ source: "slices", title: "Slices" });
 	if (sources.length > 0) tabs.push(flameTab(app, "flame", "Flame graph", area, sources));
-	const nothing = h("p.hint", "Nothing happened here on these tracks.");
-	if (tabs.length === 0) tabs.push({ id: "area", title: "Area", show: (body) => body.append(nothing) });
+	if (tabs.length === 0) return tell(h("p.hint", "Nothing happened here on these tracks."));
 	drawer.setTabs(tabs, (tabs.find(({ id }) => id === drawer.current) ?? tabs[0]).id);
 }
 

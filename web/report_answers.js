@@ -175,6 +175,13 @@ function sliceParts(source, table, line, id) {
 	};
 }
 
+/** The values that slices have of an argument. @param {ReportSource} source @param {{ key: string, rows: number[] }} question */
+export function valuesOf({ tables, args }, { key, rows }) {
+	/** @type {(nodes?: ArgNode[]) => unknown[]} */
+	const find = (nodes = []) => nodes.flatMap((node) => find(node.children).concat(node.key === key ? node.value : []));
+	return { values: rows.map((row) => find(args[tables.slice.columns.args[row] - 1])[0]) };
+}
+
 /** @param {ReportTable} table @param {number} name @param {number} length */
 function rankIn(table, name, length) {
 	const { lengths, histogram } = namedIn(table, name);

@@ -22,12 +22,8 @@ export function attachSearch(app, line) {
 	/** @type {AbortController | null} */
 	let abort = null;
 	const show = () => {
-		const total = app.hits?.total ?? 0;
-		output.textContent = !app.hits
-			? ""
-			: total === 0
-				? "none"
-				: `${app.hitIndex >= 0 ? `${grouped(app.hitIndex + 1)} of ` : ""}${grouped(total)}`;
+		const place = app.hitIndex < 0 ? "" : `${grouped(app.hitIndex + 1)} of `;
+		output.textContent = app.hits && place + grouped(app.hits.total || "none");
 	};
 	const ask = async () => {
 		abort?.abort();

@@ -1,6 +1,6 @@
 // source_report.js - gets data from the report that contains the page. It has the interface of source_http.js, so that the
 // parts that draw do not know which of both they have; its answers come at once.
-import { areaOf, detailOf, findOf, flameOf, flowPairs, neighbourOf, searchOf } from "./report_answers.js";
+import { areaOf, detailOf, findOf, flameOf, flowPairs, neighbourOf, searchOf, valuesOf } from "./report_answers.js";
 import { TABLE_NAMES, decode, jsonIn, readBlocks } from "./report_data.js";
 import { boxTile, pointTile } from "./report_tiles.js";
 
@@ -63,7 +63,7 @@ export class ReportSource {
 
 	/** @param {number | null | undefined} utid @returns {{ thread: string | null, process: string | null, upid: number | null, tid: number | null }} */
 	threadOf(utid) {
-		const found = utid == null ? undefined : this.tree.threads.find((thread) => thread[0] === utid);
+		const found = this.tree.threads.find((thread) => thread[0] === utid);
 		if (!found) return { thread: null, process: null, upid: null, tid: null };
 		const [, tid, name, upid] = found;
 		return { thread: `${name || "thread"} (${tid})`, process: this.processOf(upid), upid, tid };
@@ -166,6 +166,8 @@ export class ReportSource {
 				return neighbourOf(this, question);
 			case "area":
 				return areaOf(this, question);
+			case "argument":
+				return valuesOf(this, question);
 			case "flame":
 				return flameOf(this, question);
 			case "flows":

@@ -28,13 +28,8 @@ export function plainText(value) {
 
 /** The order of rows by a column: numbers by value before texts, and what is missing last. @param {Cell} a @param {Cell} b */
 export function compareCells(a, b) {
-	if (a === b) return 0;
-	if (a == null) return 1;
-	if (b == null) return -1;
-	if (typeof a === "number" && typeof b === "number") return a - b;
-	if (typeof a === "number") return -1;
-	if (typeof b === "number") return 1;
-	return a < b ? -1 : 1;
+	const kindOf = (/** @type {Cell} */ cell) => (cell == null ? 2 : typeof cell === "number" ? 0 : 1);
+	return kindOf(a) - kindOf(b) || (a == null || b == null || a === b ? 0 : a < b ? -1 : 1);
 }
 
 /** @param {string[]} columns @param {Cell[][]} rows */

@@ -24,7 +24,6 @@ export class Cropper {
 	crop(name, width) {
 		const letters = Math.floor(width / this.letter);
 		if (name.length <= letters) return name;
-		if (letters < LEAST_LETTERS) return "";
 		const key = `${letters} ${name}`;
 		let text = this.cache.get(key);
 		if (text === undefined) {

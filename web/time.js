@@ -33,8 +33,7 @@ export function niceStep(span, most) {
 	const least = span / most;
 	if (least > 1e9) return STEPS_ABOVE_SECONDS.find((step) => step >= least) ?? Math.ceil(least / 86400e9) * 86400e9;
 	const power = Math.pow(10, Math.floor(Math.log10(Math.max(least, 1))));
-	for (const factor of [1, 2, 5, 10]) if (power * factor >= least) return power * factor;
-	return power * 10;
+	return power * ([1, 2, 5].find((factor) => power * factor >= least) ?? 10);
 }
 
 /**
@@ -65,10 +64,7 @@ export function durationText(ns) {
 	const size = Math.abs(ns);
 	if (size >= 60e9) return sign + longText(size);
 	const [unit, name] = UNITS.find(([least]) => size >= least) ?? [1, "ns"];
-	const value = size / unit;
-	const digits = unit === 1 || value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
-	const text = value.toFixed(digits);
-	return `${sign}${digits > 0 ? text.replace(/\.?0+$/, "") : text} ${name}`;
+	return `${sign}${unit === 1 ? Math.round(size) : Number((size / unit).toPrecision(4))} ${name}`;
 }
 
 /** @param {number} ns at least a minute */

@@ -143,6 +143,7 @@ export class Timeline {
 		this.drawMap();
 		app.tiles.endFrame();
 		app.densities.endFrame(this.scale);
+		app.learnValues();
 		this.isOverDirty = true;
 	}
 

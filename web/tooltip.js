@@ -22,9 +22,10 @@ export function showTooltip(line, event, pane, box, row) {
 	refill(element, ...content);
 	element.hidden = false;
 	const { offsetWidth: w, offsetHeight: hh } = element;
-	const right = event.clientX + AWAY + w < innerWidth;
-	const below = event.clientY + AWAY + hh < innerHeight;
-	element.style.transform = `translate(${right ? event.clientX + AWAY : Math.max(4, event.clientX - AWAY - w)}px, ${below ? event.clientY + AWAY : event.clientY - AWAY - hh}px)`;
+	const { clientX, clientY } = event;
+	const x = Math.max(4, Math.min(clientX + AWAY, innerWidth - w - 4));
+	const y = clientY + AWAY + hh < innerHeight ? clientY + AWAY : clientY - AWAY - hh;
+	element.style.transform = `translate(${x}px, ${y}px)`;
 }
 
 export function hideTooltip() {
@@ -44,11 +45,13 @@ function boxContent(app, pane, i) {
 	const count = boxes.count[i];
 	const duration = durationText(boxes.end[i] - boxes.start[i]);
 	const node = app.model.byLane.get(boxes.lane[i]);
+	const key = app.argumentOf(boxes.lane[i]);
 	const what = count > 1 ? `${grouped(count)} events, the longest is this` : "";
 	return [
 		h("b", name || "(no name)"),
 		h("span.number", count > 1 ? `within ${duration}` : duration),
 		what ? h("small", what) : null,
+		key ? h("small", `${key}: ${app.values.get(boxes.id[i])?.text || "–"}`) : null,
 		kind === BOX_SLICE || kind === BOX_STATE ? h("small", node ? app.model.titleOf(node) : "") : null,
 	];
 }

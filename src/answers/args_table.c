@@ -572,5 +572,7 @@ int orma_trace_database_args(struct orma_trace_database *database, int64_t set,
 		r = database->args.error;
 	if (r == 0)
 		database->args_set = set;
+	else
+		orma_arg_list_clear(&database->args);
 	return r;
 }

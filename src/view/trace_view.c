@@ -61,6 +61,7 @@ const struct orma_view_route orma_view_routes[] = {
 	{"counters", orma_view_counters, .is_quick = true},
 	{"density", orma_view_density, .is_json = false},
 	{"detail", orma_view_detail, .is_json = true},
+	{"argument", orma_view_argument, .is_json = true},
 	{"area", orma_view_area, .is_json = true},
 	{"flame", orma_view_flame, .is_json = true},
 	{"find", orma_view_find, .is_json = true},

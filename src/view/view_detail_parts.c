@@ -30,17 +30,15 @@ static size_t split_key(struct orma_str key, struct orma_str *parts)
 	return count;
 }
 
-static int append_arg_value(const struct orma_view *view, const struct orma_arg *arg,
-			    struct orma_buf *json)
+int orma_view_append_arg_value(const struct orma_view *view, const struct orma_arg *arg,
+			       size_t most, struct orma_buf *json)
 {
-	int r = orma_json_append_key(json, "value");
-	if (r < 0)
-		return r;
 	struct orma_str text;
 	switch (arg->type) {
 	case ORMA_ARG_STRING:
 	case ORMA_ARG_JSON:
 		text = orma_trace_database_text(view->database, arg->value);
+		text.size = ORMA_MIN(text.size, most);
 		return orma_json_append_string(json, text.data ? text : ORMA_STR(""));
 	case ORMA_ARG_REAL:
 		return orma_view_json_double_value(json, orma_store_double_of_cell(arg->value));
@@ -60,18 +58,24 @@ static int append_arg_value(const struct orma_view *view, const struct orma_arg 
 	return orma_view_json_raw(json, "null");
 }
 
+int orma_view_find_args(const struct orma_view *view, uint64_t row,
+			const struct orma_arg_list **ret)
+{
+	const struct orma_column *columns = view->lanes[ORMA_VIEW_SLICES].table->columns;
+	int64_t set = orma_store_column_get(&columns[ORMA_SLICE_ARG_SET_ID], row);
+	if (set == ORMA_CELL_NULL && orma_slice_has_args(columns, row))
+		set = ORMA_ARG_SET_OF_SLICE | (int64_t)row;
+	return orma_trace_database_args(view->database, set, ret);
+}
+
 /* Arguments with a common beginning of their keys follow each other, so a stack of open objects is enough. */
 int orma_view_detail_append_args(struct orma_view *view, const struct orma_view_row *row,
 				 struct orma_buf *json)
 {
-	const struct orma_column *columns = view->lanes[ORMA_VIEW_SLICES].table->columns;
 	const struct orma_arg_list *list;
 	struct orma_str open[PARTS_MAX], parts[PARTS_MAX];
 	size_t depth = 0;
-	int64_t set = orma_store_column_get(&columns[ORMA_SLICE_ARG_SET_ID], row->row);
-	if (set == ORMA_CELL_NULL && orma_slice_has_args(columns, row->row))
-		set = ORMA_ARG_SET_OF_SLICE | (int64_t)row->row;
-	int r = orma_trace_database_args(view->database, set, &list);
+	int r = orma_view_find_args(view, row->row, &list);
 	if (r == 0)
 		r = orma_view_json_raw(json, ",\"args\":[");
 	for (uint32_t i = 0; i < list->count && r == 0; i++) {
@@ -91,7 +95,9 @@ int orma_view_detail_append_args(struct orma_view *view, const struct orma_view_
 			}
 		}
 		if (r == 0)
-			r = append_arg_value(view, &list->args[i], json);
+			r = orma_json_append_key(json, "value");
+		if (r == 0)
+			r = orma_view_append_arg_value(view, &list->args[i], SIZE_MAX, json);
 		if (r == 0)
 			r = orma_view_json_raw(json, "}");
 	}

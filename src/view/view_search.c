@@ -22,6 +22,7 @@
 #include "base/error_message.h"
 #include "sql/query_regex.h"
 #include "view/json_request.h"
+#include "view/view_detail.h"
 #include "view/view_json.h"
 #include "view/view_row.h"
 
@@ -120,14 +121,6 @@ static int scan_names(struct search *search)
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* "value" or "debug.value" for "value". */
-static bool is_key(struct orma_str key, struct orma_str wanted)
-{
-	return key.size >= wanted.size &&
-	       memcmp(key.data + key.size - wanted.size, wanted.data, wanted.size) == 0 &&
-	       (key.size == wanted.size || key.data[key.size - wanted.size - 1] == '.');
-}
-
 /* Numbers are written as the details show them. */
 static struct orma_str text_of(const struct orma_view *view, const struct orma_arg *arg,
 			       char buf[32])
@@ -162,7 +155,7 @@ static int matches_arg(struct search *search, const struct orma_arg_list *list, 
 	const struct orma_arg *arg = &list->args[i];
 	bool is_text = arg->type == ORMA_ARG_STRING || arg->type == ORMA_ARG_JSON;
 	char buf[32];
-	if (search->key.size > 0 && !is_key(orma_arg_list_key(list, i), search->key))
+	if (search->key.size > 0 && !orma_view_is_arg_key(orma_arg_list_key(list, i), search->key))
 		return 0;
 	struct orma_str text = text_of(search->view, arg, buf);
 	if (!is_text && !search->regex && text.size != search->text.size)
@@ -170,16 +163,10 @@ static int matches_arg(struct search *search, const struct orma_arg_list *list, 
 	return matches_text(search, text);
 }
 
-static int matches_args(struct search *search, uint64_t row, int64_t set)
+static int matches_args(struct search *search, uint64_t row)
 {
-	const struct orma_view *view = search->view;
 	const struct orma_arg_list *list;
-	if (set == ORMA_CELL_NULL &&
-	    orma_slice_has_args(view->lanes[ORMA_VIEW_SLICES].table->columns, row))
-		set = ORMA_ARG_SET_OF_SLICE | (int64_t)row;
-	if (set == ORMA_CELL_NULL)
-		return 0;
-	int r = orma_trace_database_args(view->database, set, &list);
+	int r = orma_view_find_args(search->view, row, &list);
 	for (uint32_t i = 0; r == 0 && i < list->count; i++)
 		r = matches_arg(search, list, i);
 	return r;
@@ -187,7 +174,7 @@ static int matches_args(struct search *search, uint64_t row, int64_t set)
 
 static int scan_args(struct search *search)
 {
-	static const size_t columns[] = {ORMA_SLICE_ARG_SET_ID, ORMA_SLICE_TS};
+	static const size_t columns[] = {ORMA_SLICE_TS};
 	const struct orma_view *view = search->view;
 	struct orma_column_scan scan;
 	search->is_in_args = true;
@@ -197,9 +184,9 @@ static int scan_args(struct search *search)
 		for (size_t i = 0; i < scan.row_count && r >= 0; i++) {
 			r = orma_view_check_stop(view);
 			if (r == 0)
-				r = matches_args(search, scan.first_row + i, scan.cells[0][i]);
+				r = matches_args(search, scan.first_row + i);
 			if (r > 0)
-				r = take_hit(search, scan.first_row + i, scan.cells[1][i]);
+				r = take_hit(search, scan.first_row + i, scan.cells[0][i]);
 		}
 	}
 	orma_column_scan_done(&scan);

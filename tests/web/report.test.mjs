@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AT_COUNT, AT_NAME, AT_ROW, FLAG_MERGED } from "../../web/answers.js";
-import { areaOf, detailOf, flowPairs, neighbourOf, searchOf } from "../../web/report_answers.js";
+import { areaOf, detailOf, flowPairs, neighbourOf, searchOf, valuesOf } from "../../web/report_answers.js";
 import { bytesOfText, columnOf, decode, doublesOf } from "../../web/report_data.js";
 import { compareKeys } from "../../web/report_tables.js";
 import { boxTile, classOf, pointTile } from "../../web/report_tiles.js";
@@ -150,6 +150,7 @@ test("questions about rows and ranges are answered", () => {
 	const detail = detailOf(report, { table: "slice", id: 3 });
 	assert.equal(detail.share_of_parent, 0.1);
 	assert.deepEqual(detail.args, [{ key: "n", value: 3 }]);
+	assert.deepEqual(valuesOf(report, { key: "n", rows: [0, 3] }).values, [undefined, 3]);
 	assert.equal(detail.abs.trace, "700");
 	assert.equal(detailOf(report, { table: "slice", id: 0 }).self, 897);
 	assert.equal(detailOf(report, { table: "counter", id: 1 }).delta, 4);

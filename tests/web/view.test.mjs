@@ -298,6 +298,7 @@ test("a link says what is shown, and nonsense in it is ignored", () => {
 	assert.deepEqual(linkOf(fragmentOf(state)), state);
 	const area = { start: 1, end: 9, nodes: [2, 5] };
 	assert.deepEqual(linkOf(fragmentOf({ area })).area, area);
+	assert.equal(linkOf(fragmentOf({ colouring: ".n-1" })).colouring, ".n-1");
 	const nothing = { notes: [], pins: [], filter: "", colouring: "name", modes: [], order: [] };
 	assert.deepEqual(linkOf("t=9-5&s=slice&a=x-1&p=a-b&n=zz&c=red&v=3-loud&v=rate&o=7"), nothing);
 	assert.equal(fragmentOf(nothing), "");

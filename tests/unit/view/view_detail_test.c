@@ -36,6 +36,12 @@ static const char nested[] = THREAD BEGIN("100", "outer", "") BEGIN("110", "inne
 			 "array_values { string_value: 'y' } }") END("160") END("200")
 		VALUE("100", "7") VALUE("150", "9") BEGIN("300", "open", "");
 
+/* Longer than what is told of a value. */
+#define TEN_LETTERS "abcdefghij"
+#define LONG_TEXT                                                                                  \
+	TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS        \
+		TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS
+
 /* Checks that the answer has all of these parts, in this order; NULL ends them. */
 static void check_parts(const char *text, const char *const *parts)
 {
@@ -150,6 +156,33 @@ ORMA_TEST(what_the_thread_did_meanwhile_is_told_with_who_woke_it)
 		    "\"start\":150,\"end\":600,", "\"cpu\":0,\"priority\":0,\"end_state\":\"S\"");
 	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"thread_state\",\"id\":0}"),
 		    "\"name\":\"Running\"", "\"waker\":null");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(the_values_of_one_argument_are_told_for_each_slice)
+{
+	char expected[200];
+	struct orma_view *view = view_fixture_open_trace(
+		THREAD BEGIN("100", "a",
+			     "debug_annotations { name: 'n' int_value: -3 } "
+			     "debug_annotations { name: 'long_n' bool_value: true }") BEGIN("110",
+											    "b", "")
+			BEGIN("120", "c",
+			      "debug_annotations { name: 'n' string_value: '" LONG_TEXT "' }")
+				BEGIN("130", "d",
+				      "debug_annotations { name: 'n' double_value: 0.1 }"));
+	snprintf(expected, sizeof(expected), "{\"values\":[-3,null,\"%.128s\",0.10000000000000001,-3]}", LONG_TEXT);
+	CHECK_STR(view_fixture_ask(view, "argument", "{\"key\":\"n\",\"rows\":[0,1,2,3,0]}"),
+		  expected);
+	CHECK_STR(view_fixture_ask(view, "argument", "{\"key\":\"debug.long_n\",\"rows\":[0]}"),
+		  "{\"values\":[true]}");
+	CHECK_STR(view_fixture_ask(view, "argument", "{\"key\":\"n\"}"), "{\"values\":[]}");
+	CHECK(view_fixture_fail_allocations(view, "argument", "{\"key\":\"n\",\"rows\":[0]}") > 1);
+	view_fixture_refuse(view, "argument", "[]", -EINVAL, "no object");
+	view_fixture_refuse(view, "argument", "{\"rows\":[0]}", -EINVAL, "\"key\"");
+	view_fixture_refuse(view, "argument", "{\"key\":\"n\",\"rows\":[4]}", -ENOENT,
+			    "no slice 4");
+	view_fixture_refuse(view, "argument", "{\"key\":\"n\",\"rows\":[-1]}", -ENOENT, "no slice");
 	view_fixture_close_trace(view);
 }
 
