@@ -161,6 +161,18 @@ ORMA_TEST(the_terminal_is_taken_and_given_back)
 	CHECK_INT(finish(&terminal), 0);
 }
 
+ORMA_TEST(the_probes_of_its_own_service_are_no_program)
+{
+	static struct terminal terminal;
+	start(&terminal);
+	await(&terminal, "0:00:02");
+	await(&terminal, "No program is connected.");
+	CHECK(strstr(terminal.text, " 0 producers"));
+	press(&terminal, "q");
+	await(&terminal, LEFT);
+	CHECK_INT(finish(&terminal), 0);
+}
+
 ORMA_TEST(sigterm_gives_the_terminal_back)
 {
 	static struct terminal terminal;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/macros.h"
@@ -145,7 +146,10 @@ const char *orma_top_producer_label(const struct orma_top_decoder *decoder, int3
 				    char buffer[ORMA_TOP_LABEL_BYTES])
 {
 	const char *name = orma_top_tracks_process(&decoder->tracks, pid);
-	snprintf(buffer, ORMA_TOP_LABEL_BYTES, "%s %" PRId32, name ? name : "process", pid);
+	/* The probes of a service of our own do not say their name. */
+	if (!name)
+		name = pid == getpid() ? "orma top" : "process";
+	snprintf(buffer, ORMA_TOP_LABEL_BYTES, "%s %" PRId32, name, pid);
 	return buffer;
 }
 

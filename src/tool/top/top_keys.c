@@ -96,6 +96,9 @@ static void take_prompt_key(struct orma_top_screen *screen, struct orma_top_choi
 	case '\r':
 	case '\n':
 		screen->prompt = ORMA_TOP_PROMPT_NONE;
+		/* It says once more when there is no such row. */
+		if (!is_filter)
+			search(screen, table, screen->selected_at);
 		return;
 	default:
 		return;
@@ -146,6 +149,17 @@ static bool move(struct orma_top_screen *screen, const struct orma_top_table *ta
 	}
 	select_row(screen, table, at);
 	return true;
+}
+
+/* Composing a frame bounds it. */
+static void scroll_help(struct orma_top_screen *screen, int key)
+{
+	enum { PAGE = 5 };
+	unsigned by = key == ORMA_KEY_UP || key == ORMA_KEY_DOWN ? 1 : PAGE;
+	if (key == ORMA_KEY_DOWN || key == ORMA_KEY_PAGE_DOWN)
+		screen->help_first += by;
+	else if (key == ORMA_KEY_UP || key == ORMA_KEY_PAGE_UP)
+		screen->help_first -= ORMA_MIN(by, screen->help_first);
 }
 
 static void sort_by(struct orma_top_choice *choice, int column)
@@ -260,6 +274,8 @@ enum orma_top_action orma_top_screen_key(struct orma_top_screen *screen,
 		screen->page = ORMA_TOP_PAGE_TABLE;
 	else if ((key == '\r' || key == '\n') && screen->selected[0])
 		turn_page(screen, ORMA_TOP_PAGE_HISTOGRAM);
+	else if (screen->page == ORMA_TOP_PAGE_HELP)
+		scroll_help(screen, key);
 	else
 		(void)move(screen, table, key);
 	return ORMA_TOP_ACTION_NONE;

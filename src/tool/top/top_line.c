@@ -66,7 +66,11 @@ void orma_top_line_colour(struct orma_top_line *line, const char *sequence)
 
 int orma_top_line_end(struct orma_top_line *line, bool is_last)
 {
-	static const char end[] = "\x1b[0m\x1b[K\r\n";
-	append(line, end, sizeof(end) - (is_last ? 3 : 1));
+	orma_top_line_style(line, "\x1b[0m");
+	/* Behind the last column the cursor is still on it, and erasing would erase what is there. */
+	if (line->left > 0)
+		orma_top_line_style(line, "\x1b[K");
+	if (!is_last)
+		orma_top_line_style(line, "\r\n");
 	return line->error;
 }

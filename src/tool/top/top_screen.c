@@ -295,8 +295,7 @@ static int put_help(struct frame *frame)
 		"  F4 \\                         show only rows whose name contains a text\n"
 		"  F6 > <  I                    sort by the next or previous column; invert\n"
 		"  P T M                        sort by self time, average, maximum\n"
-		"  b                            rows: name, thread, category, cpu, counter, "
-		"producer\n"
+		"  b                            name, thread, category, cpu, counter, producer\n"
 		"  t                            figures of the last interval, or since the start\n"
 		"  z                            forget all figures\n"
 		"  Space                        pause\n"
@@ -306,7 +305,16 @@ static int put_help(struct frame *frame)
 		"\n"
 		"  SELF%: time in slices, but not in slices inside of them; 100 = one CPU.\n"
 		"  P50 and P99 are wrong by 3.2% at most.\n";
-	return put_lines(frame, text, sizeof(text) - 1);
+	struct orma_top_screen *screen = frame->screen;
+	const char *at = text, *end = text + sizeof(text) - 1;
+	unsigned lines = 0,
+		 room = ORMA_MAX(screen->terminal.lines, frame->line + 1) - frame->line - 1;
+	for (const char *c = text; c < end; c++)
+		lines += *c == '\n';
+	screen->help_first = ORMA_MIN(screen->help_first, lines > room ? lines - room : 0);
+	for (unsigned i = 0; i < screen->help_first; i++)
+		at = strchr(at, '\n') + 1;
+	return put_lines(frame, at, (size_t)(end - at));
 }
 
 /* --- below ------------------------------------------------------------------------------------ */
@@ -347,9 +355,17 @@ static int put_bottom(struct frame *frame)
 		orma_top_line_put_text(&line, screen->typed);
 		orma_top_line_style(&line, REVERSE);
 		orma_top_line_fill(&line, 1);
+		orma_top_line_style(&line, PLAIN);
+		if (screen->message[0])
+			orma_top_line_fill(&line, 2);
+		orma_top_line_put_text(&line, screen->message);
 	} else if (screen->message[0]) {
 		orma_top_line_style(&line, BOLD);
 		orma_top_line_put_text(&line, screen->message);
+	} else if (screen->page == ORMA_TOP_PAGE_HELP) {
+		put_key(&line, "Up Down", "Scroll");
+		put_key(&line, "Esc", "Back");
+		put_key(&line, "q", "Quit");
 	} else {
 		put_keys(&line);
 	}

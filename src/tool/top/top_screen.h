@@ -18,6 +18,7 @@ struct orma_top_screen {
 	char selected[ORMA_TOP_NAME_MAX_BYTES + 1]; /* the row's name: it moves with its row */
 	size_t selected_at, first; /* its place in the table; the place of the first row shown */
 	size_t rows_shown;         /* how many had room in the last frame */
+	unsigned help_first;       /* the first line of the help that is shown */
 	bool is_paused;
 	char message[ORMA_TOP_TEXT_BYTES]; /* in the last line; "" = none */
 };

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "tool/tool.h"
@@ -133,8 +134,11 @@ static void on_state(void *ctx, const struct orma_error *error, const void *data
 	struct orma_top_session *session = ctx;
 	struct orma_service_state *state = NULL;
 	if (!error && orma_service_state_parse(data, size, &state) == 0) {
-		session->producer_count = (uint32_t)state->producer_count;
+		session->producer_count = 0;
 		session->has_kernel = false;
+		/* The probes of a service of our own are no program that the user started. */
+		for (size_t i = 0; i < state->producer_count; i++)
+			session->producer_count += state->producers[i]->pid != getpid();
 		for (size_t i = 0; i < state->data_source_count; i++)
 			session->has_kernel |=
 				strcmp(state->data_sources[i]->name, "linux.ftrace") == 0;

@@ -114,7 +114,8 @@ const char *orma_top_why_empty(const struct orma_top_view *view)
 	const struct orma_top_buffers *buffers = &view->buffers;
 	if (view->table->count > 0)
 		return NULL;
-	if (view->choice.filter[0])
+	/* The first row is that of names that found no room. */
+	if (view->choice.filter[0] && view->decoder->rows.count > 1)
 		return "No row fits the filter.";
 	if (view->choice.by == ORMA_TOP_BY_CPU)
 		return buffers->has_kernel ? "No scheduling events: the probes may not read the "

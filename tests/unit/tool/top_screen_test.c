@@ -299,8 +299,11 @@ ORMA_TEST(a_search_selects_and_a_filter_leaves_out)
 	CHECK_INT(stage.table.count, 3);
 	press(&stage, ORMA_KEY_F1 + 2);
 	press(&stage, '%');
-	CHECK(strstr(stage.text, "Search: %"));
+	CHECK(strstr(stage.text, "Search: %   no row has a name with \"%\""));
 	press(&stage, '\r');
+	CHECK(strstr(stage.text, "\nno row has a name with \"%\""));
+	press(&stage, ORMA_KEY_DOWN);
+	CHECK(!strstr(stage.text, "no row has"));
 	press(&stage, 'n');
 	CHECK(strstr(stage.text, "no row has a name with \"%\""));
 	tear_down(&stage);
@@ -322,6 +325,54 @@ ORMA_TEST(pages_open_and_close)
 	CHECK(strstr(stage.text, "RATE/s"));
 	press(&stage, ' ');
 	CHECK(strstr(stage.text, "PAUSED"));
+	tear_down(&stage);
+}
+
+ORMA_TEST(the_help_scrolls_when_it_has_no_room)
+{
+	static struct stage stage;
+	set_up(&stage, 80, 10, true);
+	compose(&stage);
+	press(&stage, '?');
+	CHECK(strstr(stage.text, "select a row") && !strstr(stage.text, "this page"));
+	CHECK(strstr(stage.text, "Up DownScroll"));
+	press(&stage, ORMA_KEY_DOWN);
+	press(&stage, ORMA_KEY_DOWN);
+	CHECK(!strstr(stage.text, "select a row") && strstr(stage.text, "histogram of the row"));
+	for (int i = 0; i < 9; i++)
+		press(&stage, ORMA_KEY_PAGE_DOWN);
+	CHECK(strstr(stage.text, "this page") && strstr(stage.text, "wrong by 3.2% at most"));
+	press(&stage, ORMA_KEY_UP);
+	CHECK(!strstr(stage.text, "wrong by"));
+	for (int i = 0; i < 9; i++)
+		press(&stage, ORMA_KEY_PAGE_UP);
+	CHECK(strstr(stage.text, "select a row"));
+	stage.screen.terminal.lines = 24;
+	compose(&stage);
+	CHECK(strstr(stage.text, "select a row") && strstr(stage.text, "wrong by"));
+	CHECK(strstr(stage.text, "counter, producer\n"));
+	tear_down(&stage);
+}
+
+/* A terminal keeps the cursor on the last column when a character was written there. */
+ORMA_TEST(a_line_that_is_full_is_not_erased)
+{
+	static struct stage stage;
+	set_up(&stage, 80, 10, true);
+	compose(&stage);
+	CHECK(memmem(stage.frame.data, stage.frame.size, "NAME                \x1b[0m\r\n", 26));
+	CHECK(memmem(stage.frame.data, stage.frame.size, "0:00:20\x1b[0m\x1b[K\r\n", 16));
+	tear_down(&stage);
+}
+
+ORMA_TEST(before_there_are_rows_the_filter_is_not_the_reason)
+{
+	static struct stage stage;
+	memset(&stage, 0, sizeof(stage));
+	CHECK_INT(orma_top_decoder_init(&stage.decoder, ORMA_TOP_BY_NAME, 1), 0);
+	stage.screen.terminal = (struct orma_top_terminal){true, true, 80, 10};
+	strcpy(stage.choice.filter, "x");
+	CHECK(strstr(compose(&stage), "have sent no such events yet."));
 	tear_down(&stage);
 }
 
