@@ -15,13 +15,13 @@ struct orma_view_asset {
 	bool is_packed; /* with gzip */
 };
 
-/* An asset without a path ends the table. */
+/* The page's files, and those of reports. The page has shared.js and app.js; a report has shared.js and report.js. The server answers
+ * no request for the latter, because paths of requests begin with a slash. An asset without a path ends the table. */
 extern const struct orma_view_asset orma_view_assets[];
 
-/* The script of reports, which is no file of the page, and its SHA-256. */
-extern const struct orma_view_asset orma_view_report;
+/* The SHA-256 of both scripts of a report, one behind the other. */
 extern const unsigned char orma_view_report_hash[32];
-/* The script that unpacks the other one, which is base64 in the element orma-script, if that is packed. */
+/* The script that unpacks them, if they are packed: they are base64 in elements whose ids begin with orma-script. */
 extern const char orma_view_loader[];
 extern const unsigned char orma_view_loader_hash[32];
 

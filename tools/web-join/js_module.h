@@ -29,6 +29,7 @@ struct js_module {
 	size_t name_count;
 	struct js_import imports[JS_IMPORTS_MAX];
 	size_t import_count;
+	unsigned programs; /* a bit for each program that has it */
 	bool is_written;
 };
 

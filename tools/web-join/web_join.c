@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * web_join.c - `web-join FOLDER OUTPUT`: makes the page of `orma view`, and the script of reports, a part of the binary.
  *
- * Reads main.js and the modules that it imports, joins them so that each comes behind those that it imports, and writes
- * them with index.html, style.css and icon.svg as arrays of C, without comments, with short names, and packed. So it does with
- * report.js. Its hash is written as well, and the script that unpacks it with its own hash, because a report allows no other scripts.
- * The output depends on nothing but the files.
+ * main.js and report.js begin two programs, which have most modules in common. Joins all modules to three scripts: those that both
+ * import, those of the page alone, and those of reports alone. A module comes behind those that it imports. The scripts are written
+ * with index.html, style.css and icon.svg as arrays of C, without comments, with short names, and packed. A name has the same short
+ * name in all three, so that the page is the first and the second, and a report has the first and the third.
+ *
+ * A report allows no other scripts than its own, and one that unpacks it, whose hashes are written as well. The output depends on
+ * nothing but the files.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,14 +23,21 @@
 #include "shorten.h"
 #include "strip.h"
 
-enum { MODULES_MAX = 128, FILE_MAX_BYTES = 4 << 20, GZIP_LEVEL = 12, FILE_COUNT = 4 };
+enum { MODULES_MAX = 128, FILE_MAX_BYTES = 4 << 20, GZIP_LEVEL = 12 };
+enum { SHARED, PAGE, REPORT, SCRIPT_COUNT };
+enum { DOCUMENT, STYLE, ICON, REPORT_STYLE, FILE_COUNT };
 
 struct page {
 	int folder;
 	struct js_module *modules[MODULES_MAX];
 	size_t count;
-	struct orma_buf app;
+	struct orma_buf joined;
+	struct orma_buf scripts[SCRIPT_COUNT];
+	struct orma_buf files[FILE_COUNT];
 };
+
+/* Each script begins with it, for the page's are no modules: they see each other's names. */
+static const char directive[] = "\"use strict\";";
 
 static bool read_source(const struct page *page, const char *file, struct orma_buf *ret)
 {
@@ -56,19 +66,20 @@ static bool add_module(struct page *page, struct orma_str file)
 	       js_module_read(module);
 }
 
-/* Reads a module, and what it imports, and what that imports. */
-static bool read_modules(struct page *page, struct orma_str root)
+/* Reads a module, and what it imports, and what that imports, and notes which program has them. */
+static bool read_modules(struct page *page, struct orma_str file, unsigned program)
 {
-	if (!add_module(page, root))
+	struct js_module *module = find_module(page, file);
+	if (!module && !add_module(page, file))
 		return false;
-	for (size_t i = 0; i < page->count; i++) {
-		const struct js_module *module = page->modules[i];
-		for (size_t n = 0; n < module->import_count; n++) {
-			struct orma_str file = module->imports[n].file;
-			if (!find_module(page, file) && !add_module(page, file))
-				return false;
-		}
-	}
+	if (!module)
+		module = page->modules[page->count - 1];
+	if (module->programs & program)
+		return true;
+	module->programs |= program;
+	for (size_t i = 0; i < module->import_count; i++)
+		if (!read_modules(page, module->imports[i].file, program))
+			return false;
 	return true;
 }
 
@@ -116,45 +127,96 @@ static bool is_ready(const struct page *page, const struct js_module *module)
 	return !module->is_written;
 }
 
-/* Appends the first module whose imports are all there. False when there is none. */
-static bool append_next(struct page *page)
+static unsigned script_of(const struct js_module *module)
 {
-	/* The last ones that were found import the fewest. */
-	for (size_t i = page->count; i-- > 0;) {
-		struct js_module *module = page->modules[i];
-		if (!is_ready(page, module))
-			continue;
-		module->is_written = true;
-		return orma_base_buf_append(&page->app, module->joined.data, module->joined.size) ==
-		       0;
-	}
-	fprintf(stderr, "web: these modules import each other:");
-	for (size_t i = 0; i < page->count; i++)
-		if (!page->modules[i]->is_written)
-			fprintf(stderr, " %s", page->modules[i]->file);
-	fprintf(stderr, "\n");
-	return false;
+	return module->programs == (1U << PAGE | 1U << REPORT) ? SHARED
+	       : module->programs == 1U << PAGE                ? PAGE
+							       : REPORT;
 }
 
-static bool join(struct page *page, struct orma_str root)
+/* Finds the next module of a script whose imports are all there. */
+static struct js_module *next_module(const struct page *page, unsigned script)
 {
-	if (!read_modules(page, root))
+	/* The last ones that were found import the fewest. */
+	for (size_t i = page->count; i-- > 0;)
+		if (script_of(page->modules[i]) == script && is_ready(page, page->modules[i]))
+			return page->modules[i];
+	return NULL;
+}
+
+static bool append_modules(struct page *page, unsigned script)
+{
+	struct js_module *module;
+	if (orma_base_buf_append_str(&page->joined, directive) < 0)
+		return false;
+	while ((module = next_module(page, script))) {
+		module->is_written = true;
+		if (orma_base_buf_append(&page->joined, module->joined.data, module->joined.size) <
+		    0)
+			return false;
+	}
+	return true;
+}
+
+/* A module that is not written waits for an import that waits for it. Names those modules. */
+static bool check_written(const struct page *page)
+{
+	bool is_written = true;
+	for (size_t i = 0; i < page->count; i++) {
+		if (page->modules[i]->is_written)
+			continue;
+		fprintf(stderr, "%s %s", is_written ? "web: these modules import each other:" : "",
+			page->modules[i]->file);
+		is_written = false;
+	}
+	if (!is_written)
+		fprintf(stderr, "\n");
+	return is_written;
+}
+
+/* Joins the modules of all scripts to one text. */
+static bool join(struct page *page)
+{
+	if (!read_modules(page, ORMA_STR("main.js"), 1U << PAGE) ||
+	    !read_modules(page, ORMA_STR("report.js"), 1U << REPORT))
 		return false;
 	bool is_right = true;
 	for (size_t i = 0; i < page->count; i++) {
 		is_right = check_imports(page, page->modules[i]) && is_right;
 		is_right = check_names(page, i) && is_right;
 	}
-	for (size_t i = 0; is_right && i < page->count; i++)
-		is_right = append_next(page);
-	return is_right;
+	for (unsigned i = 0; is_right && i < SCRIPT_COUNT; i++)
+		is_right = append_modules(page, i);
+	return is_right && check_written(page);
 }
 
-/* Makes the document refer to the joined file. */
-static bool read_document(const struct page *page, struct orma_buf *ret)
+/* Cuts the joined text where the scripts begin. */
+static bool cut(struct page *page)
 {
-	static const char from[] = "main.js", to[] = "app.js";
-	struct orma_buf text = {0};
+	const char *begin = (const char *)page->joined.data, *end = begin + page->joined.size;
+	const size_t size = sizeof(directive) - 1;
+	for (size_t i = 0; i < SCRIPT_COUNT; i++) {
+		const char *next =
+			memmem(begin + size, (size_t)(end - begin) - size, directive, size);
+		if (!next)
+			next = end;
+		if (orma_base_buf_append(&page->scripts[i], begin, (size_t)(next - begin)) < 0)
+			return false;
+		begin = next;
+	}
+	if (begin != end)
+		fprintf(stderr, "web: the scripts begin with %s, so that no module has it\n",
+			directive);
+	return begin == end;
+}
+
+/* Makes the document refer to the joined scripts, which run one after the other when the document is there, as modules do. */
+static bool read_document(struct page *page)
+{
+	static const char from[] = "<script type=\"module\" src=\"main.js\"></script>",
+			  to[] = "<script defer src=\"shared.js\"></script>"
+				 "<script defer src=\"app.js\"></script>";
+	struct orma_buf text = {0}, *ret = &page->files[DOCUMENT];
 	if (!read_source(page, "index.html", &text))
 		return false;
 	const char *begin = (const char *)text.data, *end = begin + text.size;
@@ -165,7 +227,7 @@ static bool read_document(const struct page *page, struct orma_buf *ret)
 		found += sizeof(from) - 1;
 		is_written = orma_base_buf_append(ret, found, (size_t)(end - found)) == 0;
 	} else
-		fprintf(stderr, "web/index.html: it does not refer to main.js\n");
+		fprintf(stderr, "web/index.html: it does not have %s\n", from);
 	orma_base_buf_done(&text);
 	return is_written;
 }
@@ -191,13 +253,16 @@ static bool pack(struct orma_buf *text)
 	return false;
 }
 
-static void write_array(FILE *out, const char *name, const struct orma_buf *bytes)
+/* Packs the bytes, and writes them as an array. Returns "true" if they are packed, else "false". */
+static const char *write_array(FILE *out, const char *name, struct orma_buf *bytes)
 {
 	enum { PER_LINE = 24 };
+	bool is_packed = pack(bytes);
 	fprintf(out, "static const unsigned char %s[] = {", name);
 	for (size_t i = 0; i < bytes->size; i++)
 		fprintf(out, "%s%u,", i % PER_LINE == 0 ? "\n" : "", bytes->data[i]);
 	fprintf(out, "\n};\n");
+	return is_packed ? "true" : "false";
 }
 
 /* Replaces a text by what `strip` leaves of it. */
@@ -211,31 +276,6 @@ static bool strip_text(struct orma_buf *text,
 	return is_stripped;
 }
 
-/* Writes the page as C. */
-static bool write_page(FILE *out, struct orma_buf texts[FILE_COUNT])
-{
-	static const struct {
-		const char *path, *name, *type;
-	} files[] = {{"/", "document", "text/html; charset=utf-8"},
-		     {"/app.js", "app", "text/javascript; charset=utf-8"},
-		     {"/style.css", "style", "text/css; charset=utf-8"},
-		     {"/icon.svg", "icon", "image/svg+xml"}};
-	bool are_packed[FILE_COUNT];
-	fprintf(out, "/* tools/web-join made this from the files in web. */\n"
-		     "#include \"view/view_assets.h\"\n\n");
-	for (size_t i = 0; i < FILE_COUNT; i++) {
-		are_packed[i] = pack(&texts[i]);
-		write_array(out, files[i].name, &texts[i]);
-	}
-	fprintf(out, "const struct orma_view_asset orma_view_assets[] = {\n");
-	for (size_t i = 0; i < FILE_COUNT; i++)
-		fprintf(out, "\t{\"%s\", \"%s\", %s, sizeof(%s), %s},\n", files[i].path,
-			files[i].type, files[i].name, files[i].name,
-			are_packed[i] ? "true" : "false");
-	fprintf(out, "\t{0},\n};\n");
-	return fflush(out) == 0 && !ferror(out);
-}
-
 static void write_hash(FILE *out, const char *name, const void *text, size_t size)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -246,56 +286,85 @@ static void write_hash(FILE *out, const char *name, const void *text, size_t siz
 	fprintf(out, "};\n");
 }
 
-/* A report has its script packed, and this one, which unpacks it and adds it to the document. */
+/* A report has its scripts packed, in elements of their own, and this one, which unpacks them and adds them to the document. */
 static const char loader[] =
-	"const bytes=Uint8Array.from(atob(document.getElementById('orma-script').textContent),"
-	"(c)=>c.charCodeAt(0));"
+	"const unpack=(part)=>new Response(new Blob([Uint8Array.from(atob(part.textContent),"
+	"(c)=>c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream('gzip'))).text();"
+	"const parts=[...document.querySelectorAll('script[id^=orma-script]')].map(unpack);"
 	"const script=document.createElement('script');script.type='module';"
-	"script.textContent=await new Response(new Blob([bytes]).stream()"
-	".pipeThrough(new DecompressionStream('gzip'))).text();document.body.append(script);";
+	"script.textContent=(await Promise.all(parts)).join('');document.body.append(script);";
 
-/* Writes the script of reports as C. */
-static bool write_report(FILE *out, struct page *report)
+/* Writes the hashes of what a report runs. */
+static bool write_report(FILE *out, const struct page *page)
 {
-	if (!join(report, ORMA_STR("report.js")) || !strip_text(&report->app, strip_script) ||
-	    !strip_text(&report->app, shorten_names))
-		return false;
+	struct orma_buf script = {0};
+	bool is_written = orma_base_buf_append(&script, page->scripts[SHARED].data,
+					       page->scripts[SHARED].size) == 0 &&
+			  orma_base_buf_append(&script, page->scripts[REPORT].data,
+					       page->scripts[REPORT].size) == 0;
 	/* The element's end must not be in it. */
-	if (memmem(report->app.data, report->app.size, "</", 2)) {
+	if (is_written && memmem(script.data, script.size, "</", 2)) {
 		fprintf(stderr, "web: the script of reports has \"</\" in it\n");
-		return false;
+		is_written = false;
 	}
-	write_hash(out, "report", report->app.data, report->app.size);
+	write_hash(out, "report", script.data, script.size);
 	write_hash(out, "loader", loader, sizeof(loader) - 1);
 	fprintf(out, "const char orma_view_loader[] = \"%s\";\n", loader);
-	bool is_packed = pack(&report->app);
-	write_array(out, "report", &report->app);
-	fprintf(out,
-		"const struct orma_view_asset orma_view_report = {\"report.js\", "
-		"\"text/javascript\", report, sizeof(report), %s};\n",
-		is_packed ? "true" : "false");
-	return fflush(out) == 0 && !ferror(out);
+	orma_base_buf_done(&script);
+	return is_written;
 }
 
-static bool make_page(struct page *page, struct page *report, const char *output)
+/* Writes the files of the page, and what only reports have, as C. */
+static void write_assets(FILE *out, struct page *page)
 {
-	struct orma_buf texts[FILE_COUNT] = {{0}};
-	bool is_made = join(page, ORMA_STR("main.js")) && read_document(page, &texts[0]) &&
-		       read_source(page, "style.css", &texts[2]) &&
-		       read_source(page, "icon.svg", &texts[3]);
-	texts[1] = page->app;
-	page->app = (struct orma_buf){0};
-	is_made = is_made && strip_text(&texts[1], strip_script) &&
-		  strip_text(&texts[1], shorten_names) && strip_text(&texts[2], strip_style);
-	FILE *out = is_made ? fopen(output, "we") : NULL;
-	if (is_made && !out)
+	static const char script[] = "text/javascript; charset=utf-8",
+			  style[] = "text/css; charset=utf-8";
+	const struct {
+		const char *path, *name, *type;
+		struct orma_buf *bytes;
+	} assets[] = {{"/", "document", "text/html; charset=utf-8", &page->files[DOCUMENT]},
+		      {"/shared.js", "shared", script, &page->scripts[SHARED]},
+		      {"/app.js", "app", script, &page->scripts[PAGE]},
+		      {"/style.css", "style", style, &page->files[STYLE]},
+		      {"/icon.svg", "icon", "image/svg+xml", &page->files[ICON]},
+		      {"report.js", "report", script, &page->scripts[REPORT]},
+		      {"report.css", "report_style", style, &page->files[REPORT_STYLE]}};
+	enum { COUNT = sizeof(assets) / sizeof(assets[0]) };
+	const char *are_packed[COUNT];
+	for (size_t i = 0; i < COUNT; i++)
+		are_packed[i] = write_array(out, assets[i].name, assets[i].bytes);
+	fprintf(out, "const struct orma_view_asset orma_view_assets[] = {\n");
+	for (size_t i = 0; i < COUNT; i++)
+		fprintf(out, "\t{\"%s\", \"%s\", %s, sizeof(%s), %s},\n", assets[i].path,
+			assets[i].type, assets[i].name, assets[i].name, are_packed[i]);
+	fprintf(out, "\t{0},\n};\n");
+}
+
+static bool write_output(struct page *page, const char *output)
+{
+	FILE *out = fopen(output, "we");
+	if (!out) {
 		perror(output);
-	is_made = out && write_page(out, texts) && write_report(out, report);
-	if (out && fclose(out) != 0)
-		is_made = false;
-	for (size_t i = 0; i < FILE_COUNT; i++)
-		orma_base_buf_done(&texts[i]);
-	return is_made;
+		return false;
+	}
+	fprintf(out, "/* tools/web-join made this from the files in web. */\n"
+		     "#include \"view/view_assets.h\"\n\n");
+	bool is_written = write_report(out, page);
+	write_assets(out, page);
+	is_written = is_written && fflush(out) == 0 && !ferror(out);
+	return fclose(out) == 0 && is_written;
+}
+
+static bool make_page(struct page *page, const char *output)
+{
+	return join(page) && read_document(page) &&
+	       read_source(page, "style.css", &page->files[STYLE]) &&
+	       read_source(page, "icon.svg", &page->files[ICON]) &&
+	       read_source(page, "report.css", &page->files[REPORT_STYLE]) &&
+	       strip_text(&page->joined, strip_script) &&
+	       strip_text(&page->joined, shorten_names) && cut(page) &&
+	       strip_text(&page->files[STYLE], strip_style) &&
+	       strip_text(&page->files[REPORT_STYLE], strip_style) && write_output(page, output);
 }
 
 static void done(struct page *page)
@@ -306,7 +375,11 @@ static void done(struct page *page)
 		orma_base_free((void *)(uintptr_t)page->modules[i]->file);
 		orma_base_free(page->modules[i]);
 	}
-	orma_base_buf_done(&page->app);
+	orma_base_buf_done(&page->joined);
+	for (size_t i = 0; i < SCRIPT_COUNT; i++)
+		orma_base_buf_done(&page->scripts[i]);
+	for (size_t i = 0; i < FILE_COUNT; i++)
+		orma_base_buf_done(&page->files[i]);
 }
 
 int main(int argc, char **argv)
@@ -318,10 +391,9 @@ int main(int argc, char **argv)
 	int folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
 		perror(argv[1]);
-	struct page page = {.folder = folder}, report = {.folder = folder};
-	bool is_made = folder >= 0 && make_page(&page, &report, argv[2]);
+	struct page page = {.folder = folder};
+	bool is_made = folder >= 0 && make_page(&page, argv[2]);
 	orma_base_fd_close(folder);
 	done(&page);
-	done(&report);
 	return is_made ? 0 : 1;
 }

@@ -8,7 +8,6 @@
 #include "tool/report/report.h"
 
 #include <errno.h>
-#include <report_style.h> /* CMakeLists.txt writes it */
 #include <string.h>
 
 #include "base/macros.h"
@@ -37,12 +36,11 @@ static int append_head(struct orma_buf *html, struct orma_str title)
 	if (r == 0)
 		r = orma_html_append_text(html, title);
 	if (r == 0)
-		r = orma_base_buf_append_str(html, "</title>\n<style id=\"report-style\">\n");
+		r = orma_base_buf_append_str(html, "</title>\n");
 	if (r == 0)
-		r = orma_base_buf_append_str(html, report_style);
+		r = orma_report_page_append_style(html);
 	if (r == 0)
-		r = orma_base_buf_append_str(
-			html, "</style>\n</head>\n<body>\n<div id=\"report\">\n<h1>");
+		r = orma_base_buf_append_str(html, "</head>\n<body>\n<div id=\"report\">\n<h1>");
 	if (r == 0)
 		r = orma_html_append_text(html, title);
 	/* The script shows the button when there is a timeline. */
