@@ -7,13 +7,21 @@
 
 #include <string.h>
 
-struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX] = {
-	[ORMA_HEAP_MALLOC] = {.name = "libc.malloc", .is_registered = true},
-};
+/* 60 KiB, which take no memory until there are so many: therefore nothing is initialized here. */
+struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX];
 _Atomic uint32_t orma_heap_epoch;
 void (*_Atomic orma_heap_on_registered)(void);
 /* The next free id. Relaxed. */
 static _Atomic uint32_t next_heap = ORMA_HEAP_MALLOC + 1;
+
+void orma_heap_register_malloc(void)
+{
+	static const char name[] = "libc.malloc";
+	struct orma_heap_info *info = &orma_heap_infos[ORMA_HEAP_MALLOC];
+
+	memcpy(info->name, name, sizeof(name));
+	atomic_store_explicit(&info->is_registered, true, memory_order_release);
+}
 
 uint32_t orma_heap_ids_end(void)
 {

@@ -37,6 +37,8 @@ extern struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX] __attribute__((visi
 /* Changes with each change of an interval, so that threads draw anew. Relaxed. */
 extern _Atomic uint32_t orma_heap_epoch __attribute__((visibility("hidden")));
 
+/* Registers "libc.malloc", before any session can be. */
+void orma_heap_register_malloc(void);
 /* All ids so far are below this one. */
 uint32_t orma_heap_ids_end(void);
 

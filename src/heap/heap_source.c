@@ -439,6 +439,7 @@ int orma_heap_source_register(bool waits)
 	struct orma_data_source *source;
 	int r;
 
+	orma_heap_register_malloc();
 	atomic_store_explicit(&is_starting, waits, memory_order_relaxed);
 	orma_heap_tracker.on_interval = on_interval;
 	orma_heap_tracker.on_stale = orma_heap_maps_on_stale;

@@ -40,6 +40,8 @@
 /* Between two looks for a session, in programs that were started to be profiled. */
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
+/* The library keeps 220 bytes and four patches for each page. Pages of 4 KiB would take 200 KiB of the program. */
+#define PAGE_BYTES (16u << 10)
 /* Finished chunks are gathered for so long: nobody reads them earlier, and each batch wakes two processes. When memory runs
  * low, a flush begins or the program ends, they are sent at once. */
 #define GATHER_NS (100 * ORMA_NS_PER_MS)
@@ -156,6 +158,7 @@ static int start(const char *socket, bool waits)
 	struct orma_init_options options = {
 		.struct_size = sizeof(options),
 		.shm_size_bytes = MEMORY_BYTES,
+		.page_size_bytes = PAGE_BYTES,
 		.producer_socket = socket,
 		/* A socket that nobody named may be anybody's. */
 		.trusted_services = socket ? NULL : "",

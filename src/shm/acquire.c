@@ -4,7 +4,7 @@
  *
  * Owns the producer's moves on the page words (abi.h). Nothing but these words says which chunks
  * are free. A search visits
- *   1. for small chunks only: pages near hints[layout], looking for a page that is already cut into that
+ *   1. for small chunks only: pages near hints[layout] that were cut before, looking for a page that is cut into that
  *      layout and has a free chunk; then
  *   2. all pages from a rotating cursor, looking for one that is not cut. One compare-exchange cuts it
  *      and takes its first chunk; then
@@ -171,17 +171,19 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 {
 	uint32_t cursor = atomic_load_explicit(&arbiter->cursor, memory_order_relaxed);
 	uint32_t page_idx = atomic_load_explicit(&arbiter->hints[layout], memory_order_relaxed);
+	uint32_t used = atomic_load_explicit(&arbiter->used_pages, memory_order_relaxed);
+	uint32_t near = ORMA_MIN(used, HINT_PROBE_MAX);
 	struct orma_shm_event *chunk = NULL;
 	uint32_t i, spare_pages = 0;
 
-	for (i = 0; layout != ORMA_SHM_LAYOUT_1 && i < ORMA_MIN(pages, HINT_PROBE_MAX); i++) {
+	for (i = 0; layout != ORMA_SHM_LAYOUT_1 && i < ORMA_MIN(pages, near); i++) {
 		chunk = take_from_page(arbiter, page_idx, layout);
 		if (chunk) {
 			atomic_store_explicit(&arbiter->hints[layout], page_idx,
 					      memory_order_relaxed);
 			return chunk;
 		}
-		page_idx = page_after(arbiter, page_idx);
+		page_idx = page_idx + 1 < used ? page_idx + 1 : 0;
 	}
 	for (i = 0, page_idx = cursor; i < pages; i++, page_idx = page_after(arbiter, page_idx)) {
 		uint32_t word = atomic_load_explicit(
@@ -194,6 +196,10 @@ static struct orma_shm_event *search(struct orma_shm_arbiter *arbiter, uint32_t 
 		chunk = cut_page(arbiter, page_idx, layout);
 		if (!chunk)
 			continue;
+		/* Two threads may leave the smaller number here: the first step then looks at fewer pages. */
+		if (page_idx >= used)
+			atomic_store_explicit(&arbiter->used_pages, page_idx + 1,
+					      memory_order_relaxed);
 		atomic_store_explicit(&arbiter->hints[layout], page_idx, memory_order_relaxed);
 		atomic_store_explicit(&arbiter->cursor, page_after_cut(arbiter, page_idx),
 				      memory_order_relaxed);

@@ -106,6 +106,9 @@ struct orma_shm_arbiter {
 	_Atomic uint32_t held_bytes;    /* chunks that only wait for the length of a message */
 	_Atomic uint32_t cursor;        /* the page where the next search begins */
 	_Atomic uint32_t hints[8];      /* by layout: a page that had a free chunk */
+	/* About so many pages, from the first one on, have ever been cut. Memory that has not been touched yet takes no room,
+	 * so small chunks are only sought in these. */
+	_Atomic uint32_t used_pages;
 	_Atomic uint32_t id_cursor, writers;
 	/* Written by the loop thread, read by writers. Relaxed, because only the closed queue
 	 * guarantees that no event comes later. */

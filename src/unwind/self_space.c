@@ -444,7 +444,7 @@ __attribute__((cold)) static int visit_module(struct dl_phdr_info *info, size_t 
 			return 1;
 	}
 	if (!visit->found)
-		visit->found = orma_base_alloc_array(MODULES_MAX, sizeof(struct module *));
+		visit->found = orma_base_alloc(MODULES_MAX * sizeof(struct module *));
 	if (!visit->found) {
 		visit->error = -ENOMEM;
 		return 1;

@@ -373,6 +373,60 @@ ORMA_TEST(losses_double_an_adaptive_interval_up_to_its_maximum)
 	CHECK_INT(seen.largest_interval, 16);
 }
 
+/* Memory that only the process has, and its part of the memory that it shares with the profiler. */
+static unsigned long memory_kb(pid_t pid)
+{
+	char path[64], line[512];
+	bool is_shared = false;
+	unsigned long sum = 0, from, kb;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	file = fopen(path, "r");
+	CHECK(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-", &from) == 1)
+			is_shared = strstr(line, "/memfd:") != NULL;
+		if (sscanf(line, is_shared ? "Rss: %lu" : "Anonymous: %lu", &kb) == 1)
+			sum += kb;
+	}
+	fclose(file);
+	return sum;
+}
+
+static unsigned long memory_of(bool is_profiled)
+{
+	char begun[200];
+	char *const arguments[] = {(char *)SUBJECT, (char *)"pause", begun, NULL};
+	char *const variables[] = {NULL};
+	unsigned long kb;
+	pid_t pid;
+
+	snprintf(begun, sizeof(begun), "%s/%s", orma_test_tmpdir(),
+		 is_profiled ? "profiled" : "alone");
+	if (is_profiled)
+		pid = start(false, "pause", begun);
+	else
+		CHECK_INT(posix_spawn(&pid, SUBJECT, NULL, NULL, arguments, variables), 0);
+	while (access(begun, F_OK) < 0)
+		usleep(1000);
+	kb = memory_kb(pid);
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	finish(pid);
+	return kb;
+}
+
+ORMA_TEST(a_program_takes_little_more_memory_before_its_first_sample)
+{
+	unsigned long alone = memory_of(false), profiled;
+
+	begin("sampling_interval_bytes: 1073741824");
+	profiled = memory_of(true);
+	end();
+	if (profiled > alone + 250)
+		orma_test_fail(__FILE__, __LINE__, "%lu KiB instead of %lu", profiled, alone);
+}
+
 ORMA_TEST(mappings_are_sent_again_when_a_library_is_unloaded)
 {
 	begin("sampling_interval_bytes: 1");

@@ -333,7 +333,10 @@ int main(int argument_count, char **arguments)
 		run_signal();
 	else if (strcmp(mode, "environment") == 0)
 		return getenv("LD_PRELOAD") || getenv("ORMA_HEAP_SOCK") || getenv("ORMA_HEAP_WAIT");
-	else if (strcmp(mode, "jump") == 0)
+	else if (strcmp(mode, "pause") == 0) {
+		mkdir(arguments[2], 0700);
+		pause();
+	} else if (strcmp(mode, "jump") == 0)
 		run_jump();
 	else if (strcmp(mode, "kill") == 0) {
 		sink = malloc(7601);
