@@ -12,7 +12,8 @@ const FADE_WIDTH = 32;
 /** A thread that sleeps or has ended shows nothing. */
 const IDLE_COLOUR = COLOUR_STATES + STATE.idle;
 const EXITED_COLOUR = COLOUR_STATES + STATE.exited;
-const SPECIAL = FLAG_INSTANT | FLAG_UNFINISHED | FLAG_REAL_TIME;
+/** Such boxes are drawn in a way of their own. */
+const MARKED = FLAG_INSTANT | FLAG_UNFINISHED;
 
 /** The order in which boxes are drawn: by look and colour. @param {BoxList} boxes */
 export function drawOrder(boxes) {
@@ -36,10 +37,11 @@ export function drawBoxes(context, boxes, theme) {
 	let fill = -1;
 	for (const i of drawOrder(boxes)) {
 		if (boxes.colour[i] === IDLE_COLOUR || boxes.colour[i] === EXITED_COLOUR) continue;
-		const flags = boxes.flags[i] & SPECIAL;
-		if (flags) marked.push(i);
 		if (isHatched(boxes, i)) hatched.push(i);
-		if (flags & (FLAG_INSTANT | FLAG_UNFINISHED)) continue;
+		if (boxes.flags[i] & MARKED) {
+			marked.push(i);
+			continue;
+		}
 		const key = fillOf(boxes, i);
 		if (key !== fill) context.fillStyle = theme.fills[(fill = key)];
 		// Boxes that are wide enough are told apart by a gap.
@@ -97,13 +99,12 @@ function makeHatch(context) {
 
 /** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {number} i @param {Theme} theme */
 function drawMark(context, boxes, i, theme) {
-	const flags = boxes.flags[i];
 	const [x, y, w, h] = [boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]];
 	const fill = theme.fills[fillOf(boxes, i)];
-	if (flags & FLAG_INSTANT) {
+	if (boxes.flags[i] & FLAG_INSTANT) {
 		paintShape(context, fill, [x + 0.5, y + h - 8], [x + 4.5, y + h], [x - 3.5, y + h]);
 		paint(context, fill, x, y, 1, h);
-	} else if (flags & FLAG_UNFINISHED) {
+	} else {
 		const fade = context.createLinearGradient(Math.max(x, x + w - FADE_WIDTH), 0, x + w, 0);
 		fade.addColorStop(0, fill);
 		fade.addColorStop(1, theme.background);

@@ -18,30 +18,20 @@ const LESS = "5a9bdc";
 /** `sides`: what it has in each of two profiles that are compared. @typedef {{ id: number, parent: FlameNode | null, name: string, self: number, total: number, count: number, sides: number[] | null, depth: number, children: FlameNode[] }} FlameNode */
 /** @typedef {{ node: FlameNode, x: number, w: number, y: number }} FlameBox */
 
-/** The nodes of an answer as a tree below one root. @param {FlameRow[]} rows @returns {FlameNode} */
+/** The nodes of an answer as a tree below one root. An answer has parents before their children. @param {FlameRow[]} rows @returns {FlameNode} */
 export function flameTree(rows) {
 	/** @type {FlameNode} */
 	const root = { id: -1, parent: null, name: "all", self: 0, total: 0, count: 0, sides: null, depth: 0, children: [] };
-	/** @type {Map<number, FlameNode>} */
-	const byId = new Map();
-	for (const [id, , name, self, total, count, a, b] of rows) {
-		const sides = a === undefined || b === undefined ? null : [a, b];
-		byId.set(id, { id, parent: null, name, self, total, count, sides, depth: 0, children: [] });
-	}
-	for (const [id, above] of rows) {
-		const node = /** @type {FlameNode} */ (byId.get(id));
+	const byId = new Map([[root.id, root]]);
+	for (const [id, above, name, self, total, count, a, b] of rows) {
 		const parent = byId.get(above) ?? root;
-		node.parent = parent;
+		const sides = a === undefined || b === undefined ? null : [a, b];
+		/** @type {FlameNode} */
+		const node = { id, parent, name, self, total, count, sides, depth: parent.depth + 1, children: [] };
 		parent.children.push(node);
+		byId.set(id, node);
 	}
-	const stack = [root];
-	for (let node = stack.pop(); node; node = stack.pop()) {
-		node.children.sort((a, b) => b.total - a.total);
-		for (const child of node.children) {
-			child.depth = node.depth + 1;
-			stack.push(child);
-		}
-	}
+	for (const { children } of byId.values()) children.sort((a, b) => b.total - a.total);
 	root.total = root.children.reduce((sum, { total }) => sum + total, 0);
 	return root;
 }

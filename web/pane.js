@@ -109,7 +109,7 @@ export class Pane {
 	 */
 	addBoxes(node, y, rowHeight, boxHeight, depths, kind, scale, ratio) {
 		if (node.lane === null) return;
-		const pieces = this.app.tiles.cover("tiles", node.lane, scale.level, scale.start, scale.end);
+		const pieces = this.app.tiles.cover("tiles", node.lane, scale);
 		const colouring = kind === BOX_SLICE ? this.app.colouringOf(node.lane) : null;
 		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind, colouring, painter: this.app.painterOf(kind) };
 		this.boxes.add(pieces, place, scale, ratio);
@@ -118,7 +118,7 @@ export class Pane {
 	/** @param {Row} row @param {TrackNode} node @param {Scale} scale */
 	drawValues(row, node, scale) {
 		if (node.lane === null) return;
-		const pieces = this.app.tiles.cover("counters", node.lane, scale.level, scale.start, scale.end);
+		const pieces = this.app.tiles.cover("counters", node.lane, scale);
 		const { theme } = this.app;
 		const hex = PALETTE[colourOfName(node.name) % 8];
 		const background = theme.background.slice(1);

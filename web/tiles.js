@@ -78,11 +78,11 @@ export class TileStore {
 	}
 
 	/**
-	 * The pieces of a lane in [start, end), from left to right, each with the stretch that it stands for.
-	 * @param {TileKind} kind @param {number} lane @param {number} level @param {number} start @param {number} end
+	 * The pieces of a lane that a scale shows, from left to right, each with the stretch that it stands for.
+	 * @param {TileKind} kind @param {number} lane @param {Pick<Scale, "level" | "start" | "end">} scale
 	 * @returns {Piece[]}
 	 */
-	cover(kind, lane, level, start, end) {
+	cover(kind, lane, { level, start, end }) {
 		const span = tileSpan(level);
 		const last = Math.floor(Math.max(0, this.end) / span);
 		const from = Math.max(0, Math.floor(start / span));

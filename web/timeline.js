@@ -160,7 +160,7 @@ export class Timeline {
 		const rows = app.model.rows.filter(({ y, height }) => y + height > top && y < bottom);
 		for (const node of [...app.model.pinned, ...rows].flatMap(({ strip, body }) => [strip, body])) {
 			if (node?.lane == null) continue;
-			app.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale.level, scale.start, scale.end);
+			app.tiles.cover(node.kind === "counter" ? "counters" : "tiles", node.lane, scale);
 		}
 		app.tiles.endFrame();
 	}

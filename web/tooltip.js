@@ -1,5 +1,5 @@
 // tooltip.js - says what is under the mouse.
-import { BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { BOX_SCHED } from "./boxes.js";
 import { byId, h, refill } from "./dom.js";
 import { counterLabel, valueAt } from "./draw_counter.js";
 import { durationText, grouped } from "./time.js";
@@ -10,13 +10,7 @@ const AWAY = 14;
 export function showTooltip(line, event, pane, box, row) {
 	const { app } = line;
 	const gap = row && app.gaps.at(row, line.hover.x, line.scale);
-	const content = gap
-		? gapContent(gap)
-		: box >= 0
-			? boxContent(app, pane, box)
-			: row?.body?.kind === "counter"
-				? counterContent(line, row)
-				: null;
+	const content = gap ? gapContent(gap) : box >= 0 ? boxContent(app, pane, box) : counterContent(line, row);
 	if (!content) return hideTooltip();
 	const element = byId("tooltip");
 	refill(element, ...content);
@@ -46,28 +40,26 @@ function boxContent(app, pane, i) {
 	const duration = durationText(boxes.end[i] - boxes.start[i]);
 	const node = app.model.byLane.get(boxes.lane[i]);
 	const key = app.argumentOf(boxes.lane[i]);
-	const what = count > 1 ? `${grouped(count)} events, the longest is this` : "";
 	return [
 		h("b", name || "(no name)"),
 		h("span.number", count > 1 ? `within ${duration}` : duration),
-		what ? h("small", what) : null,
-		key ? h("small", `${key}: ${app.values.get(boxes.id[i])?.text || "–"}`) : null,
-		kind === BOX_SLICE || kind === BOX_STATE ? h("small", node ? app.model.titleOf(node) : "") : null,
+		count > 1 && h("small", `${grouped(count)} events, the longest is this`),
+		key && h("small", `${key}: ${app.values.get(boxes.id[i])?.text || "–"}`),
+		node && kind !== BOX_SCHED && h("small", app.model.titleOf(node)),
 	];
 }
 
-/** @param {Timeline} line @param {Row} row */
+/** @param {Timeline} line @param {Row | undefined} row */
 function counterContent({ app, hover, scale }, row) {
-	const lane = row.body?.lane;
-	if (lane == null) return null;
-	const pieces = app.tiles.cover("counters", lane, scale.level, scale.start, scale.end);
+	const lane = row?.body?.kind === "counter" ? row.body.lane : null;
+	if (!row || lane === null) return null;
+	const pieces = app.tiles.cover("counters", lane, scale);
 	const point = valueAt(pieces, scale.time(hover.x), row.mode, app.meta.end);
 	if (!point) return null;
-	const isBand = point.max > point.min;
 	const text = (/** @type {number} */ value) => counterLabel(value, row.body?.unit, row.mode);
 	return [
 		h("b", row.title),
 		h("span.number", text(point.last)),
-		isBand ? h("small", `${text(point.min)} to ${text(point.max)} in this pixel`) : null,
+		point.max > point.min && h("small", `${text(point.min)} to ${text(point.max)} in this pixel`),
 	];
 }

@@ -27,7 +27,7 @@ test("what a frame lacks is asked for once, then what lies beside it", async () 
 	const { store, source } = storeOf();
 	const span = tileSpan(4);
 	const draw = () => {
-		const pieces = store.cover("tiles", 3, 4, 2 * span, 4 * span - 1);
+		const pieces = store.cover("tiles", 3, { level: 4, start: 2 * span, end: 4 * span - 1 });
 		store.endFrame();
 		return pieces;
 	};
@@ -59,7 +59,7 @@ test("what a frame lacks is asked for once, then what lies beside it", async () 
 
 test("there are no tiles outside the trace", () => {
 	const { store, source } = storeOf({ end: tileSpan(4) * 2 });
-	store.cover("tiles", 3, 4, -5 * tileSpan(4), 50 * tileSpan(4));
+	store.cover("tiles", 3, { level: 4, start: -5 * tileSpan(4), end: 50 * tileSpan(4) });
 	store.endFrame();
 	assert.deepEqual(
 		source.requests[0].pairs.map(({ tile }) => tile),
@@ -72,7 +72,7 @@ test("a coarser tile stands for missing ones, and is drawn once", () => {
 	const coarse = tileWith([]);
 	store.put("tiles:3:6:0", coarse);
 	const span = tileSpan(4);
-	const pieces = store.cover("tiles", 3, 4, 0, 4 * span - 1);
+	const pieces = store.cover("tiles", 3, { level: 4, start: 0, end: 4 * span - 1 });
 	assert.deepEqual(pieces, [{ tile: coarse, from: 0, to: 4 * span }]);
 });
 
@@ -82,7 +82,7 @@ test("two finer tiles stand for a missing one before coarser ones do", () => {
 	store.put("tiles:3:5:0", tileWith([]));
 	store.put("tiles:3:3:2", halves[0]);
 	store.put("tiles:3:3:3", halves[1]);
-	const pieces = store.cover("tiles", 3, 4, tileSpan(4), 2 * tileSpan(4) - 1);
+	const pieces = store.cover("tiles", 3, { level: 4, start: tileSpan(4), end: 2 * tileSpan(4) - 1 });
 	assert.deepEqual(
 		pieces.map(({ tile }) => tile),
 		halves,
@@ -91,9 +91,9 @@ test("two finer tiles stand for a missing one before coarser ones do", () => {
 
 test("a request is given up when nothing of it is wanted any more", async () => {
 	const { store, source } = storeOf();
-	store.cover("tiles", 3, 4, 0, 1);
+	store.cover("tiles", 3, { level: 4, start: 0, end: 1 });
 	store.endFrame();
-	store.cover("tiles", 3, 9, 0, 1);
+	store.cover("tiles", 3, { level: 9, start: 0, end: 1 });
 	store.endFrame();
 	assert.equal(source.requests[0].signal.aborted, true);
 	assert.equal(source.requests.length, 2);
@@ -105,11 +105,11 @@ test("a request is given up when nothing of it is wanted any more", async () => 
 
 test("a tile that failed is not asked for again at once", async () => {
 	const { store, source } = storeOf();
-	store.cover("tiles", 3, 20, 0, 1);
+	store.cover("tiles", 3, { level: 20, start: 0, end: 1 });
 	store.endFrame();
 	source.requests[0].fail();
 	await settled();
-	store.cover("tiles", 3, 20, 0, 1);
+	store.cover("tiles", 3, { level: 20, start: 0, end: 1 });
 	store.endFrame();
 	assert.equal(source.requests.length, 1);
 });
