@@ -15,12 +15,16 @@
 #include "probes/heap/heap_service.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock_ns.h"
+#include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
 #include "host/host.h"
@@ -91,6 +95,28 @@ static void stop_service(struct orma_heap_service *service)
 	service->service = NULL;
 }
 
+/* The umask of a shell lets only root connect. The path is not followed: in a folder of another user it may
+ * have become a link by now. */
+static int let_everybody_connect(const char *address)
+{
+	struct orma_ipc_address parsed;
+	char path[32];
+	struct stat facts;
+	int r = orma_ipc_address_parse(address, &parsed);
+	const char *place = r == 0 ? orma_ipc_address_path(&parsed) : NULL;
+
+	if (!place)
+		return r;
+	ORMA_AUTO(orma_base_fd_closep)
+	int fd = orma_base_fd_avoid_standard(open(place, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+	if (fd < 0 || fstat(fd, &facts) < 0)
+		return -errno;
+	if (!S_ISSOCK(facts.st_mode) || facts.st_uid != geteuid())
+		return -EACCES;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, 0666) < 0 ? -errno : 0;
+}
+
 static int start_service(struct orma_heap_service *service)
 {
 	struct orma_service_options options = {.struct_size = sizeof(options)};
@@ -104,6 +130,8 @@ static int start_service(struct orma_heap_service *service)
 		r = orma_host_new(service->loop, service->service, &service->host);
 	if (r == 0)
 		r = orma_host_listen_producers(service->host, service->socket, flags);
+	if (r == 0 && geteuid() == 0)
+		r = let_everybody_connect(service->socket);
 	if (r < 0) {
 		orma_base_log(ORMA_LOG_ERROR,
 			      "android.heapprofd: cannot listen at %s: %s; ORMA_HEAP_SOCK chooses "

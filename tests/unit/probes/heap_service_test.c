@@ -94,10 +94,10 @@ static int leaves_its_socket(void)
 	return listen_for_programs(&profiler) < 0;
 }
 
-/* The umask is that of orma-profd.service, with which every user may connect to root's profiler. */
+/* The umask is that of a shell. */
 static void choose_path(void)
 {
-	(void)umask(0111);
+	(void)umask(022);
 	CHECK_INT(chmod(orma_test_tmpdir(), 0777), 0);
 	snprintf(path, sizeof(path), "%s/profiler", orma_test_tmpdir());
 }
