@@ -21,8 +21,10 @@
 #include "schema/gen/clock_snapshot.pb.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/interned_data.pb.h"
+#include "schema/gen/profile_packet.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/trace_packet_defaults.pb.h"
+#include "schema/gen/track_descriptor.pb.h"
 #include "schema/gen/track_event.pb.h"
 
 #define OWN_CLOCKS_FIRST 64u
@@ -33,7 +35,7 @@ struct packet {
 	uint64_t sequence_id, flags, dropped, time, clock_id, pid;
 	bool is_cleared;
 	const char *source;
-	struct orma_str event, interned, defaults, snapshot;
+	struct orma_str event, interned, defaults, snapshot, descriptor, perf_sample;
 };
 
 /* A field of another wire type than its own is damage, and counts as empty. */
@@ -76,6 +78,12 @@ static void take_field(const struct orma_proto_field *field, struct packet *ret)
 		break;
 	case ORMA_PB_TRACE_PACKET_TRACK_EVENT:
 		ret->event = bytes;
+		break;
+	case ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR:
+		ret->descriptor = bytes;
+		break;
+	case ORMA_PB_TRACE_PACKET_PERF_SAMPLE:
+		ret->perf_sample = bytes;
 		break;
 	default:
 		break;
@@ -275,6 +283,26 @@ static struct orma_doctor_track *get_track(struct orma_decodability *decodabilit
 	return track;
 }
 
+/* The description of a track may come after its values. */
+static int take_descriptor(struct orma_decodability *decodability,
+			   struct orma_doctor_sequence *sequence, struct orma_str message)
+{
+	struct orma_proto_field field;
+	struct orma_doctor_track *track;
+
+	if (orma_proto_reader_find(message.data, message.size, ORMA_PB_TRACK_DESCRIPTOR_COUNTER,
+				   &field) <= 0 ||
+	    field.type != ORMA_PROTO_BYTES)
+		return 0;
+	track = get_track(decodability, find_number(message, ORMA_PB_TRACK_DESCRIPTOR_UUID));
+	if (!track)
+		return -ENOMEM;
+	if (!track->sequence)
+		track->sequence = sequence;
+	track->is_counter = true;
+	return 0;
+}
+
 static int take_event(struct orma_decodability *decodability, struct orma_doctor_sequence *sequence,
 		      struct orma_str message)
 {
@@ -284,14 +312,17 @@ static int take_event(struct orma_decodability *decodability, struct orma_doctor
 	read_event(sequence, message, &event);
 	sequence->nameless_events += event.is_nameless;
 	if (event.type != ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN &&
-	    event.type != ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END)
+	    event.type != ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END &&
+	    event.type != ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
 		return 0;
 	track = get_track(decodability,
 			  event.track_uuid ? event.track_uuid : hash_name(0, sequence->id));
 	if (!track)
 		return -ENOMEM;
 	track->sequence = sequence;
-	if (event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN)
+	if (event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_COUNTER)
+		track->values++;
+	else if (event.type == ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN)
 		track->open_slices++;
 	else if (track->open_slices > 0)
 		track->open_slices--;
@@ -326,6 +357,11 @@ int orma_decodability_add(struct orma_decodability *decodability, const void *da
 		take_snapshot(decodability, sequence, packet.snapshot);
 	if (packet.interned.data && (r = add_names(sequence, packet.interned)))
 		return r;
+	if (packet.descriptor.data &&
+	    (r = take_descriptor(decodability, sequence, packet.descriptor)))
+		return r;
+	decodability->lost_samples +=
+		find_number(packet.perf_sample, ORMA_PB_PERF_SAMPLE_KERNEL_RECORDS_LOST);
 	if (packet.flags & ORMA_PB_TRACE_PACKET_SEQUENCE_FLAGS_SEQ_NEEDS_INCREMENTAL_STATE &&
 	    !sequence->has_state) {
 		sequence->stateless_packets++;

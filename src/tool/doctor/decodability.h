@@ -28,10 +28,12 @@ struct orma_doctor_sequence {
 	struct orma_map names; /* hashes of field and id of the interned data */
 };
 
-/* A track with slices, by its uuid. */
+/* A track with slices or values, or with a description, by its uuid. */
 struct orma_doctor_track {
 	const struct orma_doctor_sequence *sequence; /* the writer of its last slice */
 	uint64_t open_slices, ends_without_begin;
+	uint64_t values; /* events of the type counter */
+	bool is_counter; /* its description says so */
 };
 
 /* {0} is empty. */
@@ -41,6 +43,7 @@ struct orma_decodability {
 	uint64_t clock_snapshots;
 	/* Bits of clocks with ids below 64: those with a snapshot, and those of timestamps. */
 	uint64_t snapshot_clocks, used_clocks;
+	uint64_t lost_samples;      /* records of perf events that the kernel dropped */
 	uint64_t first_ns, last_ns; /* timestamps in CLOCK_BOOTTIME; 0 = there is none */
 };
 

@@ -307,6 +307,43 @@ static void report_slices(const struct examination *examination, struct orma_fin
 				  beginless, orma_base_noun(beginless, "slice has", "slices have"));
 }
 
+/* --- counters and samples --------------------------------------------------------------------- */
+
+/* A reader leaves such values out. */
+static void report_values(const struct examination *examination, struct orma_findings *findings)
+{
+	struct orma_map_slot *slot;
+	size_t position = 0;
+	uint64_t count = 0;
+
+	while ((slot = orma_base_map_next(&examination->decodability.tracks, &position))) {
+		const struct orma_doctor_track *track = slot->value;
+		count += track->is_counter ? 0 : track->values;
+	}
+	if (count == 0)
+		return;
+	orma_findings_add(findings, "values_without_counter",
+			  "%" PRIu64
+			  " %s of counters cannot be shown, because no description says that their "
+			  "tracks are counters.",
+			  count, orma_base_noun(count, "value", "values"));
+	orma_findings_advise(findings, "orma_track_counter() makes a track of a counter.");
+}
+
+static void report_samples(const struct examination *examination, struct orma_findings *findings)
+{
+	uint64_t count = examination->decodability.lost_samples;
+
+	if (count == 0)
+		return;
+	orma_findings_add(findings, "lost_samples",
+			  "The kernel dropped %" PRIu64
+			  " %s of perf events, which came faster than they were read.",
+			  count, orma_base_noun(count, "record", "records"));
+	orma_findings_advise(findings, "A lower frequency, a longer period or a larger "
+				       "ring_buffer_pages helps.");
+}
+
 /* --- clocks, and what is there ---------------------------------------------------------------- */
 
 static const char *clock_name(unsigned id)
@@ -437,6 +474,8 @@ static void report_all(struct examination *examination, struct orma_findings *fi
 	orma_ftrace_losses_report(&examination->ftrace, findings);
 	report_sequences(examination, findings);
 	report_slices(examination, findings);
+	report_values(examination, findings);
+	report_samples(examination, findings);
 	report_clocks(examination, findings);
 }
 

@@ -97,6 +97,46 @@ ORMA_TEST(a_whole_trace_has_no_problem)
 	check_healthy();
 }
 
+ORMA_TEST(values_of_tracks_that_are_no_counters_are_a_problem)
+{
+	static const char counter[] =
+		"packet { trusted_packet_sequence_id: 7 track_descriptor { uuid: 1 counter { } } }";
+	static const char value[] =
+		"packet { trusted_packet_sequence_id: 7 timestamp: 5 track_event { type: "
+		"TYPE_COUNTER track_uuid: 1 counter_value: 3 } }";
+	char text[1024];
+
+	/* The description may come later. */
+	snprintf(text, sizeof(text), "%s%s packet { trace_stats { } }", value, counter);
+	examine(text);
+	check_healthy();
+	snprintf(text, sizeof(text),
+		 "packet { trusted_packet_sequence_id: 7 track_descriptor { uuid: 1 name: 'queue' "
+		 "} } "
+		 "%s%s packet { trace_stats { } }",
+		 value, value);
+	examine(text);
+	check_problem("values_without_counter",
+		      "2 values of counters cannot be shown, because no description says that "
+		      "their tracks are counters.",
+		      "orma_track_counter()");
+	CHECK_INT(findings.problem_count, 1);
+	finish();
+}
+
+ORMA_TEST(samples_that_the_kernel_dropped_are_a_problem)
+{
+	examine("packet { trusted_packet_sequence_id: 7 timestamp: 5 perf_sample { "
+		"kernel_records_lost: 12 } } packet { trusted_packet_sequence_id: 7 timestamp: 6 "
+		"perf_sample { cpu: 1 kernel_records_lost: 3 } } packet { trace_stats { } }");
+	check_problem("lost_samples",
+		      "The kernel dropped 15 records of perf events, which came faster than they "
+		      "were read.",
+		      "lower frequency");
+	CHECK_INT(findings.problem_count, 1);
+	finish();
+}
+
 ORMA_TEST(an_empty_trace_is_a_problem)
 {
 	examine("");
