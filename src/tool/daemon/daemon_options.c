@@ -4,6 +4,7 @@
 #include "tool/daemon/daemon_options.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int take_option(void *ctx, int option, char *value)
@@ -23,6 +24,25 @@ int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char
 	if (status >= 0)
 		return status;
 	return optind == argc ? -1 : orma_tool_usage_error("\"%s\" is not an option", argv[optind]);
+}
+
+/* Closes a terminal or a pipe, which somebody may read until its end. A file stays, as the log. In the
+ * background standard output is /dev/null, which the sandbox does not let us open any more. */
+static void release_messages(void)
+{
+	struct stat facts;
+
+	if (fstat(STDERR_FILENO, &facts) < 0 || !S_ISREG(facts.st_mode))
+		(void)dup3(STDOUT_FILENO, STDERR_FILENO, 0);
+}
+
+void orma_daemon_tell_ready(int *parent_fd)
+{
+	bool is_in_background = *parent_fd >= 0;
+
+	orma_tool_tell_parent(parent_fd, ORMA_EXIT_OK);
+	if (is_in_background)
+		release_messages();
 }
 
 int orma_daemon_serve(const struct orma_daemon_command *command)

@@ -16,7 +16,7 @@ struct orma_daemon_command {
 	const struct orma_tool_command *command;
 	/* Handles an option that only this command has. */
 	orma_tool_option_fn *take_option;
-	/* Runs until the end; returns the exit status. `parent_fd` is for orma_tool_tell_parent();
+	/* Runs until the end; returns the exit status. `parent_fd` is for orma_daemon_tell_ready();
 	 * the descriptor is -1 when no parent waits. */
 	int (*serve)(int *parent_fd, void *ctx);
 	void *ctx;
@@ -25,6 +25,9 @@ struct orma_daemon_command {
 
 /* Reads the command line, which has options only. Returns -1 to go on, else the exit status. */
 int orma_daemon_take_options(struct orma_daemon_command *command, int argc, char **argv);
+/* The daemon serves. In the background, its messages go to standard error until then, and after that
+ * only if it is a file. */
+void orma_daemon_tell_ready(int *parent_fd);
 /* Serves, in the background if that was asked for; returns the exit status. */
 int orma_daemon_serve(const struct orma_daemon_command *command);
 

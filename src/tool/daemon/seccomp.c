@@ -100,6 +100,7 @@ static const uint32_t allowed[] = {
 	SYS_fstat,
 	SYS_newfstatat,
 	SYS_lseek,
+	SYS_dup3,
 	SYS_fchmod,
 	SYS_unlinkat,
 	SYS_renameat2,

@@ -20,13 +20,14 @@
 #include "base/log_message.h"
 #include "ipc/address.h"
 #include "tool/daemon/daemon.h"
+#include "tool/daemon/daemon_options.h"
 #include "tool/daemon/descriptor_limit.h"
 #include "tool/daemon/traced.h"
 #include "tool/tool.h"
 
 struct traced {
 	const struct orma_traced_options *options;
-	int *parent_fd; /* for orma_tool_tell_parent() */
+	int *parent_fd; /* for orma_daemon_tell_ready() */
 	struct orma_daemon daemon;
 	struct orma_systemd systemd;
 	struct orma_watch signals;
@@ -211,7 +212,7 @@ static int run(struct traced *traced)
 	orma_systemd_start_watchdog(&traced->systemd, traced->daemon.loop);
 	orma_systemd_notify(&traced->systemd, "READY=1\nSTATUS=Serving.");
 	orma_tool_notify("TRACED_NOTIFY_FD", "1");
-	orma_tool_tell_parent(traced->parent_fd, ORMA_EXIT_OK);
+	orma_daemon_tell_ready(traced->parent_fd);
 	int r = orma_daemon_run(&traced->daemon);
 	return r ? orma_tool_fail("the daemon failed: %s", strerror(-r)) : ORMA_EXIT_OK;
 }

@@ -69,7 +69,7 @@ static int serve(int *parent_fd, void *ctx)
 	if (r == 0 && *parent_fd >= 0)
 		(void)orma_sync(PARENT_SYNC_MS);
 	if (r == 0) {
-		orma_tool_tell_parent(parent_fd, ORMA_EXIT_OK);
+		orma_daemon_tell_ready(parent_fd);
 		r = orma_tool_probes_run(signals.probes);
 	}
 	orma_base_watch_remove(&signals.watch);
