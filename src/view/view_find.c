@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * view_find.c - reads the durations of all slices of one name, block by block; blocks without the name are skipped by their
- * range of names.
+ * view_find.c - reads the durations of all slices of one name, block by block.
  */
 #include "view/view_find.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
+#include "answers/column_scan.h"
 #include "answers/task_names.h"
 #include "base/error_message.h"
 #include "base/macros.h"
@@ -41,37 +41,19 @@ static int add_slice(struct orma_named_slices *slices, int64_t dur, uint64_t row
 	return orma_sample_add(&slices->sample, dur);
 }
 
-static int add_block(const struct orma_column *columns, size_t block,
-		     struct orma_named_slices *slices)
-{
-	uint8_t mask[ORMA_BLOCK_ROWS / 8];
-	int64_t names[ORMA_BLOCK_ROWS], durs[ORMA_BLOCK_ROWS], min, max;
-	const struct orma_column *column = &columns[ORMA_SLICE_NAME];
-	int r = 0;
-	if (orma_store_column_range(column, block, &min, &max) &&
-	    (slices->name < min || slices->name > max))
-		return 0;
-	bool has_mask = orma_store_column_match(column, block, slices->name, slices->name, mask);
-	size_t count = orma_store_column_read(&columns[ORMA_SLICE_DUR], block, durs);
-	if (!has_mask)
-		orma_store_column_read(column, block, names);
-	for (size_t i = 0; i < count && r == 0; i++) {
-		bool is_one = has_mask ? mask[i / 8] >> i % 8 & 1 : names[i] == slices->name;
-		if (is_one)
-			r = add_slice(slices, durs[i], block * (uint64_t)ORMA_BLOCK_ROWS + i);
-	}
-	return r;
-}
-
 int orma_named_slices_find(const struct orma_view *view, struct orma_named_slices *slices)
 {
-	const struct orma_column *columns = view->lanes[ORMA_VIEW_SLICES].table->columns;
-	int r = 0;
-	for (size_t i = 0; i < orma_store_column_blocks(&columns[ORMA_SLICE_NAME]) && r == 0; i++) {
+	static const size_t columns[] = {ORMA_SLICE_DUR};
+	struct orma_column_scan scan;
+	int r = orma_column_scan_begin_equal(&scan, view->lanes[ORMA_VIEW_SLICES].table, columns,
+					     ORMA_ARRAY_SIZE(columns), 0, ORMA_SLICE_NAME,
+					     slices->name);
+	while (r == 0 && orma_column_scan_next(&scan)) {
 		r = orma_view_check_stop(view);
-		if (r == 0)
-			r = add_block(columns, i, slices);
+		for (size_t i = 0; i < scan.row_count && r == 0; i++)
+			r = add_slice(slices, scan.cells[0][i], scan.first_row + scan.places[i]);
 	}
+	orma_column_scan_done(&scan);
 	return r;
 }
 
