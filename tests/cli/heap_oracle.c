@@ -6,6 +6,9 @@
  *                           name, blocks, bytes, freed blocks, freed bytes
  *   heap_oracle FACTOR FILE the same, and then waits until FILE exists
  *   heap_oracle --heaps     reports allocations of 254 heaps of its own, and prints a line for each that is recorded: name, blocks, bytes
+ *   heap_oracle --fibers    does the same as FACTOR 1, on stacks of its own, between which it changes after each function
+ *   heap_oracle --until FILE  prints a line, and allocates and frees blocks in the first function until FILE exists
+ *   heap_oracle --flood FILE  the same, 200,000 times; makes the folder FILE after the first ones
  *   heap_oracle --overrun   allocates and frees while its parent, the profiler, is stopped, until shared memory is full
  */
 #include <dlfcn.h>
@@ -15,6 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#ifdef __GLIBC__
+#include <ucontext.h>
+#endif
 #include <unistd.h>
 
 /* Blocks that stay. Not freed at the end, so that they are what a leak report shows. */
@@ -57,7 +65,7 @@ static size_t size_of(unsigned site)
 	return 200 + (size_t)site * 37;
 }
 
-static void allocate(unsigned site, unsigned count)
+static inline __attribute__((always_inline)) void allocate(unsigned site, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		void **block = sites[site](size_of(site));
@@ -68,6 +76,78 @@ static void allocate(unsigned site, unsigned count)
 			kept = block;
 		}
 	}
+}
+
+/* Prints what the function is to have done. This one and the one above have no frames. */
+static inline __attribute__((always_inline)) void allocate_and_tell(unsigned site, unsigned factor)
+{
+	unsigned count = factor * (20 + site), freed = count / 4;
+
+	allocate(site, count);
+	printf("site_%02u,%u,%zu,%u,%zu\n", site, count, count * size_of(site), freed,
+	       freed * size_of(site));
+}
+
+/* musl has no functions for contexts. */
+#ifdef __GLIBC__
+enum { FIBERS = 4, FIBER_BYTES = 65536 };
+static ucontext_t scheduler, fibers[FIBERS];
+static unsigned next_site;
+
+static void run_fiber(void)
+{
+	while (next_site < 100) {
+		allocate_and_tell(next_site++, 1);
+		swapcontext(&fibers[(next_site - 1) % FIBERS], &scheduler);
+	}
+}
+
+/* Each stack is a mapping of its own, so that a reader beyond its end finds nothing. */
+static int run_fibers(void)
+{
+	for (unsigned i = 0; i < FIBERS; i++) {
+		char *stack = mmap(NULL, FIBER_BYTES + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+		if (stack == MAP_FAILED || getcontext(&fibers[i]) != 0 ||
+		    mprotect(stack + 4096, FIBER_BYTES, PROT_READ | PROT_WRITE) != 0)
+			return 1;
+		fibers[i].uc_stack.ss_sp = stack + 4096;
+		fibers[i].uc_stack.ss_size = FIBER_BYTES;
+		fibers[i].uc_link = &scheduler;
+		makecontext(&fibers[i], run_fiber, 0);
+	}
+	while (next_site < 100)
+		swapcontext(&scheduler, &fibers[next_site % FIBERS]);
+	return 0;
+}
+#else
+static int run_fibers(void)
+{
+	return 1;
+}
+#endif
+
+static int allocate_until(const char *path)
+{
+	puts("it runs");
+	fflush(stdout);
+	while (access(path, F_OK) < 0) {
+		/* A thread looks for a session after a MiB. */
+		for (unsigned i = 0; i < 200; i++)
+			free(sites[0](size_of(0)));
+		usleep(1000);
+	}
+	return 0;
+}
+
+static int flood(const char *path)
+{
+	for (unsigned i = 0; i < 200000; i++) {
+		free(sites[0](size_of(0)));
+		if (i == 1000)
+			mkdir(path, 0700);
+	}
+	return 0;
 }
 
 static int overrun(void)
@@ -126,17 +206,18 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--heaps") == 0)
 		return report_heaps();
+	if (argc == 2 && strcmp(argv[1], "--fibers") == 0)
+		return run_fibers();
 	if (argc == 2 && strcmp(argv[1], "--overrun") == 0)
 		return overrun();
+	if (argc == 3 && strcmp(argv[1], "--until") == 0)
+		return allocate_until(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "--flood") == 0)
+		return flood(argv[2]);
 	unsigned factor = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 
-	for (unsigned site = 0; site < 100; site++) {
-		unsigned count = factor * (20 + site);
-		unsigned freed = count / 4;
-		allocate(site, count);
-		printf("site_%02u,%u,%zu,%u,%zu\n", site, count, count * size_of(site), freed,
-		       freed * size_of(site));
-	}
+	for (unsigned site = 0; site < 100; site++)
+		allocate_and_tell(site, factor);
 	fflush(stdout);
 	while (argc > 2 && access(argv[2], F_OK) < 0)
 		usleep(2000);
