@@ -125,6 +125,18 @@ bool orma_heap_write_free(struct orma_data_source *source, uint32_t instance, ui
 				       (size_t)(at - message));
 }
 
+bool orma_heap_has_room(struct orma_data_source *source, uint32_t instance, size_t size)
+{
+	struct orma_packet *slot = orma_client_slot_get(source, instance);
+	bool has_room;
+
+	if (!slot)
+		return false;
+	has_room = orma_shm_writer_room(slot->writer) >= size;
+	orma_client_slot_leave(slot);
+	return has_room;
+}
+
 bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
 			     const void *message, size_t size)
 {

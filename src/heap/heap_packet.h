@@ -32,6 +32,8 @@ bool orma_heap_write_sample(struct orma_data_source *source, uint32_t instance,
 			    const struct orma_heap_sample *sample);
 bool orma_heap_write_free(struct orma_data_source *source, uint32_t instance, uint64_t serial,
 			  uint64_t timestamp_ns);
+/* True: a packet of `size` bytes cannot be lost, as the thread has room for it already. */
+bool orma_heap_has_room(struct orma_data_source *source, uint32_t instance, size_t size);
 /* An encoded message of OrmaHeapRecord's field `id`. */
 bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
 			     const void *message, size_t size);

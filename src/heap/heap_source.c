@@ -50,6 +50,8 @@
 #define COMMAND_BYTES_MAX    65536u
 #define COMMAND_ARGS_MAX     64u
 #define BYE_ATTEMPTS         3u
+/* A message of losses, with all that is around it, is smaller. */
+#define LOST_BYTES 256u
 
 /* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
@@ -152,7 +154,11 @@ static void on_interval(uint32_t instance, uint32_t heap_id)
 				       memory_order_relaxed));
 }
 
-/* False: the counts could not be told, so the next call tells them. */
+/*
+ * Losses come when shared memory is full. So the library's thread always has a chunk in hand with room for the next message of
+ * this kind: without news it writes one only to get such a chunk. False: the counts could not be told, so the next call tells
+ * them.
+ */
 static bool send_lost(uint32_t instance)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
@@ -181,7 +187,8 @@ static bool send_lost(uint32_t instance)
 		sum += count;
 		orma_proto_write_varint(&heap.writer, fields[i].id, count);
 	}
-	if (sum == sessions[instance].counts_sent) {
+	if (sum == sessions[instance].counts_sent &&
+	    orma_heap_has_room(orma_heap_tracker_source(), instance, LOST_BYTES)) {
 		orma_proto_heap_writer_finish(&heap);
 		orma_base_buf_done(&buf);
 		return true;
@@ -412,6 +419,8 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 	if (sessions[instance->idx].is_started) {
 		(void)orma_heap_write_late_frees();
 		(void)send_lost(instance->idx);
+		/* The flush takes the chunk that this thread has in hand. */
+		(void)orma_base_loop_arm_in(orma_client.loop, &tick, ORMA_NS_PER_MS, on_tick);
 	}
 	return ORMA_COMPLETE;
 }
@@ -467,6 +476,7 @@ static void commit_all(struct orma_client_work *work)
 			continue;
 		are_told = send_lost(i) && are_told;
 		orma_data_source_flush_thread(source, i);
+		(void)send_lost(i);
 	}
 	atomic_store_explicit(&are_losses_told, are_told, memory_order_relaxed);
 	for (size_t i = 0; i < orma_client.link_count; i++)

@@ -118,6 +118,14 @@ static inline uint32_t orma_shm_writer_next_chunk_id(const struct orma_shm_write
 	return writer->next_chunk_id;
 }
 
+/* The bytes that are left of the chunk in hand, which need no further room; 0 = there is none. */
+static inline size_t orma_shm_writer_room(const struct orma_shm_writer *writer)
+{
+	return writer->chunk_start && !writer->is_losing
+		       ? (size_t)(writer->proto.end - writer->proto.cursor)
+		       : 0;
+}
+
 /* Grows by one for each lost packet: compare before and after a packet. */
 static inline uint64_t orma_shm_writer_lost_packets(const struct orma_shm_writer *writer)
 {
