@@ -303,6 +303,11 @@ int orma_unwind_files_wait(struct orma_unwind_load **load, const struct orma_unw
 	return -ETIMEDOUT;
 }
 
+bool orma_unwind_load_wait(struct orma_unwind_load *load, uint64_t timeout_ns)
+{
+	return orma_load_queue_wait(load->files->queue, &load->job, timeout_ns);
+}
+
 int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, const struct orma_unwind_file **ret)
 {

@@ -69,6 +69,8 @@ int orma_unwind_files_poll(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_unwind_file **ret);
 /* Waits for a load, three seconds at most, and ends it. Returns the same, or -ETIMEDOUT. */
 int orma_unwind_files_wait(struct orma_unwind_load **load, const struct orma_unwind_file **ret);
+/* Waits for `timeout_ns` at most. False: it is still being read. */
+bool orma_unwind_load_wait(struct orma_unwind_load *load, uint64_t timeout_ns);
 /* Both in one. */
 int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, const struct orma_unwind_file **ret);

@@ -10,7 +10,7 @@
  * module is pending, because walking through it with frame pointers would give wrong callers. When
  * loading fails it is tried only once. Shared mappings are loaded once; the module of each process
  * takes the result over when its walk needs it. A process that does not wait leaves the module
- * pending while its file is being read, LOAD_NS at most.
+ * pending while its file is being read, LOAD_NS at most; one whose patience is spent, until it was.
  *
  * Generations and ids are numbers of `files`, which never gives one twice.
  *
@@ -51,6 +51,8 @@ struct orma_unwind_process {
 	struct orma_unwind_files *files;
 	int32_t pid;
 	bool never_waits; /* for files that are being read */
+	struct orma_unwind_patience
+		*patience; /* NULL = it waits for each file as long as it takes */
 	uint64_t generation;
 	struct orma_unwind_module *modules;
 	struct mapping **mappings;
@@ -136,6 +138,20 @@ static bool is_same(const struct mapping *mapping, const struct orma_process_map
 		memcmp(own->build_id, map->build_id, map->build_id_size) == 0);
 }
 
+/* -EAGAIN: all patience is spent. */
+static int wait_with_patience(struct mapping *mapping, const struct orma_unwind_process *process,
+			      const struct orma_unwind_file **ret)
+{
+	struct orma_unwind_patience *patience = process->patience;
+	uint64_t left_ns = orma_unwind_patience_left(patience, orma_base_clock_ns(CLOCK_MONOTONIC));
+	bool is_done = left_ns > 0 && orma_unwind_load_wait(mapping->load, left_ns);
+
+	orma_unwind_patience_spend(patience, orma_base_clock_ns(CLOCK_MONOTONIC));
+	return is_done ? orma_unwind_files_poll(process->files, process->pid, &mapping->map,
+						&mapping->load, ret)
+		       : -EAGAIN;
+}
+
 /* As orma_unwind_files_poll(), but -EAGAIN ends when too much time has passed. */
 static int poll_load(struct mapping *mapping, const struct orma_unwind_process *process,
 		     const struct orma_unwind_file **ret)
@@ -145,6 +161,8 @@ static int poll_load(struct mapping *mapping, const struct orma_unwind_process *
 
 	if (r != -EAGAIN)
 		return r;
+	if (process->patience)
+		return wait_with_patience(mapping, process, ret);
 	if (!process->never_waits)
 		return orma_unwind_files_wait(&mapping->load, ret);
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -505,6 +523,12 @@ int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc)
 	size_t idx = find_module(process, pc);
 
 	return idx == SIZE_MAX ? -ENOENT : load_module(process, idx);
+}
+
+void orma_unwind_process_set_patience(struct orma_unwind_process *process,
+				      struct orma_unwind_patience *patience)
+{
+	process->patience = patience;
 }
 
 void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits)

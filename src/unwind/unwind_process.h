@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/patience.h"
 #include "unwind/process_maps.h"
 #include "unwind/unwind_files.h"
 #include "unwind/unwind_walk.h"
@@ -99,6 +100,13 @@ int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc);
  * caller tries again when orma_unwind_files_event_fd() is readable. After three seconds in which a
  * file could not be read, it counts as one that cannot. */
 void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits);
+/*
+ * Lets calls wait, with those of all processes that share the patience, as long as it permits. After that, a process gets
+ * what one gets that does not wait, but there is no end of trying: it costs little. The patience is borrowed, and the
+ * caller has given it `max_ns` and as much of `left_ns`.
+ */
+void orma_unwind_process_set_patience(struct orma_unwind_process *process,
+				      struct orma_unwind_patience *patience);
 /* Loads the files of these addresses. Returns the number of addresses before the first one whose file
  * is still being read. */
 size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, const uint64_t *pcs,

@@ -55,13 +55,16 @@ static int find_frame(struct orma_heap_process *process, uint64_t pc, uint32_t *
 		return 0;
 	}
 	r = orma_heap_modules_find(&process->modules, pc, &module);
+	bool is_pending = r == 0 && !process->modules.all[module].mapping->file &&
+			  process->modules.all[module].mapping->load_error == 0;
 	if (r == 0 && process->modules.all[module].mapping->file)
 		r = orma_heap_stacks_take_frame(
 			&process->stacks, module,
 			orma_unwind_mapping_rel_pc(process->modules.all[module].mapping, pc), ret);
 	else
 		r = find_other_frame(process, pc, r == 0 ? module : ORMA_HEAP_MODULE_NONE, ret);
-	if (r == 0)
+	/* The file may still be read. */
+	if (r == 0 && !is_pending)
 		*cached = (struct orma_heap_cached_frame){.pc = pc, .frame = *ret + 1};
 	return r;
 }

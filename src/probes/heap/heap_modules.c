@@ -13,11 +13,14 @@
 #include "probes/heap/heap_limits.h"
 
 int orma_heap_modules_init(struct orma_heap_modules *modules, struct orma_unwind_files *files,
-			   int32_t pid)
+			   struct orma_unwind_patience *patience, int32_t pid)
 {
 	*modules = (struct orma_heap_modules){0};
 	modules->cache = orma_base_zalloc(sizeof(*modules->cache));
-	return modules->cache ? orma_unwind_process_new(files, pid, &modules->process) : -ENOMEM;
+	int r = modules->cache ? orma_unwind_process_new(files, pid, &modules->process) : -ENOMEM;
+	if (r == 0)
+		orma_unwind_process_set_patience(modules->process, patience);
+	return r;
 }
 
 void orma_heap_modules_done(struct orma_heap_modules *modules)

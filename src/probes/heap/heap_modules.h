@@ -26,7 +26,7 @@ struct orma_heap_modules {
 
 /* 0 or -ENOMEM; orma_heap_modules_done() follows in both cases. */
 int orma_heap_modules_init(struct orma_heap_modules *modules, struct orma_unwind_files *files,
-			   int32_t pid);
+			   struct orma_unwind_patience *patience, int32_t pid);
 void orma_heap_modules_done(struct orma_heap_modules *modules);
 /* The module at an address. 0, -ENOENT (there is none), -ENOBUFS (too many) or -ENOMEM. */
 int orma_heap_modules_find(struct orma_heap_modules *modules, uint64_t address, uint32_t *ret);

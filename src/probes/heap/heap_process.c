@@ -47,7 +47,8 @@ int orma_heap_process_new(const struct orma_heap_process_options *options,
 	process->cached_frames =
 		orma_base_alloc_array(ORMA_HEAP_CACHED_FRAMES, sizeof(*process->cached_frames));
 	if (!process->frames || !process->addresses || !process->cached_frames ||
-	    orma_heap_modules_init(&process->modules, options->files, options->pid) < 0) {
+	    orma_heap_modules_init(&process->modules, options->files, options->patience,
+				   options->pid) < 0) {
 		orma_heap_process_free(process);
 		return -ENOMEM;
 	}

@@ -87,7 +87,8 @@ struct orma_heap_process_options {
 	uint64_t seed;
 	uint64_t interval_bytes; /* for samples that come before their heap is described */
 	bool tracks_max;
-	struct orma_unwind_files *files; /* borrowed */
+	struct orma_unwind_files *files; /* borrowed, as the next */
+	struct orma_unwind_patience *patience;
 };
 
 int orma_heap_process_new(const struct orma_heap_process_options *options,

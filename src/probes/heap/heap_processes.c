@@ -14,6 +14,10 @@
 #include "base/log_message.h"
 #include "probes/heap/heap_guardrail.h"
 
+/* On a busy machine, the table of a large program takes a second. Names that are missing then are found when the file has been
+ * read. */
+#define PATIENCE_NS (3 * ORMA_NS_PER_SEC)
+
 int orma_heap_processes_init(struct orma_heap_processes *all, const struct orma_heap_config *config,
 			     struct orma_unwind_files *files, const char *proc_path)
 {
@@ -21,6 +25,7 @@ int orma_heap_processes_init(struct orma_heap_processes *all, const struct orma_
 		.config = config,
 		.files = files,
 		.proc_path = proc_path,
+		.patience = {.max_ns = PATIENCE_NS, .left_ns = PATIENCE_NS},
 	};
 	if (getrandom(&all->seed, sizeof(all->seed), GRND_NONBLOCK) != (ssize_t)sizeof(all->seed))
 		all->seed = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -49,6 +54,7 @@ static struct orma_heap_process *add_process(struct orma_heap_processes *all, in
 		.interval_bytes = all->config->interval_bytes,
 		.tracks_max = all->config->dumps_at_max,
 		.files = all->files,
+		.patience = &all->patience,
 	};
 	struct orma_heap_process *process = NULL;
 

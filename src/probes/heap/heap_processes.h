@@ -12,6 +12,7 @@ struct orma_heap_processes {
 	const struct orma_heap_config *config; /* borrowed, as files and the path */
 	struct orma_unwind_files *files;
 	const char *proc_path;
+	struct orma_unwind_patience patience; /* with the files of all processes */
 	uint64_t seed;
 	struct orma_map processes; /* by pid */
 	struct orma_map ended;     /* by number: processes whose program was replaced by another */

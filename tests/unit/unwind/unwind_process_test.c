@@ -3,14 +3,17 @@
  * they need.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock_ns.h"
 #include "base/macros.h"
 #include "harness.h"
 #include "unwind/unwind_process.h"
@@ -31,6 +34,49 @@ static void begin(int32_t pid)
 
 	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	CHECK_INT(orma_unwind_process_new(files, pid, &process), 0);
+}
+
+/* Reads no file in less than two seconds. */
+static void read_slowly(int socket)
+{
+	usleep(2000000);
+	run_child(socket);
+}
+
+/* As a file system would that its user serves. */
+ORMA_TEST(slow_files_do_not_stop_a_reader_that_is_patient_to_a_limit)
+{
+	static const char *const paths[] = {"/bin/sh", "/bin/cat", "/bin/ls", "/bin/cp"};
+	const struct orma_unwind_files_limits limits = {.builder = {.child = read_slowly}};
+	struct orma_unwind_patience patience = {.max_ns = 200000000, .left_ns = 200000000};
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
+	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
+	orma_unwind_process_set_patience(process, &patience);
+	for (uint64_t i = 0; i < ORMA_ARRAY_SIZE(paths); i++) {
+		struct stat info;
+
+		CHECK_INT(stat(paths[i], &info), 0);
+		struct orma_process_map record = {
+			.start = 0x1000 * (i + 1),
+			.end = 0x1000 * (i + 2),
+			.inode = info.st_ino,
+			.device_major = major(info.st_dev),
+			.device_minor = minor(info.st_dev),
+			.is_executable = true,
+			.path = orma_base_str(paths[i]),
+		};
+		CHECK_INT(orma_unwind_process_map(process, &record), 0);
+		CHECK_INT(orma_unwind_process_load(process, record.start), -EAGAIN);
+	}
+	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns < ORMA_NS_PER_SEC);
+	/* They have their files when these were read, after all. */
+	while (orma_unwind_process_load(process, 0x1000) == -EAGAIN)
+		usleep(10000);
+	CHECK(orma_unwind_process_find(process, 0x1000)->file);
+	orma_unwind_process_free(process);
+	orma_unwind_files_free(files);
 }
 
 static void end(void)
