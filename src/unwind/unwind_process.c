@@ -29,6 +29,7 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "unwind/leaf_walk.h"
 #include "unwind/perf_map.h"
 
 #define MAPPINGS_MAX      16384u
@@ -548,6 +549,22 @@ size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, cons
 	return ready;
 }
 
+static struct orma_unwind_result walk_once(const struct orma_unwind_space *space,
+					   const struct orma_unwind_registers *registers,
+					   const struct orma_unwind_stack *stack,
+					   uint64_t *ret_addresses, size_t max)
+{
+	struct orma_unwind_result result =
+		orma_unwind_walk(space, registers, stack, ret_addresses, max);
+	bool is_guessed = result.fp_count > 0 ||
+			  (result.frame_count == 1 && result.end == ORMA_UNWIND_END_NO_RULE);
+
+	if (!is_guessed || max < 2 ||
+	    orma_unwind_leaf_walk(space, registers, stack, ret_addresses, max, &result))
+		return result;
+	return orma_unwind_walk(space, registers, stack, ret_addresses, max);
+}
+
 struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *process,
 						   struct orma_unwind_cache *cache,
 						   const struct orma_unwind_registers *registers,
@@ -557,7 +574,7 @@ struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *p
 	for (;;) {
 		struct orma_unwind_space space = orma_unwind_process_space(process, cache);
 		struct orma_unwind_result result =
-			orma_unwind_walk(&space, registers, stack, ret_addresses, max);
+			walk_once(&space, registers, stack, ret_addresses, max);
 
 		/* Each load leaves one pending module less, so this ends. */
 		if (result.end != ORMA_UNWIND_END_PENDING ||

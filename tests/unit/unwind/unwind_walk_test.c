@@ -18,6 +18,7 @@
 #include "base/macros.h"
 #include "harness.h"
 #include "own_code.h"
+#include "unwind/leaf_walk.h"
 
 #if defined(__x86_64__) && defined(ORMA_HAVE_DW)
 
@@ -538,6 +539,85 @@ ORMA_TEST(code_without_rules_is_walked_with_its_frame_pointer)
 	CHECK_INT(result.end, ORMA_UNWIND_END_NO_RULE);
 	CHECK_INT(walk(&made, 2 * CODE + 50, 0x7011, 0).frame_count, 1);
 	CHECK_INT(walk(&made, 2 * CODE + 50, 0x6ff8, 0).frame_count, 1);
+	orma_unwind_table_free(made.table);
+}
+
+/* Two functions: the one with the rule "CFA = rsp + 16", and one without a rule in the same file. */
+enum { WITHOUT_RULE = CODE + 0x1800 };
+
+static bool walk_leaf(struct made *made, uint64_t sp, struct orma_unwind_result *ret)
+{
+	struct orma_unwind_registers registers = {WITHOUT_RULE, sp, 0, CODE + 12};
+
+	return orma_unwind_leaf_walk(&made->space, &registers, &made->stack, made->frames, 16, ret);
+}
+
+ORMA_TEST(a_leaf_without_a_rule_returns_to_the_address_at_sp)
+{
+	struct orma_unwind_result result;
+	struct made made;
+
+	make(&made, EM_X86_64, x86_common, sizeof(x86_common), "\x0e\x10", 2);
+	made.modules[0].end = CODE + 0x2000;
+	made.words[1] = CODE + 9;    /* the caller; its CFA is 0x7020 */
+	made.words[3] = CODE + 0x19; /* its caller; its CFA is 0x7030 */
+	made.words[5] = 0;           /* nobody called that one */
+	CHECK(walk_leaf(&made, 0x7008, &result));
+	CHECK_INT(result.end, ORMA_UNWIND_END_OUTERMOST);
+	CHECK_INT(result.frame_count, 3);
+	CHECK_INT(made.frames[0], WITHOUT_RULE);
+	CHECK_INT(made.frames[1], CODE + 8);
+	CHECK_INT(made.frames[2], CODE + 0x18);
+	/* A function that has pushed a register. */
+	made.words[2] = CODE + 9;
+	CHECK(!walk_leaf(&made, 0x7010, &result));
+	/* The address of code that nobody has called. */
+	made.words[3] = 4711;
+	CHECK(!walk_leaf(&made, 0x7008, &result));
+	/* The address of code that has no rule. */
+	made.words[1] = WITHOUT_RULE + 9;
+	CHECK(!walk_leaf(&made, 0x7008, &result));
+	made.words[1] = CODE + 9;
+	made.words[3] = CODE + 0x19;
+	CHECK(walk_leaf(&made, 0x7008, &result));
+	/* The copy of the stack ends before it. */
+	made.stack.size = 15;
+	CHECK(!walk_leaf(&made, 0x7008, &result));
+	made.stack.size = sizeof(made.words);
+	/* A file without any rule, such as what a JIT compiler makes. */
+	made.modules[0].end = CODE + 0x1800;
+	made.modules[1].start = CODE + 0x1800;
+	CHECK(!walk_leaf(&made, 0x7008, &result));
+	orma_unwind_table_free(made.table);
+}
+
+ORMA_TEST(a_leaf_without_a_rule_waits_for_the_table_of_its_caller)
+{
+	struct orma_unwind_result result;
+	struct made made;
+
+	make(&made, EM_X86_64, x86_common, sizeof(x86_common), "\x0e\x10", 2);
+	made.modules[0].end = CODE + 0x2000;
+	made.modules[1].is_pending = true;
+	made.words[1] = 2 * CODE + 9;
+	CHECK(walk_leaf(&made, 0x7008, &result));
+	CHECK_INT(result.end, ORMA_UNWIND_END_PENDING);
+	CHECK_INT(made.frames[result.frame_count - 1], 2 * CODE + 8);
+	orma_unwind_table_free(made.table);
+}
+
+ORMA_TEST(a_leaf_of_arm64_without_a_rule_returns_by_its_link_register)
+{
+	struct orma_unwind_result result;
+	struct made made;
+
+	/* The caller's CFA is sp + 16, and its return address lies at CFA - 8. */
+	make(&made, EM_AARCH64, arm64_common, sizeof(arm64_common), "\x0e\x10\x9e\x01", 4);
+	made.modules[0].end = CODE + 0x2000;
+	made.words[1] = 0;
+	CHECK(walk_leaf(&made, 0x7000, &result));
+	CHECK_INT(result.frame_count, 2);
+	CHECK_INT(made.frames[1], CODE + 8);
 	orma_unwind_table_free(made.table);
 }
 

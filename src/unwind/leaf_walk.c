@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * leaf_walk.c - guesses the return address of a function without a rule.
+ *
+ * Owns nothing. Leaf functions of musl, and of assembler in other libraries, have neither a rule nor
+ * a frame. There the return address lies at sp, or in the link register. Such a word is believed only
+ * if everything agrees:
+ *
+ *   - the file has rules for other code, so it is not the code of a JIT compiler;
+ *   - sp is where a call leaves it, because calls keep it at multiples of 16;
+ *   - the word lies in code that has a rule;
+ *   - by that rule, the caller has a caller in a module, too, or none.
+ *
+ * The walk goes on from the caller as if it had been interrupted within its call. The frame pointer,
+ * which orma_unwind_walk() tries for code without a rule, is the caller's, and would leave it out.
+ *
+ * Rejected: looking for the call before the return address (walks read the stack and nothing else);
+ * searching more words than the first (the stack is full of return addresses of calls that are over);
+ * a part of orma_unwind_walk() (programs that walk their own stacks begin in a function with a rule,
+ * and carry its code).
+ */
+#include "unwind/leaf_walk.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+#define WORD        8u
+#define ALIGNMENT   16u
+#define ARM64_CALL  4u
+#define ARM64_VALID ((UINT64_C(1) << 48) - 1)
+
+static const struct orma_unwind_module *find_module(const struct orma_unwind_space *space,
+						    uint64_t address)
+{
+	size_t first = 0, last = space->module_count;
+
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+		if (space->modules[middle].end <= address)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first < space->module_count && space->modules[first].start <= address
+		       ? &space->modules[first]
+		       : NULL;
+}
+
+static bool has_rule(const struct orma_unwind_module *module, uint64_t address)
+{
+	const struct orma_unwind_rule *rule =
+		orma_unwind_table_find(module->table, address - module->bias);
+
+	return rule->cfa != ORMA_UNWIND_CFA_NONE && !rule->is_signal;
+}
+
+/* The registers of the caller, whose pc is within the call. */
+static bool guess_caller(const struct orma_unwind_space *space,
+			 const struct orma_unwind_registers *registers,
+			 const struct orma_unwind_stack *stack, struct orma_unwind_registers *ret)
+{
+	uint64_t offset = registers->sp - stack->address, pc;
+
+	*ret = (struct orma_unwind_registers){.sp = registers->sp, .fp = registers->fp};
+	if (space->is_arm64) {
+		ret->pc = (registers->lr & ARM64_VALID) - ARM64_CALL;
+		return registers->lr != 0;
+	}
+	if (registers->sp % ALIGNMENT != ALIGNMENT - WORD || stack->size < WORD ||
+	    offset > stack->size - WORD)
+		return false;
+	memcpy(&pc, (const char *)stack->bytes + offset, WORD);
+	ret->pc = pc - 1;
+	ret->sp += WORD;
+	return pc != 0;
+}
+
+/* A walk that ends at a missing table is repeated when the table is there. */
+static bool is_believable(const struct orma_unwind_space *space,
+			  const struct orma_unwind_result *result, const uint64_t *addresses)
+{
+	return result->end == ORMA_UNWIND_END_PENDING ||
+	       (result->frame_count == 1 ? result->end == ORMA_UNWIND_END_OUTERMOST
+					 : find_module(space, addresses[1]) != NULL);
+}
+
+bool orma_unwind_leaf_walk(const struct orma_unwind_space *space,
+			   const struct orma_unwind_registers *registers,
+			   const struct orma_unwind_stack *stack, uint64_t *ret_addresses,
+			   size_t max, struct orma_unwind_result *ret)
+{
+	const struct orma_unwind_module *module = find_module(space, registers->pc), *callers;
+	struct orma_unwind_registers caller;
+
+	if (!module || !module->table || has_rule(module, registers->pc) ||
+	    !guess_caller(space, registers, stack, &caller))
+		return false;
+	callers = find_module(space, caller.pc);
+	if (!callers ||
+	    (!callers->is_pending && (!callers->table || !has_rule(callers, caller.pc))))
+		return false;
+	struct orma_unwind_result result =
+		orma_unwind_walk(space, &caller, stack, ret_addresses + 1, max - 1);
+	if (!is_believable(space, &result, ret_addresses + 1))
+		return false;
+	ret_addresses[0] = registers->pc;
+	result.frame_count++;
+	*ret = result;
+	return true;
+}
