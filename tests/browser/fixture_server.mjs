@@ -262,7 +262,7 @@ function answersOf(trace) {
 	};
 }
 
-/** Starts the server. @param folder of the page */
+/** Starts the server. Its hold() keeps answers with tiles back until they are released. @param folder of the page */
 export async function serve(trace, folder) {
 	const answers = answersOf(trace);
 	const binary = {
@@ -297,17 +297,32 @@ export async function serve(trace, folder) {
 		const found = answers[what]?.(JSON.parse(body.toString() || "{}"));
 		return found === "null" ? found : found && JSON.stringify(found);
 	};
+	/** Answers to questions for tiles that wait, or null when none has to. @type {(() => void)[] | null} */
+	let waiting = null;
+	const hold = () => {
+		const own = (waiting = []);
+		const release = () => {
+			waiting = null;
+			for (const go of own) go();
+		};
+		return { count: () => own.length, release };
+	};
 	const server = createServer(async (request, response) => {
 		const path = new URL(request.url, "http://127.0.0.1").pathname;
 		if (request.method === "GET") return sendFile(response, folder, path === "/" ? "/index.html" : path);
 		const parts = [];
 		for await (const part of request) parts.push(part);
+		if (waiting && path === "/api/tiles") await new Promise((go) => waiting.push(go));
 		const isOwn = path === "/api/hello" || request.headers["x-orma-token"] === "t".repeat(32);
 		const content = isOwn ? answer(path.slice("/api/".length), Buffer.concat(parts)) : null;
 		response.writeHead(content ? 200 : 403).end(content ?? '{"error":"refused"}');
 	});
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-	return { url: `http://127.0.0.1:${server.address().port}/`, close: () => (server.closeAllConnections(), server.close()) };
+	return {
+		url: `http://127.0.0.1:${server.address().port}/`,
+		hold,
+		close: () => (server.closeAllConnections(), server.close()),
+	};
 }
 
 async function sendFile(response, folder, path) {
