@@ -230,6 +230,9 @@ int orma_view_detail_append_time(const struct orma_view *view, const struct orma
 		return orma_view_json_null(json, "time");
 	add_states(view, &lanes->lines[line], row, &times);
 	int r = orma_view_check_stop(view);
+	/* Scheduling may be known of another time only. */
+	if (r == 0 && times.count == 0 && times.running == 0 && times.runnable == 0)
+		return orma_view_json_null(json, "time");
 	if (r == 0)
 		r = orma_base_buf_printf(json,
 					 ",\"time\":{\"running\":%" PRIu64 ",\"runnable\":%" PRIu64

@@ -171,7 +171,8 @@ ORMA_TEST(the_values_of_one_argument_are_told_for_each_slice)
 			      "debug_annotations { name: 'n' string_value: '" LONG_TEXT "' }")
 				BEGIN("130", "d",
 				      "debug_annotations { name: 'n' double_value: 0.1 }"));
-	snprintf(expected, sizeof(expected), "{\"values\":[-3,null,\"%.128s\",0.10000000000000001,-3]}", LONG_TEXT);
+	snprintf(expected, sizeof(expected),
+		 "{\"values\":[-3,null,\"%.128s\",0.10000000000000001,-3]}", LONG_TEXT);
 	CHECK_STR(view_fixture_ask(view, "argument", "{\"key\":\"n\",\"rows\":[0,1,2,3,0]}"),
 		  expected);
 	CHECK_STR(view_fixture_ask(view, "argument", "{\"key\":\"debug.long_n\",\"rows\":[0]}"),
@@ -183,6 +184,19 @@ ORMA_TEST(the_values_of_one_argument_are_told_for_each_slice)
 	view_fixture_refuse(view, "argument", "{\"key\":\"n\",\"rows\":[4]}", -ENOENT,
 			    "no slice 4");
 	view_fixture_refuse(view, "argument", "{\"key\":\"n\",\"rows\":[-1]}", -ENOENT, "no slice");
+	view_fixture_close_trace(view);
+}
+
+ORMA_TEST(without_scheduling_in_a_slice_nothing_is_told_of_its_time)
+{
+	struct orma_view *view = view_fixture_open_trace(
+		THREAD BEGIN("100", "early", "") END("200") BEGIN("300", "late", "")
+			END("500") "packet { ftrace_events { cpu: 0 " SWITCH("250", "0", "0", "11")
+				SWITCH("400", "11", "1", "0") "} }");
+	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":0}"),
+		    "\"time\":null");
+	CHECK_PARTS(view_fixture_ask(view, "detail", "{\"table\":\"slice\",\"id\":1}"),
+		    "\"time\":{\"running\":100,");
 	view_fixture_close_trace(view);
 }
 
