@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // screenshots.mjs ORMA TRACE REPORT OUT: makes the pictures of docs/pictures with a headless Chromium: the timeline of TRACE
-// (as `make demo` records it) light and dark, details, an area, a flame graph, a phone, and pages that `orma report` has made: REPORT, a
-// made-up profile, and two profiles that are compared.
+// light and dark, details, an area, a flame graph, a phone, and pages that `orma report` has made: REPORT (of `make demo`), a
+// made-up profile, and two profiles that are compared. tests/kernel/pictures records TRACE in a virtual machine, because scheduling
+// is recorded by root only.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,9 +15,10 @@ import { samplesText } from "../tests/browser/shop.mjs";
 const [orma, trace, report, out] = process.argv.slice(2);
 const SHIFT = 8;
 
-/** Selects the widest slice of the upper half of the screen. */
+/** Selects the widest slice of the upper half of the screen, not where the recording begins and scheduling is not there yet. */
 async function selectSlice(page) {
-	const boxes = (await page.boxes()).filter(({ table, count, y }) => table === "slice" && count === 1 && y > 90 && y < 800);
+	const isFree = ({ x, y }) => x > 600 && y > 90 && y < 800;
+	const boxes = (await page.boxes()).filter((box) => box.table === "slice" && box.count === 1 && isFree(box));
 	const box = boxes.reduce((best, at) => (at.w > best.w && at.w < 900 ? at : best));
 	await page.click(box.x + box.w / 2, box.y + box.h / 2);
 	await page.idle();
