@@ -9,13 +9,12 @@ const LIST_AFTER_MS = 200;
 /** @param {App} app @param {Timeline} line */
 export function attachList(app, line) {
 	const list = byId("visible");
-	const update = () => {
+	const later = delayed(LIST_AFTER_MS, () => {
 		const lane = app.selection?.lane;
 		// A list in which somebody is stays as it is until they choose something.
 		if (list.contains(document.activeElement)) return;
 		refill(list, ...(lane === undefined ? [] : itemsOf(app, line, lane)));
-	};
-	const later = delayed(LIST_AFTER_MS, update);
+	});
 	app.on(["view", "selection"], later);
 	onArrows(list, ["ArrowUp", "ArrowDown"], (by) => {
 		const items = [...list.querySelectorAll("button")];

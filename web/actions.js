@@ -151,7 +151,7 @@ function chooseFlow({ app }, out) {
 function follow(line, out) {
 	const { app } = line;
 	const flows = flowsAt(app, out);
-	const flow = flows.find((one) => one === app.flow) ?? flows[0];
+	const flow = app.flow && flows.includes(app.flow) ? app.flow : flows[0];
 	if (!flow) return;
 	const end = flow[out ? "to" : "from"];
 	app.reveal({ ...end, table: "slice", name: end.name ?? "" });
@@ -163,43 +163,42 @@ function areaOfSelection({ app }) {
 	const { selection } = app;
 	if (!selection) return;
 	const node = app.model.byLane.get(selection.lane);
-	app.setArea({ start: selection.start, end: selection.end, nodes: node ? [node.id] : [] });
+	// The server does not know what SQL has made.
+	const nodes = node && node.table !== "query" ? [node.id] : [];
+	app.setArea({ start: selection.start, end: selection.end, nodes });
 }
 
 /** @type {Action} */
 function selectAll({ app }) {
 	const { start, end } = app.camera.target;
-	const from = Math.max(0, start);
-	const to = Math.min(app.meta.end, end);
-	const isScreen = app.area && app.area.start === from && app.area.end === to;
-	app.setArea(isScreen ? { start: 0, end: app.meta.end, nodes: [] } : { start: from, end: to, nodes: [] });
+	const screen = { start: Math.max(0, start), end: Math.min(app.meta.end, end), nodes: [] };
+	const isScreen = app.area && app.area.start === screen.start && app.area.end === screen.end;
+	app.setArea(isScreen ? { start: 0, end: app.meta.end, nodes: [] } : screen);
 }
 
 /** @type {Action} */
 function clear({ app }) {
-	if (app.area) app.setArea(null);
-	else app.select(null);
+	app.select(null);
 	app.notes = app.notes.filter(({ kept }) => kept);
 	app.emit("notes");
 }
 
-/** @param {Timeline} line @param {boolean} kept */
-function mark(line, kept) {
+/** Puts a note at a time, or else at what is selected. @param {Timeline} line @param {boolean} kept @param {number} [at] */
+export function mark(line, kept, at) {
 	const { app } = line;
-	const chosen = app.area ?? app.selection;
-	const time = chosen?.start ?? line.time;
-	const text = kept
-		? (app.selection?.name ?? `note ${app.notes.length + 1}`)
-		: chosen
-			? durationText(chosen.end - chosen.start)
-			: "";
+	const chosen = at === undefined ? (app.area ?? app.selection) : null;
+	const time = at ?? chosen?.start ?? line.time;
+	const name = chosen === app.selection ? chosen?.name : "";
+	const length = chosen ? durationText(chosen.end - chosen.start) : "";
+	const text = kept ? name || `note ${app.notes.length + 1}` : length;
 	app.addNote({ time, text, colour: app.notes.length % 24, kept });
 	announce(`${kept ? "Note" : "Mark"} at ${app.clock.text(time)}`);
 }
 
-/** The note nearest to the selection, or else to the middle of the screen. @param {Timeline} line */
-function nearestNote({ app }) {
-	const time = app.selection?.start ?? app.area?.start ?? app.camera.middle;
+/** The note nearest to the selection, or else to the mouse or the middle of the screen. @param {Timeline} line */
+function nearestNote(line) {
+	const { app } = line;
+	const time = app.selection?.start ?? app.area?.start ?? line.time;
 	return [...app.notes].sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
 }
 
@@ -280,12 +279,8 @@ export const KEYMAP = {
 		["Ctrl+P", "Filter the tracks", () => byId("filter").focus()],
 		[":", "Ask in SQL", openSql],
 		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
-		["V", "Show the counter under the mouse as value, log, change or rate", changeCounter],
-		[
-			"C",
-			"Colour slices by name, category, duration, process, or the argument that was chosen last in details",
-			changeColours,
-		],
+		["V", "Show the counter under the mouse in another way", changeCounter],
+		["C", "Colour slices by something else", changeColours],
 		["T", "Times since the start, in ns, or wall clock", changeClock],
 		["?", "This list", ({ app }) => app.emit("help")],
 	],
@@ -298,6 +293,7 @@ export const MOUSE_HELP = [
 	["Shift+wheel", "Move left and right"],
 	["Click", "Select; Shift+click another: measure the gap"],
 	["Double click", "Select and zoom; on a note: change its text"],
+	["Click on the ruler", "Put a note there"],
 	["Drag", "Select an area; Alt: without snapping"],
 	["Shift, Space, middle drag", "Move"],
 ];

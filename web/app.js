@@ -199,13 +199,9 @@ export class App {
 	}
 
 	/** Waits for something; the page is not idle until it is there. @template T @param {Promise<T>} answer */
-	async during(answer) {
+	during(answer) {
 		this.waiting++;
-		try {
-			return await answer;
-		} finally {
-			this.waiting--;
-		}
+		return answer.finally(() => this.waiting--);
 	}
 
 	/** @param {string} what @param {object} question @param {AbortSignal} [signal] */
@@ -224,10 +220,9 @@ export class App {
 		this.measured = null;
 		this.flows = [];
 		this.flow = null;
-		if (selection) this.area = null;
+		this.area = null;
 		this.emit("selection", "over");
-		if (selection?.table !== "slice") return;
-		this.askFlows(selection, "selection", "flows");
+		if (selection?.table === "slice") this.askFlows(selection, "selection", "flows");
 	}
 
 	/** Takes what is under the mouse. @param {Chosen | null} slice */
@@ -260,29 +255,30 @@ export class App {
 		this.emit("rows");
 	}
 
-	/** Shows a counter in another way. @param {number} id @param {CounterMode} mode */
+	/** Shows a counter in another way; those that share a scale begin and end to do so together. @param {number} id @param {CounterMode} mode */
 	showCounter(id, mode) {
-		this.model.modes.set(id, mode);
+		const { modes } = this.model;
+		const isShared = mode === "shared" || modes.get(id) === "shared";
+		for (const node of this.model.alike(id)) if (isShared || node.id === id) modes.set(node.id, mode);
 		this.model.layout();
 		this.emit("rows");
 	}
 
-	/** Selects an event, opens its track and moves there. @param {Chosen} selection @param {boolean} [fit] zooms to it as well */
-	reveal(selection, fit = false) {
+	/** Selects an event, opens its track and moves there. @param {Chosen} selection */
+	reveal(selection) {
 		this.model.reveal(selection.lane);
-		if (fit) this.camera.fit(selection.start, selection.end);
-		else this.camera.show(selection.start, selection.end);
+		this.camera.show(selection.start, selection.end);
 		this.select(selection);
 		this.emit("rows");
 	}
 
-	/** Selects an event of which only the id is known. @param {string} table @param {number} id @param {boolean} [fit] */
-	async revealId(table, id, fit = false) {
+	/** Selects an event of which only the id is known. @param {string} table @param {number} id */
+	async revealId(table, id) {
 		/** @type {Detail | null} */
 		const detail = await this.tryAsk("detail", { table, id });
 		if (detail?.lane == null) return;
 		const { lane, depth = 0, start, end, name } = detail;
-		this.reveal({ table, id, lane, depth, start, end, name: name ?? "" }, fit);
+		this.reveal({ table, id, lane, depth, start, end, name: name ?? "" });
 	}
 
 	/** @param {Area | null} area */

@@ -93,41 +93,33 @@ export class BoxList {
 			const end = f64[i * BOX_F64 + 1];
 			if (start >= to || start > right || end < left || (end <= from && start < from)) continue;
 			if (start < from && hasLeft) continue;
-			const packed = u32[i * BOX_U32 + AT_PACKED];
+			const at = i * BOX_U32;
+			const [name, id, rows, packed] = [u32[at + AT_NAME], u32[at + AT_ROW], u32[at + AT_COUNT], u32[at + AT_PACKED]];
 			const depth = packed >>> 16;
 			if (depth >= place.depths) continue;
 			const x0 = Math.round(Math.max(scale.x(start), -MARGIN) * ratio) / ratio;
-			const x1 = Math.round(Math.min(scale.x(end), scale.width + MARGIN) * ratio) / ratio;
-			this.put(x0, Math.max(x1, x0 + 1), depth, start, end, u32, i * BOX_U32, place);
+			const x1 = Math.max(x0 + 1, Math.round(Math.min(scale.x(end), scale.width + MARGIN) * ratio) / ratio);
+			const flags = (packed >> 8) & 255;
+			if (this.joined(x0, x1, depth, end, flags, rows, place.lane)) continue;
+			const box = this.length++;
+			const slice = place.painter(name);
+			this.x[box] = x0;
+			this.w[box] = x1 - x0;
+			this.y[box] = place.y + depth * place.rowHeight;
+			this.h[box] = place.boxHeight;
+			this.start[box] = start;
+			this.end[box] = end;
+			this.name[box] = name;
+			this.id[box] = id;
+			this.count[box] = rows;
+			this.lane[box] = place.lane;
+			this.depth[box] = depth;
+			this.flags[box] = flags;
+			// A box of several slices is coloured by their mean duration.
+			this.colour[box] = place.colouring?.(packed & 255, (end - start) / rows, id) ?? slice.colour;
+			this.kind[box] = place.kind;
+			this.look[box] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
 		}
-	}
-
-	/**
-	 * @param {number} x0 @param {number} x1 @param {number} depth @param {number} start @param {number} end
-	 * @param {Uint32Array} u32 @param {number} at @param {Place} place
-	 */
-	put(x0, x1, depth, start, end, u32, at, place) {
-		const flags = (u32[at + AT_PACKED] >> 8) & 255;
-		if (this.joined(x0, x1, depth, end, flags, u32[at + AT_COUNT], place.lane)) return;
-		const i = this.length++;
-		const slice = place.painter(u32[at + AT_NAME]);
-		this.x[i] = x0;
-		this.w[i] = x1 - x0;
-		this.y[i] = place.y + depth * place.rowHeight;
-		this.h[i] = place.boxHeight;
-		this.start[i] = start;
-		this.end[i] = end;
-		this.name[i] = u32[at + AT_NAME];
-		this.id[i] = u32[at + AT_ROW];
-		this.count[i] = u32[at + AT_COUNT];
-		this.lane[i] = place.lane;
-		this.depth[i] = depth;
-		this.flags[i] = flags;
-		// A box of several slices is coloured by their mean duration.
-		this.colour[i] =
-			place.colouring?.(u32[at + AT_PACKED] & 255, (end - start) / this.count[i], this.id[i]) ?? slice.colour;
-		this.kind[i] = place.kind;
-		this.look[i] = !slice.lit ? LOOK_DIM : flags & FLAG_MERGED ? LOOK_MERGED : LOOK_PLAIN;
 	}
 
 	/**

@@ -74,15 +74,20 @@ export function durationLegend() {
 	]);
 }
 
-/** Which colour of states a state has. @param {string} state its letter, or what the tracing system writes out */
+/** The states in the order of their colours, by their letters or by what the tracing system writes out. */
+const STATE_PATTERNS = [
+	/^running$/i,
+	/^r\b|runnable/i,
+	/^[dw].*io|uninterruptible.*io/i,
+	/^[dw]|uninterruptible/i,
+	/^[si]\b|sleep|idle/i,
+	/^[xz]|dead|zombie|exit/i,
+	/^/,
+];
+
+/** Which colour of states a state has. @param {string} state */
 export function colourOfState(state) {
-	const text = state.toLowerCase();
-	if (text === "running") return STATE.running;
-	if (/^r\b|runnable/.test(text)) return STATE.runnable;
-	if (/^d|uninterruptible|^w/.test(text)) return /io/.test(text.slice(1)) ? STATE.diskSleep : STATE.otherSleep;
-	if (/^[si]\b|sleep|idle/.test(text)) return STATE.idle;
-	if (/^[xz]|dead|zombie|exit/.test(text)) return STATE.exited;
-	return STATE.other;
+	return STATE_PATTERNS.findIndex((pattern) => pattern.test(state));
 }
 
 /** @type {Record<string, string>} */

@@ -46,7 +46,7 @@ function viewOf(app, selection, detail, find) {
 		["Children by total", childrenOf(detail, find), queries?.children],
 		["Flows", flowsOf(app, detail), queries?.flows],
 		["Stack", detail.stack?.length ? h("ol.stack", ...detail.stack.map((frame) => h("li", frame))) : null],
-		["SQL", detail.sql ? h("pre.query", detail.sql) : null],
+		["SQL", detail.sql && h("pre.query", detail.sql)],
 	];
 	return h(
 		"div.details",
@@ -132,17 +132,17 @@ function rankOf(app, { rank, dur }, onclick) {
 function timeOf({ time }) {
 	if (!time) return null;
 	const parts = [
-		{ text: "running", ns: time.running, state: "Running", waker: null },
-		{ text: "runnable", ns: time.runnable, state: "R", waker: null },
-		...time.blocked.map(({ state, ns, waker }) => ({ text: stateText(state), ns, state, waker })),
+		{ state: "Running", ns: time.running, waker: null },
+		{ state: "R", ns: time.runnable, waker: null },
+		...time.blocked,
 	].filter(({ ns }) => ns > 0);
 	const total = parts.reduce((sum, { ns }) => sum + ns, 0) || 1;
-	const bar = parts.map(({ ns, state, text: title }) =>
-		h(`i.state-${colourOfState(state)}`, { title, style: `flex-grow: ${ns / total}` }),
+	const bar = parts.map(({ ns, state }) =>
+		h(`i.state-${colourOfState(state)}`, { title: stateText(state), style: `flex-grow: ${ns / total}` }),
 	);
-	const rows = parts.map(({ text, ns, state, waker }) => {
+	const rows = parts.map(({ ns, state, waker }) => {
 		const woken = waker && h("small", ` woken by ${waker}`);
-		return timeRow([h(`i.swatch.state-${colourOfState(state)}`), text, woken], ns, percentText(ns / total));
+		return timeRow([h(`i.swatch.state-${colourOfState(state)}`), stateText(state), woken], ns, percentText(ns / total));
 	});
 	return h("div", h("div.bar", { "aria-hidden": "true" }, ...bar), h("table", ...rows));
 }
@@ -162,24 +162,19 @@ function measuredOf({ selection, measured }) {
 
 /** @param {App} app @param {ArgNode[]} nodes @param {Detail} detail @returns {HTMLElement} */
 function argList(app, nodes, detail) {
-	const keyOf = (/** @type {string} */ key) => {
-		if (detail.table !== "slice" || key.startsWith("[")) return h("span.key", key);
-		const onclick = () => app.colourBy(`.${key}`);
-		return h("button.link.key", { title: "Colour slices by this argument", onclick }, key);
-	};
-	const valueOf = (/** @type {string} */ key, /** @type {string} */ text) => {
+	const items = nodes.map(({ key, value, children }) => {
+		const text = String(value);
+		const isColour = value !== undefined && detail.table === "slice" && key[0] !== "[";
+		const colour = { title: "Colour slices by this argument", onclick: () => app.colourBy(`.${key}`) };
 		// A report has no search for arguments.
-		if (!detail.sql) return h("span.value", text);
-		return link(text, () => searchFor(`${key}=${text}`), "Find slices with this argument");
-	};
-	const items = nodes.map(({ key, value, children }) =>
-		h(
+		const find = () => link(text, () => searchFor(`${key}=${text}`), "Find slices with this argument");
+		return h(
 			"li",
-			value === undefined ? h("span.key", key) : keyOf(key),
-			value === undefined ? null : valueOf(key, String(value)),
+			isColour ? h("button.link.key", colour, key) : h("span.key", key),
+			value !== undefined && (detail.sql ? find() : h("span.value", text)),
 			children?.length ? argList(app, children, detail) : null,
-		),
-	);
+		);
+	});
 	return h("ul.args", ...items);
 }
 

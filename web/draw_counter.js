@@ -5,8 +5,8 @@ import { valueText } from "./time.js";
 
 const TOP_PAD = 4;
 
-/** Ways of showing a counter. */
-export const COUNTER_MODES = /** @type {const} */ (["value", "log", "change", "rate"]);
+/** Ways of showing a counter; those that are shared have one scale with their siblings. */
+export const COUNTER_MODES = /** @type {const} */ (["value", "log", "change", "rate", "shared"]);
 /** @typedef {typeof COUNTER_MODES[number]} CounterMode */
 /** @typedef {{ low: number, high: number }} Range */
 /** @typedef {{ time: number, min: number, max: number, first: number, last: number }} Point */
@@ -30,9 +30,10 @@ export class Ranges {
 		this.byLane.set(lane, range);
 	}
 
-	/** What the height of a track stands for. @param {number} lane */
-	of(lane) {
-		return rangeOf(this.byLane.get(lane) ?? { min: 0, max: 1 });
+	/** What the height of tracks with one scale stands for. @param {number[]} lanes */
+	of(lanes) {
+		const known = lanes.flatMap((lane) => this.byLane.get(lane) ?? []);
+		return rangeOf({ min: Math.min(...known.map(({ min }) => min)), max: Math.max(...known.map(({ max }) => max)) });
 	}
 }
 
@@ -104,13 +105,8 @@ export function drawCounter(context, pieces, row, scale, values, colours, theme,
 		}
 		paint(context, colours.edge, x0, y, w, 1);
 	}
-	drawScale(context, row, range, theme);
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Row} row @param {Range} range @param {Theme} theme */
-function drawScale(context, row, range, theme) {
-	const { low, high } = range;
-	const text = counterLabel(-low > high ? low : high, row.body?.unit, row.mode);
+	const largest = -range.low > range.high ? range.low : range.high;
+	const text = counterLabel(largest, row.body?.unit, mode);
 	setFont(context, theme.smallFont, "top");
 	// The text lies on data, whose lines would strike it through.
 	paint(context, theme.background, 1, row.y + 2, context.measureText(text).width + 6, 14, 0.85);

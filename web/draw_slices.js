@@ -50,8 +50,7 @@ export function drawBoxes(context, boxes, theme) {
 	}
 	drawMerged(context, boxes, theme);
 	for (const i of marked) drawMark(context, boxes, i, theme);
-	const hatch = hatchOf(context);
-	if (hatch) for (const i of hatched) paint(context, hatch, boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
+	for (const i of hatched) paintHatch(context, boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
 }
 
 /** Both D states and threads of real-time priority, whose colour alone does not tell enough. @param {BoxList} boxes @param {number} i */
@@ -76,16 +75,16 @@ function drawMerged(context, boxes, theme) {
 /** @type {CanvasPattern | null} */
 let hatchPattern = null;
 
-/** Diagonal lines. @param {CanvasRenderingContext2D} context */
-export function hatchOf(context) {
-	return (hatchPattern ??= makeHatch(context));
+/** Diagonal lines. @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} w @param {number} h */
+export function paintHatch(context, x, y, w, h) {
+	hatchPattern ??= makeHatch(context);
+	if (hatchPattern) paint(context, hatchPattern, x, y, w, h);
 }
 
 /** @param {CanvasRenderingContext2D} context */
 function makeHatch(context) {
 	const tile = h("canvas", { width: 6, height: 6 });
-	const lines = tile.getContext("2d");
-	if (!lines) return null;
+	const lines = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
 	lines.strokeStyle = "rgba(0,0,0,0.42)";
 	lines.lineWidth = 1.25;
 	lines.beginPath();

@@ -23,12 +23,8 @@ export class Drawer {
 		});
 	}
 
-	get isOpen() {
-		return !this.element.hidden;
-	}
-
 	/** @param {boolean} [open] */
-	toggle(open = !this.isOpen) {
+	toggle(open = this.element.hidden !== false) {
 		this.element.hidden = !open;
 	}
 

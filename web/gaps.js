@@ -1,5 +1,6 @@
 // gaps.js - times in which data were lost: which rows they concern, and the bands that show them.
 import { paint } from "./canvas.js";
+import { paintHatch } from "./draw_slices.js";
 
 /** Narrower bands are drawn as wide as this, so that no loss is invisible. */
 const LEAST_BAND = 3;
@@ -52,16 +53,16 @@ function bandOf(scale, start, end) {
 /**
  * Draws bands over a row. Those that lie in the same place are one.
  * @param {CanvasRenderingContext2D} context @param {Gap[]} gaps @param {{ y: number, height: number }} row
- * @param {Scale} scale @param {Theme} theme @param {CanvasPattern | null} hatch
+ * @param {Scale} scale @param {Theme} theme
  */
-export function drawGaps(context, gaps, { y, height }, scale, theme, hatch) {
+export function drawGaps(context, gaps, { y, height }, scale, theme) {
 	let drawn = 0;
 	for (const { start, end } of gaps) {
 		const [left, width] = bandOf(scale, start, end);
 		const from = Math.max(left, drawn);
 		const to = Math.min(left + width, scale.width);
 		if (to <= from) continue;
-		drawBand(context, from, to, y, height - 1, theme, hatch);
+		drawBand(context, from, to, y, height - 1, theme);
 		drawn = to;
 	}
 }
@@ -69,9 +70,9 @@ export function drawGaps(context, gaps, { y, height }, scale, theme, hatch) {
 /**
  * What reaches over a band fades in it, and is torn at its edges: nobody knows whether it lasted.
  * @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {number} y @param {number} height
- * @param {Theme} theme @param {CanvasPattern | null} hatch
+ * @param {Theme} theme
  */
-function drawBand(context, from, to, y, height, theme, hatch) {
+function drawBand(context, from, to, y, height, theme) {
 	const tooth = to - from < LEAST_TORN ? 0 : TOOTH;
 	context.save();
 	context.beginPath();
@@ -81,7 +82,7 @@ function drawBand(context, from, to, y, height, theme, hatch) {
 	context.clip();
 	paint(context, theme.background, from, y, to - from, height, 0.6);
 	paint(context, theme.loss, from, y, to - from, height, 0.3);
-	if (hatch) paint(context, hatch, from, y, to - from, height);
+	paintHatch(context, from, y, to - from, height);
 	// Half of a line is outside of the shape.
 	context.lineWidth = 2;
 	context.strokeStyle = theme.loss;

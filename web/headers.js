@@ -16,22 +16,21 @@ export function makeHeader(app, row, rowsOf) {
 		{ "data-node": node.id, role: "listitem" },
 		row.foldable ? h("button.fold", { onclick: toggle }) : h("span.fold"),
 		name,
-		node.unit ? h("span.unit", node.unit) : null,
-		row.kind === "counter" ? modeMenu(app, row) : null,
+		node.unit && h("span.unit", node.unit),
+		row.kind === "counter" && modeMenu(app, row),
 		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: () => app.pin(node.id) }),
 	);
-	if (row.isContainer) name.addEventListener("click", toggle);
-	else name.addEventListener("dblclick", toggle);
+	name.addEventListener(row.isContainer ? "click" : "dblclick", toggle);
 	if (!row.pinned) name.addEventListener("pointerdown", (event) => startMove(app, event, element, node, rowsOf));
 	return element;
 }
 
 /** How a counter is shown. @param {App} app @param {Row} row */
-function modeMenu(app, { node, title, mode }) {
-	const select = h("select.mode", { title: "How the counter is shown (V)", "aria-label": `How ${title} is shown` });
-	select.append(...COUNTER_MODES.map((value) => h("option", { value }, value)));
-	select.addEventListener("change", () => app.showCounter(node.id, /** @type {CounterMode} */ (select.value)));
-	select.value = mode;
+function modeMenu(app, { node, title }) {
+	const onchange = () => app.showCounter(node.id, /** @type {CounterMode} */ (select.value));
+	const options = COUNTER_MODES.map((value) => h("option", { value }, value));
+	const props = { title: "How the counter is shown (V)", "aria-label": `How ${title} is shown`, onchange };
+	const select = h("select.mode", props, ...options);
 	return select;
 }
 

@@ -2,11 +2,11 @@
 // and owns the mouse until the button goes up.
 import { BOX_SLICE } from "./boxes.js";
 import { byId, listen, trackPointer } from "./dom.js";
-import { HELD_ACTIONS, actionOf, editNote } from "./actions.js";
+import { HELD_ACTIONS, actionOf, editNote, mark } from "./actions.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const CLICK_PIXELS = 4;
-const SNAP_PIXELS = 10;
+const SNAP_PIXELS = 15;
 const EDGE_PIXELS = 4;
 const HANDLE_PIXELS = 8;
 const WHEEL_ZOOM = 0.0035;
@@ -121,7 +121,8 @@ function dragRange(line, event) {
 	const begin = pointOf(line, event);
 	const edge = edgeAt(line, begin);
 	const old = edge && app.area;
-	const isInTracks = event.currentTarget !== byId("ruler") && line.hit(begin).row !== undefined;
+	const isOnRuler = event.currentTarget === byId("ruler");
+	const isInTracks = !isOnRuler && line.hit(begin).row !== undefined;
 	const anchor = old ? old[edge === "start" ? "end" : "start"] : snapped(line, begin, event.altKey);
 	let isDrag = false;
 	trackPointer(
@@ -142,7 +143,8 @@ function dragRange(line, event) {
 			if (cancelled) line.redrawOver();
 			else if (draft && draft.end > draft.start)
 				app.setArea({ ...draft, start: Math.max(0, draft.start), end: Math.min(app.meta.end, draft.end) });
-			else clickAt(line, begin);
+			else if (!isOnRuler) clickAt(line, begin);
+			else if (!noteAt(line, begin)) mark(line, true, anchor);
 		},
 	);
 }
@@ -169,7 +171,7 @@ function snapped(line, point, isFree) {
 
 /** The nodes with lanes in the rows between two heights of the window. @param {Timeline} line @param {number} y0 @param {number} y1 */
 function nodesBetween(line, y0, y1) {
-	const [top, bottom] = [Math.min(y0, y1), Math.max(y0, y1)];
+	const [top, bottom] = [y0, y1].sort((a, b) => a - b);
 	/** @type {Set<number>} */
 	const nodes = new Set();
 	const { model } = line.app;
@@ -190,8 +192,7 @@ function clickAt(line, point) {
 	const { app } = line;
 	const { pane, box, row } = line.hit(point);
 	if (box >= 0) return app.select(pane.selectionOf(box));
-	if (app.area) app.setArea(null);
-	else app.select(null);
+	app.select(null);
 	if (row?.isContainer && !row.open) app.fold(row.node.id);
 }
 

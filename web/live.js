@@ -80,7 +80,7 @@ async function renew(app, line, queries, state) {
 	app.adopt(next);
 	app.camera.traceEnd = Math.max(meta.end, 1);
 	Object.assign(app.camera, { start: range.start, end: range.end, target: { ...range } });
-	if (!isSame) line.forgetHeaders();
+	if (!isSame) for (const pane of line.panes) pane.forgetHeaders();
 	const now = performance.now();
 	if (now - state.mapAt > MAP_MS) {
 		state.mapAt = now;

@@ -125,11 +125,8 @@ export class Model {
 	/** The nodes that are drawn in the row of a node. @param {TrackNode} node */
 	partsOf(node) {
 		const parts = this.children[node.id].map((id) => this.nodes[id]);
-		if (node.kind === "thread")
-			return {
-				strip: parts.find(({ kind }) => kind === "states") ?? null,
-				body: parts.find(({ kind }) => kind === "slices") ?? null,
-			};
+		const find = (/** @type {NodeKind} */ kind) => parts.find((part) => part.kind === kind) ?? null;
+		if (node.kind === "thread") return { strip: find("states"), body: find("slices") };
 		if (node.kind === "states") return { strip: node, body: null };
 		return { strip: null, body: node.lane === null ? null : node };
 	}
@@ -194,6 +191,13 @@ export class Model {
 		return this.children[this.nodes[id].parent] ?? this.roots;
 	}
 
+	/** A counter, and its siblings of the same unit. @param {number} id */
+	alike(id) {
+		const { kind, unit } = this.nodes[id];
+		const others = this.siblingsOf(id).map((other) => this.nodes[other]);
+		return [this.nodes[id], ...others.filter((other) => other.kind === kind && other.unit === unit && other.id !== id)];
+	}
+
 	/** Puts a node before or behind one of its siblings. @param {number} id @param {number} target @param {boolean} behind */
 	move(id, target, behind) {
 		const siblings = this.siblingsOf(id);
@@ -237,7 +241,7 @@ export class Model {
 		const parent = this.nodes[node.parent];
 		if (!parent) return node;
 		const { strip, body } = this.partsOf(parent);
-		return parent !== node && (strip === node || body === node) ? parent : node;
+		return strip === node || body === node ? parent : node;
 	}
 
 	/** The row that shows a lane, or the folded header that hides it. @param {number} lane @returns {Row | null} */
@@ -280,7 +284,7 @@ function place(rows) {
 
 /** @param {Row[]} rows */
 export function heightOfAll(rows) {
-	const last = rows[rows.length - 1];
+	const last = rows.at(-1);
 	return last ? last.y + last.height : 0;
 }
 

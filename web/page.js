@@ -21,7 +21,6 @@ function showStatus(app, line) {
 		range.textContent = `${durationText(end - start)} of ${durationText(app.meta.end)}`;
 	};
 	app.on("view", update);
-	update();
 	const fill = () => {
 		const { title, losses, counts, gaps } = app.meta;
 		const lost = losses.filter(({ severity }) => severity !== "info").length;
@@ -29,7 +28,7 @@ function showStatus(app, line) {
 		refill(
 			byId("status"),
 			h("span", title),
-			slices === undefined ? null : h("span.muted", countText(slices, "slice")),
+			slices !== undefined && h("span.muted", countText(slices, "slice")),
 			lost > 0
 				? h("span.lost", `${countText(lost, "kind")} of loss: see the tab Trace`)
 				: gaps.length
@@ -38,7 +37,6 @@ function showStatus(app, line) {
 		);
 	};
 	app.on("rows", fill);
-	fill();
 	const { meta } = app;
 	byId("title").textContent = meta.title;
 	document.title = `${meta.title} – orma`;

@@ -1,12 +1,12 @@
 // pane.js - a scrolled stack of tracks: headers in the document, boxes on one canvas. The canvas is a part of what scrolls
 // and reaches beyond the screen above and below, so that headers and boxes scroll together, and a short scroll draws nothing.
-import { BoxList, BOX_SLICE, BOX_STATE } from "./boxes.js";
+import { BoxList, BOX_SLICE } from "./boxes.js";
 import { paint, sizeCanvas } from "./canvas.js";
 import { PALETTE, colourOfName, colourOfProcess, mixed } from "./colour.js";
 import { h } from "./dom.js";
 import { drawCounter, drawDensity } from "./draw_counter.js";
 import { drawGrid } from "./draw_ruler.js";
-import { drawBoxes, drawLabels, hatchOf } from "./draw_slices.js";
+import { drawBoxes, drawLabels } from "./draw_slices.js";
 import { drawGaps } from "./gaps.js";
 import { makeHeader, updateHeader } from "./headers.js";
 import { bodyTop, heightOfAll, rowIndexAt } from "./model.js";
@@ -68,7 +68,7 @@ export class Pane {
 		} while (boxes.isTooFull);
 		drawBoxes(context, boxes, theme);
 		drawLabels(context, boxes, theme, this.app.cropper, (i) => this.app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
-		for (const row of visible) drawGaps(context, this.app.gaps.of(row), row, scale, theme, hatchOf(context));
+		for (const row of visible) drawGaps(context, this.app.gaps.of(row), row, scale, theme);
 		this.showHeaders(visible);
 	}
 
@@ -89,41 +89,35 @@ export class Pane {
 
 	/** @param {Row} row @param {Scale} scale @param {number} ratio */
 	drawRow(row, scale, ratio) {
-		if (row.isContainer) {
-			if (!row.open) this.drawFolded(row, scale);
-			return;
+		const { y, strip, stripHeight, body, rowHeight, depths } = row;
+		if (row.isContainer && !row.open) this.drawFolded(row, scale);
+		if (strip) {
+			const place = { y: y + 2, rowHeight: stripHeight, boxHeight: stripHeight, depths: 1 };
+			this.addBoxes(strip, place, scale, ratio);
 		}
-		if (row.strip) this.addBoxes(row.strip, row.y + 2, row.stripHeight, row.stripHeight, 1, BOX_STATE, scale, ratio);
-		if (!row.body) return;
-		if (row.body.kind === "counter") this.drawValues(row, row.body, scale);
-		else {
-			const boxKind = this.app.kindOf(row.body.lane ?? 0);
-			const y = row.y + bodyTop(row);
-			this.addBoxes(row.body, y, row.rowHeight, row.rowHeight - 1, row.depths, boxKind, scale, ratio);
-		}
+		if (body?.kind === "counter") this.drawValues(row, body, scale);
+		else if (body) this.addBoxes(body, { y: y + bodyTop(row), rowHeight, boxHeight: rowHeight - 1, depths }, scale, ratio);
 	}
 
-	/**
-	 * @param {TrackNode} node @param {number} y @param {number} rowHeight @param {number} boxHeight
-	 * @param {number} depths @param {number} kind @param {Scale} scale @param {number} ratio
-	 */
-	addBoxes(node, y, rowHeight, boxHeight, depths, kind, scale, ratio) {
-		if (node.lane === null) return;
-		const pieces = this.app.tiles.cover("tiles", node.lane, scale);
-		const colouring = kind === BOX_SLICE ? this.app.colouringOf(node.lane) : null;
-		const place = { lane: node.lane, y, rowHeight, boxHeight, depths, kind, colouring, painter: this.app.painterOf(kind) };
-		this.boxes.add(pieces, place, scale, ratio);
+	/** @param {TrackNode} node @param {Pick<import("./boxes.js").Place, "y" | "rowHeight" | "boxHeight" | "depths">} place @param {Scale} scale @param {number} ratio */
+	addBoxes({ lane }, place, scale, ratio) {
+		if (lane === null) return;
+		const { app } = this;
+		const kind = app.kindOf(lane);
+		const pieces = app.tiles.cover("tiles", lane, scale);
+		const colouring = kind === BOX_SLICE ? app.colouringOf(lane) : null;
+		this.boxes.add(pieces, { ...place, lane, kind, colouring, painter: app.painterOf(kind) }, scale, ratio);
 	}
 
 	/** @param {Row} row @param {TrackNode} node @param {Scale} scale */
 	drawValues(row, node, scale) {
-		if (node.lane === null) return;
-		const pieces = this.app.tiles.cover("counters", node.lane, scale);
-		const { theme } = this.app;
+		const { theme, model, tiles, ranges, meta } = this.app;
+		const lanes = [node, ...(row.mode === "shared" ? model.alike(node.id) : [])].map(({ lane }) => lane ?? 0);
+		const [pieces] = lanes.map((lane) => tiles.cover("counters", lane, scale));
 		const hex = PALETTE[colourOfName(node.name) % 8];
 		const background = theme.background.slice(1);
 		const colours = { fill: mixed(hex, background, 0.62), edge: `#${hex}`, band: mixed(hex, background, 0.3) };
-		drawCounter(this.context, pieces, row, scale, this.app.ranges.of(node.lane), colours, theme, this.app.meta.end);
+		drawCounter(this.context, pieces, row, scale, ranges.of(lanes), colours, theme, meta.end);
 	}
 
 	/** How busy what is folded was. @param {Row} row @param {Scale} scale */
@@ -137,6 +131,7 @@ export class Pane {
 		drawDensity(this.context, density.shares, colour, x0, x1, row.y + 3, row.height - 6, scale.width);
 	}
 
+	/** Other tracks stand in the rows. */
 	forgetHeaders() {
 		this.headers.replaceChildren();
 		this.shown.clear();

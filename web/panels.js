@@ -42,13 +42,16 @@ export function attachPanels(app, drawer, more) {
 	app.on("clock", () => drawer.current === "details" && drawer.open("details"));
 	/** @type {AbortController | null} */
 	let asked = null;
-	app.on("area", async () => {
+	const show = async (/** @type {"name" | "thread"} */ by) => {
 		asked?.abort();
 		if (!app.area) return void (app.selection || drawer.setTabs([details]));
 		asked = new AbortController();
 		drawer.toggle(true);
-		await showArea(app, drawer, app.area, asked.signal, find);
-	});
+		const onclick = () => show(by === "name" ? "thread" : "name");
+		const other = h("button", { "aria-pressed": by === "thread", onclick }, "Per thread");
+		await showArea(app, drawer, app.area, by, asked.signal, find, other);
+	};
+	app.on("area", () => show("name"));
 }
 
 /** @param {App} app @param {string} id @param {string} title @param {Area} area @param {{ source: string, title: string }[]} sources @returns {Tab} */
@@ -56,15 +59,15 @@ function flameTab(app, id, title, area, sources) {
 	return { id, title, show: (body) => showFlame(app, body, area, sources) };
 }
 
-/** @param {App} app @param {Drawer} drawer @param {Area} area @param {AbortSignal} signal @param {(name: string) => void} find */
-async function showArea(app, drawer, area, signal, find) {
+/** @param {App} app @param {Drawer} drawer @param {Area} area @param {string} by @param {AbortSignal} signal @param {(name: string) => void} find @param {Node} other a button that asks for the other kind of rows */
+async function showArea(app, drawer, area, by, signal, find, other) {
 	announce(`Selected ${durationText(area.end - area.start)}`);
 	const tell = (/** @type {Node} */ text) =>
 		drawer.setTabs([{ id: "area", title: "Area", show: (body) => body.append(text) }], "area");
 	/** @type {AreaAnswer} */
 	let answer;
 	try {
-		answer = await app.ask("area", { ...area, by: "name" }, signal);
+		answer = await app.ask("area", { ...area, by }, signal);
 	} catch (error) {
 		return signal.aborted || tell(errorText(error));
 	}
@@ -75,8 +78,12 @@ async function showArea(app, drawer, area, signal, find) {
 		if (!table?.rows.length) return [];
 		/** @type {TableOptions} */
 		const options = { name: title, format: id === "counters" ? counterText : measureText };
-		if (id === "slices") options.onrow = ([name]) => find(String(name));
-		if (id === "slices") options.rowHint = "Show all of this name";
+		if (id === "slices") {
+			options.onrow = ([name]) => find(String(name));
+			options.rowHint = "Show all of this name";
+			// A report, which has no queries, does not know the threads.
+			options.tool = table.sql ? other : null;
+		}
 		return [{ id, title, show: (/** @type {HTMLElement} */ body) => body.append(tableOf(table, options)) }];
 	});
 	const sources = profilesOf(app.meta);

@@ -57,6 +57,12 @@ export function attachSearch(app, line) {
 		line.scrollTo(hit.lane);
 		show();
 	};
+	/** Pins the track of the hit that is shown. */
+	const pinHit = () => {
+		if (app.hitIndex < 0) go(1);
+		const row = app.model.rowOfLane(app.hits?.hits[app.hitIndex]?.lane ?? -1);
+		if (row && !app.model.pins.includes(row.node.id)) app.pin(row.node.id);
+	};
 	let typed = 0;
 	const askLater = async (/** @type {number} */ mine) => {
 		await sleep(WAIT_MS);
@@ -64,7 +70,8 @@ export function attachSearch(app, line) {
 	};
 	input.addEventListener("input", () => app.during(askLater(++typed)));
 	input.addEventListener("keydown", (event) => {
-		if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+		if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) pinHit();
+		else if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
 		if (event.key === "Escape") {
 			input.value = "";
 			ask();

@@ -10,7 +10,7 @@ const LETTER_WIDTH = 7.2;
 
 /** @typedef {string | number | null} Cell */
 /**
- * @typedef {{ format?: (value: Cell, column: string) => string, onrow?: (row: Cell[], columns: string[]) => void, rowHint?: string, name?: string }} TableOptions
+ * @typedef {{ format?: (value: Cell, column: string) => string, onrow?: (row: Cell[], columns: string[]) => void, rowHint?: string, name?: string, tool?: Node | null }} TableOptions
  */
 
 /** Durations and shares in the tables that the page asks for. @param {Cell} value @param {string} column */
@@ -44,7 +44,8 @@ export function tableOf(answer, options = {}) {
 	const format = options.format ?? plainText;
 	let rows = answer.rows;
 	let at = -1;
-	const sort = { column: -1, down: true };
+	let sorted = -1;
+	let isDown = true;
 	const isNumeric = columns.map((_, c) =>
 		rows.slice(0, SAMPLE_ROWS).every((row) => row[c] === null || typeof row[c] === "number"),
 	);
@@ -70,18 +71,13 @@ export function tableOf(answer, options = {}) {
 		);
 	const show = () => {
 		const first = Math.max(0, Math.floor(scroller.scrollTop / ROW_HEIGHT) - BEYOND_ROWS);
-		const last = Math.min(
-			rows.length,
-			Math.ceil((scroller.scrollTop + (scroller.clientHeight || 600)) / ROW_HEIGHT) + BEYOND_ROWS,
-		);
-		const shown = [];
-		for (let i = first; i < last; i++) {
-			const row = rows[i];
-			const onclick = options.onrow ? () => options.onrow?.(row, columns) : undefined;
-			const style = `top: ${i * ROW_HEIGHT}px`;
-			const props = { role: "row", tabIndex: -1, "aria-rowindex": i + 2, onclick, title: options.rowHint, style };
-			shown.push(h("div.tr", props, ...cells(row)));
-		}
+		const count = Math.ceil((scroller.clientHeight || 600) / ROW_HEIGHT) + 2 * BEYOND_ROWS;
+		const shown = rows.slice(first, first + count).map((row, i) => {
+			const onclick = options.onrow && (() => options.onrow?.(row, columns));
+			const style = `top: ${(first + i) * ROW_HEIGHT}px`;
+			const props = { role: "row", tabIndex: -1, "aria-rowindex": first + i + 2, onclick, title: options.rowHint, style };
+			return h("div.tr", props, ...cells(row));
+		});
 		const hadFocus = body.contains(document.activeElement);
 		refill(body, ...shown);
 		if (hadFocus) shown[at - first]?.focus();
@@ -98,12 +94,12 @@ export function tableOf(answer, options = {}) {
 	onArrows(scroller, ["ArrowUp", "ArrowDown"], (by) => focusRow(at + by));
 	body.addEventListener("keydown", ({ code }) => code === "Enter" && at >= 0 && options.onrow?.(rows[at], columns));
 	const order = (/** @type {number} */ c) => {
-		sort.down = sort.column === c ? !sort.down : isNumeric[c];
-		sort.column = c;
-		const sign = sort.down ? -1 : 1;
+		isDown = sorted === c ? !isDown : isNumeric[c];
+		sorted = c;
+		const sign = isDown ? -1 : 1;
 		rows = [...answer.rows].sort((a, b) => sign * compareCells(a[c], b[c]));
 		for (const [i, cell] of [...head.children].entries()) {
-			cell.setAttribute("aria-sort", i !== c ? "none" : sort.down ? "descending" : "ascending");
+			cell.setAttribute("aria-sort", i !== c ? "none" : isDown ? "descending" : "ascending");
 		}
 		show();
 	};
@@ -117,7 +113,13 @@ export function tableOf(answer, options = {}) {
 	show();
 	return h(
 		"div.tablebox",
-		toolsOf(answer, () => rows),
+		h(
+			"div.tabletools",
+			h("span.muted", countText(rows.length, "row")),
+			h("button", { onclick: () => copyText(tsvOf(columns, rows)) }, "Copy"),
+			options.tool,
+			...queryOf(answer.sql),
+		),
 		scroller,
 	);
 }
@@ -134,16 +136,6 @@ function widthOf(column, c, rows, format) {
 	let letters = column.length + 2;
 	for (const row of rows.slice(0, SAMPLE_ROWS)) letters = Math.max(letters, format(row[c], column).length);
 	return Math.round(Math.min(420, Math.max(56, letters * LETTER_WIDTH + 16)));
-}
-
-/** @param {AnswerTable} answer @param {() => Cell[][]} rowsOf in the order that is shown */
-function toolsOf(answer, rowsOf) {
-	return h(
-		"div.tabletools",
-		h("span.muted", countText(answer.rows.length, "row")),
-		h("button", { onclick: () => copyText(tsvOf(answer.columns, rowsOf())) }, "Copy"),
-		...queryOf(answer.sql),
-	);
 }
 
 /** A button that shows a query, and the query; nothing if there is none. @param {string} [sql] */

@@ -115,7 +115,7 @@ export class TileStore {
 		for (let up = 0; up <= COARSER_LEVELS; up++) {
 			const tile = this.get(kind, lane, level + up, Math.floor(index / 2 ** up));
 			if (!tile) continue;
-			const before = pieces[pieces.length - 1];
+			const before = pieces.at(-1);
 			// One coarser tile often stands for several; it is drawn once.
 			if (before?.tile === tile) before.to = to;
 			else pieces.push({ tile, from, to });

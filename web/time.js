@@ -139,17 +139,10 @@ function fractionText(all, digits) {
 
 /** Seconds with groups of three behind the point. @param {number} time @param {number} step */
 function sinceText(time, step) {
-	const sign = time < 0 ? "−" : "";
-	const size = Math.abs(time);
-	// The two parts are apart, because a double has no room for the digits of both.
-	let seconds = Math.floor(size / 1e9);
 	const digits = digitsOf(step);
-	let rest = Math.round((size - seconds * 1e9) / 10 ** (9 - digits));
-	if (rest >= 10 ** digits) {
-		rest = 0;
-		seconds++;
-	}
-	return `${sign}${grouped(seconds)}${fractionText(String(rest).padStart(digits, "0"), digits)} s`;
+	const all = Math.round(Math.abs(time) / 10 ** (9 - digits));
+	const rest = String(all % 10 ** digits).padStart(digits, "0");
+	return `${time < 0 ? "−" : ""}${grouped(Math.floor(all / 10 ** digits))}${fractionText(rest, digits)} s`;
 }
 
 /** The label of a tick in the largest unit that needs few digits. @param {number} time @param {number} step */
@@ -173,9 +166,8 @@ function wallText(start, time, step) {
 /** A count of bytes. @param {number} bytes */
 export function bytesText(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-	let value = Math.abs(bytes);
-	let unit = 0;
-	for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+	const unit = Math.min(4, Math.floor(Math.log2(Math.abs(bytes) || 1) / 10));
+	const value = Math.abs(bytes) / 1024 ** Math.max(0, unit);
 	const text = unit === 0 || value >= 100 ? value.toFixed(0) : value.toFixed(1);
 	return `${bytes < 0 ? "−" : ""}${text} ${units[unit]}`;
 }
@@ -183,9 +175,8 @@ export function bytesText(bytes) {
 /** A value of a counter with the prefix that suits it. @param {number} value @param {string | null | undefined} unit */
 export function valueText(value, unit) {
 	if (!Number.isFinite(value)) return "–";
-	const lower = (unit ?? "").toLowerCase();
-	if (lower === "bytes" || lower === "b") return bytesText(value);
-	if (lower === "ns") return durationText(value);
+	if (/^b(ytes)?$/i.test(unit ?? "")) return bytesText(value);
+	if (/^ns$/i.test(unit ?? "")) return durationText(value);
 	const size = Math.abs(value);
 	const rounded = size >= 1e15 ? value.toExponential(3) : String(Number(value.toFixed(size >= 1000 ? 1 : 3)));
 	return unit ? `${grouped(rounded)} ${unit}` : grouped(rounded);

@@ -81,11 +81,6 @@ export class Timeline {
 		return new Scale(start, end, this.width);
 	}
 
-	/** Other tracks stand in the rows. */
-	forgetHeaders() {
-		for (const pane of this.panes) pane.forgetHeaders();
-	}
-
 	redraw() {
 		this.isDirty = true;
 		this.redrawOver();

@@ -37,7 +37,6 @@ after(async () => {
 async function drawn(module, statements) {
 	const { pixels, texts, background, fills } = await page.run(`(async () => {
 		const names = await import("/${module}.js");
-		const { hatchOf } = await import("/draw_slices.js");
 		const theme = orma.app.theme;
 		const canvas = Object.assign(document.createElement("canvas"), { width: ${WIDTH}, height: ${HEIGHT} });
 		const context = canvas.getContext("2d");
@@ -46,7 +45,7 @@ async function drawn(module, statements) {
 		context.strokeText = () => {};
 		context.fillStyle = theme.background;
 		context.fillRect(0, 0, ${WIDTH}, ${HEIGHT});
-		((context, theme, names, hatchOf) => { ${statements} })(context, theme, names, hatchOf);
+		((context, theme, names) => { ${statements} })(context, theme, names);
 		const { data } = context.getImageData(0, 0, ${WIDTH}, ${HEIGHT});
 		return { pixels: [...data], texts, background: theme.background, fills: theme.fills };
 	})()`);
@@ -151,7 +150,7 @@ test("a band of lost data is torn at its edges, and covers what is below it", { 
 		`context.fillStyle = "#00ff00";
 		context.fillRect(0, 0, ${WIDTH}, ${HEIGHT});
 		const scale = { x: (time) => time, width: ${WIDTH} };
-		names.drawGaps(context, [{ start: 60, end: 120 }, { start: 150, end: 150 }], { y: 0, height: ${HEIGHT} }, scale, theme, hatchOf(context));`,
+		names.drawGaps(context, [{ start: 60, end: 120 }, { start: 150, end: 150 }], { y: 0, height: ${HEIGHT} }, scale, theme);`,
 	);
 	const firsts = rows.slice(0, HEIGHT - 2).map((row) => row.findIndex((colour) => colour !== "#00ff00"));
 	assert.ok(Math.max(...firsts) - Math.min(...firsts) >= 2 && Math.min(...firsts) >= 58, firsts.join());

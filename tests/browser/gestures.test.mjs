@@ -14,6 +14,7 @@ const orma = process.env.ORMA_PROGRAM;
 const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA_PROGRAM does not name a binary with SQLite";
 const folder = mkdtempSync(join(tmpdir(), "orma-gestures-"));
 const file = join(folder, "store.json");
+const CTRL = 2;
 /** @type {Browser} */
 let page;
 let server;
@@ -103,4 +104,135 @@ test("a click on an argument of a slice colours all slices by its value", { skip
 		if (table === "slice" && orders.get(String(id)) !== "[NULL]")
 			assert.equal(colour, colourOfValue(orders.get(String(id))));
 	assert.deepEqual(page.errors, []);
+});
+
+test("counters that share a scale are drawn on the range of all of them", { skip }, async () => {
+	await follow("");
+	const counters = async () => (await page.state()).rows.filter(({ kind }) => kind === "counter");
+	assert.deepEqual(
+		(await counters()).map(({ title, mode }) => [title, mode]),
+		[
+			["served value", "value"],
+			["waiting value", "value"],
+		],
+	);
+	const labelOf = async (row) => {
+		const { x, y } = await page.run(
+			"(({ x, y }) => ({ x, y }))(document.querySelector('#tracks').getBoundingClientRect())",
+		);
+		await page.move(x + 700, y + row.y + 12);
+		return page.run(`orma.app.ranges.of(orma.app.model.alike(${row.id}).map(({ lane }) => lane))`);
+	};
+	const [, waiting] = await counters();
+	await labelOf(waiting);
+	for (let i = 0; i < 4; i++) await page.press("KeyV", "v");
+	await page.idle();
+	assert.deepEqual(
+		(await counters()).map(({ mode }) => mode),
+		["shared", "shared"],
+	);
+	const [[most]] = rowsOf(orma, file, "select max(value) from counter");
+	assert.deepEqual(await labelOf(waiting), { low: 0, high: Number(most) });
+	// The picture of the small one is low now: nothing is drawn in its upper half.
+	const isDark = (y) =>
+		page.run(`(() => {
+			const { context } = orma.line.tracks;
+			const ratio = devicePixelRatio;
+			const row = orma.app.model.rows.find(({ node }) => node.id === ${waiting.id});
+			const y = (row.y + ${y} * row.height - orma.line.tracks.top) * ratio;
+			return [...context.getImageData(300, y, 600, 1).data].some((value, i) => i % 4 < 3 && value < 215);
+		})()`);
+	assert.equal(await isDark(0.5), false);
+	await page.press("KeyV", "v");
+	await page.idle();
+	assert.equal(await isDark(0.5), true);
+	assert.deepEqual(
+		(await counters()).map(({ mode }) => mode),
+		["value", "value"],
+	);
+});
+
+test("the slices of an area are told per thread, too", { skip }, async () => {
+	await follow("a=0-60000000");
+	const names = async () =>
+		page.run("[...document.querySelectorAll('.tr')].map((row) => [...row.children].map(({ title }) => title).slice(0, 4))");
+	const count = async (columns) =>
+		rowsOf(
+			orma,
+			file,
+			`select ${columns}, count(*) from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) group by ${columns} order by 1, 2`,
+		);
+	assert.deepEqual((await names()).map(([name, n]) => [name, n]).sort(), await count("slice.name"));
+	await clickOn(".tabletools button", "Per thread");
+	assert.deepEqual(
+		(await names()).map(([name, thread, , n]) => [name, thread.split(" ")[0], n]).sort(),
+		await count("slice.name, thread.name"),
+	);
+	assert.equal(await page.run("document.querySelector('.tabletools [aria-pressed]').ariaPressed"), "true");
+	await clickOn(".tabletools button", "Per thread");
+	assert.equal((await names()).length, 2);
+});
+
+test("a click on the ruler puts a note there, and Delete removes the one nearest to the mouse", { skip }, async () => {
+	await follow("");
+	const ruler = await page.run(
+		"(({ x, y, width }) => ({ x, y, width }))(document.querySelector('#ruler canvas').getBoundingClientRect())",
+	);
+	const at = async (share) => page.click(ruler.x + share * ruler.width, ruler.y + 14);
+	await at(0.25);
+	await at(0.75);
+	const { notes, start, end } = await page.state();
+	const expected = [0.25, 0.75].map((share) => start + share * (end - start));
+	assert.ok(
+		notes.every(({ time, kept }, i) => kept && Math.abs(time - expected[i]) < (end - start) / 200),
+		JSON.stringify(notes),
+	);
+	await page.press("Delete", "Delete");
+	assert.deepEqual(
+		(await page.state()).notes.map(({ text }) => text),
+		["note 1"],
+	);
+	// A click on a note adds no other.
+	await page.click(ruler.x + 0.25 * ruler.width + 6, ruler.y + 10);
+	assert.equal((await page.state()).notes.length, 1);
+	await page.press("Delete", "Delete");
+	assert.deepEqual((await page.state()).notes, []);
+});
+
+test("Ctrl+Enter in the search pins the track of the hit", { skip }, async () => {
+	await follow("");
+	await page.press("Slash", "/");
+	await page.type("request");
+	await page.idle();
+	await page.press("Enter", "Enter", CTRL);
+	await page.idle();
+	const { pins, selection } = await page.state();
+	const [[track]] = rowsOf(
+		orma,
+		file,
+		"select thread.name from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) where slice.name = 'request' order by ts limit 1",
+	);
+	assert.equal(selection.name, "request");
+	assert.match(await page.text("#pinned"), new RegExp(track));
+	await page.press("Enter", "Enter", CTRL);
+	assert.deepEqual((await page.state()).pins, pins);
+	await page.press("Escape", "Escape");
+	await page.press("Escape", "Escape");
+	await follow("");
+});
+
+test("a drag snaps to the edge of a slice that is less than 15 pixels away, and not with Alt", { skip }, async () => {
+	await follow("t=0-12000000");
+	const box = (await page.boxes()).find(({ name, start }) => name === "request" && start === 4e6);
+	const from = box.x + box.w + 40;
+	const drag = async (pixels, modifiers = 0) => {
+		await page.press("Escape", "Escape");
+		await page.drag(from, box.y + 4, box.x + box.w + pixels, box.y + 4, { modifiers });
+		await page.idle();
+		return (await page.state()).area.start;
+	};
+	assert.equal(await drag(13), box.end);
+	assert.ok((await drag(17)) > box.end);
+	assert.ok((await drag(13, 1)) > box.end);
+	await page.press("Escape", "Escape");
 });

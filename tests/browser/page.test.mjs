@@ -388,7 +388,7 @@ test("a counter is shown as its changes or rate, by a key and by the menu in its
 	const { id, y } = await counter();
 	const top = await page.run("document.querySelector('#tracks').getBoundingClientRect().top");
 	const values = [];
-	for (const mode of ["value", "log", "change", "rate", "value"]) {
+	for (const mode of ["value", "log", "change", "rate", "shared", "value"]) {
 		assert.equal((await counter()).mode, mode);
 		await page.move(700, top + y + 14);
 		await page.idle();
@@ -401,6 +401,7 @@ test("a counter is shown as its changes or rate, by a key and by the menu in its
 	assert.notEqual(values[2], values[0]);
 	assert.match(values[3], /B\/s$/);
 	assert.equal(values[4], values[0]);
+	assert.equal(values[5], values[0]);
 	const menu = `document.querySelector('#tracks [data-node="${id}"] select')`;
 	await page.run(`${menu}.focus()`);
 	assert.equal(await page.run(`${menu}.getAttribute("aria-label")`), "How memory is shown");

@@ -34,9 +34,11 @@ test("bands cover the row, do not overlap, and end at the edges of the screen", 
 		beginPath: () => shapes.push([]),
 		lineTo: (...corner) => shapes.at(-1).push(corner),
 	};
-	for (const name of ["save", "closePath", "clip", "stroke", "restore"]) context[name] = () => {};
+	const hatch = { beginPath: () => {}, moveTo: () => {}, lineTo: () => {}, stroke: () => {} };
+	for (const name of ["createPattern", "save", "closePath", "clip", "stroke", "restore"]) context[name] = () => {};
+	globalThis.document = { createElement: () => ({ getContext: () => hatch, append: () => {} }) };
 	const list = [gap(-50, 20, 1), gap(400, 500, 1), gap(450, 480, 1), gap(490, 600, 1), gap(5000, 6000, 1)];
-	drawGaps(context, list, { y: 10, height: 21 }, new Scale(0, 1000, 1000), { loss: "#000000", background: "#ffffff" }, null);
+	drawGaps(context, list, { y: 10, height: 21 }, new Scale(0, 1000, 1000), { loss: "#000000", background: "#ffffff" });
 	assert.deepEqual(filled, [
 		[0, 10, 20, 20],
 		[400, 10, 100, 20],

@@ -119,10 +119,10 @@ test("a counter holds its value until the next one, over the edges of tiles", ()
 	assert.equal(valueAt(pieces, -1, "value", 1024), null);
 	const ranges = new Ranges();
 	ranges.learn(1, pieces[0].tile);
-	assert.deepEqual(ranges.of(1), { low: 0, high: 7 });
+	assert.deepEqual(ranges.of([1]), { low: 0, high: 7 });
 	const narrow = new Ranges();
 	narrow.learn(1, raw([0, 1000]));
-	assert.ok(narrow.of(1).low > 900);
+	assert.ok(narrow.of([1]).low > 900);
 });
 
 test("a counter is shown as change, as rate, and on a logarithmic scale", () => {
