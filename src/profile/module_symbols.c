@@ -18,12 +18,11 @@
 
 #include "base/alloc.h"
 #include "base/clock_ns.h"
-#include "base/fd.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "profile/symbol_reader.h"
 #include "schema/gen/profile_common.pb.h"
 #include "schema/gen/trace_packet.pb.h"
-#include "symbols/symbol_table.h"
 
 #define ADDRESSES_MAX    1000000u
 #define PACKET_BYTES_MAX 65536u
@@ -259,18 +258,10 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 	return first;
 }
 
-static void write_module(struct module *module, const struct prefixes *skipped,
-			 struct orma_data_source *source, uint32_t idx, uint32_t *named_count)
+static void write_module(struct module *module, const struct orma_symbol_table *table,
+			 const struct prefixes *skipped, struct orma_data_source *source,
+			 uint32_t idx, uint32_t *named_count)
 {
-	struct orma_elf_file elf = module->file->elf;
-	struct orma_symbol_table *table;
-	ORMA_AUTO(orma_base_fd_closep) int fd = -1;
-
-	if (elf.fd < 0 && !elf.image &&
-	    orma_unwind_file_reopen(module->file, module->path, &elf) == 0)
-		fd = elf.fd;
-	if (orma_symbol_table_new(&elf, &table) < 0)
-		return;
 	sort_addresses(module);
 	for (uint32_t first = 0; first < module->count;) {
 		struct orma_packet *packet = orma_packet_begin(source, idx);
@@ -280,7 +271,6 @@ static void write_module(struct module *module, const struct prefixes *skipped,
 		first = write_packet(module, table, skipped, first, packet, named_count);
 		orma_packet_end(packet);
 	}
-	orma_symbol_table_free(table);
 }
 
 static int compare_modules(const void *left, const void *right)
@@ -300,6 +290,8 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 		.module_count = (uint32_t)symbols->by_key.count,
 		.address_count = symbols->address_count,
 	};
+	struct orma_symbol_reader *reader = NULL;
+	struct orma_symbol_table *table;
 	ORMA_AUTO(orma_base_freep)
 	struct module **modules =
 		orma_base_alloc_array(facts.module_count + 1u, sizeof(struct module *));
@@ -310,13 +302,19 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 		modules[count++] = slot->value;
 	if (count > 0)
 		qsort(modules, count, sizeof(struct module *), compare_modules);
+	if (count > 0 && orma_symbol_reader_new(NULL, &reader) < 0)
+		count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
-			facts.late_count++;
-		else
-			write_module(modules[i], &symbols->skipped, source, idx,
-				     &facts.named_count);
+		int r = orma_symbol_reader_read(reader, modules[i]->file, modules[i]->path,
+						deadline_ns, &table);
+
+		facts.late_count += r == -ETIMEDOUT;
+		if (r < 0)
+			continue;
+		write_module(modules[i], table, &symbols->skipped, source, idx, &facts.named_count);
+		orma_symbol_table_free(table);
 	}
+	orma_symbol_reader_free(reader);
 	clear(symbols);
 	return facts;
 }

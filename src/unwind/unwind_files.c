@@ -327,17 +327,7 @@ uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files)
 	return orma_file_cache_next_number(files->cache);
 }
 
-int orma_unwind_file_reopen(const struct orma_unwind_file *base, struct orma_str path,
-			    struct orma_elf_file *ret)
+struct orma_file_identity orma_unwind_file_identity(const struct orma_unwind_file *file)
 {
-	const struct orma_cached_file *file =
-		ORMA_CONTAINER_OF(base, const struct orma_cached_file, base);
-	int fd = file->image ? -ENOENT : orma_mapped_file_reopen(&file->identity, path);
-
-	if (fd < 0)
-		return fd;
-	*ret = base->elf;
-	ret->fd = fd;
-	ret->size = file->identity.size;
-	return 0;
+	return ORMA_CONTAINER_OF(file, const struct orma_cached_file, base)->identity;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/mapped_file.h"
 #include "unwind/process_maps.h"
 #include "unwind/table_builder.h"
 #include "unwind/unwind_table.h"
@@ -79,10 +80,8 @@ void orma_unwind_load_free(struct orma_unwind_load *load);
 /* An eventfd that becomes readable when a load has ended; the caller reads it. Borrowed. */
 int orma_unwind_files_event_fd(const struct orma_unwind_files *files);
 const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *file);
-/* Opens a file that is in use and has no descriptor by its path, to read its symbols. 0 and headers
- * with a descriptor that the caller closes; -ESTALE (another file is there now) or another -errno. */
-int orma_unwind_file_reopen(const struct orma_unwind_file *file, struct orma_str path,
-			    struct orma_elf_file *ret);
+/* orma_mapped_file_reopen() asks for it, to open a file that is in use and has no descriptor. */
+struct orma_file_identity orma_unwind_file_identity(const struct orma_unwind_file *file);
 /* NULL does nothing. */
 void orma_unwind_file_unref(const struct orma_unwind_file *file);
 

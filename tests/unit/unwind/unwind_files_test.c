@@ -154,7 +154,8 @@ ORMA_TEST(beyond_the_limit_of_descriptors_files_are_opened_again)
 	const struct orma_unwind_files_limits limits = {.open_count = 1};
 	const struct orma_unwind_file *first, *second;
 	struct orma_buf content = {0};
-	struct orma_elf_file elf;
+	struct orma_file_identity identity;
+	int fd;
 
 	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	struct orma_process_map map = map_of(copy_program("a"));
@@ -171,14 +172,16 @@ ORMA_TEST(beyond_the_limit_of_descriptors_files_are_opened_again)
 	map = map_of(path);
 	CHECK_INT(load(&map, &second), 0);
 	CHECK(second != first && second->elf.fd < 0);
-	CHECK_INT(orma_unwind_file_reopen(second, map.path, &elf), 0);
-	CHECK(elf.fd >= 0 && elf.size == content.size);
-	close(elf.fd);
+	identity = orma_unwind_file_identity(second);
+	CHECK_INT(identity.size, content.size);
+	fd = orma_mapped_file_reopen(&identity, map.path);
+	CHECK(fd >= 0);
+	close(fd);
 	id[0] ^= 2;
 	CHECK_INT(unlink(path), 0);
 	path = copy_program("b");
 	write_content(path, &content);
-	CHECK_INT(orma_unwind_file_reopen(second, orma_base_str(path), &elf), -ESTALE);
+	CHECK_INT(orma_mapped_file_reopen(&identity, orma_base_str(path)), -ESTALE);
 	orma_base_buf_done(&content);
 	orma_unwind_file_unref(first);
 	orma_unwind_file_unref(second);
