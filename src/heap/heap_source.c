@@ -34,6 +34,7 @@
 #include "heap/heap_maps.h"
 #include "heap/heap_packet.h"
 #include "heap/heap_selection.h"
+#include "heap/heap_send.h"
 #include "heap/stack_capture.h"
 #include "heap/tracker.h"
 #include "proto/writer.h"
@@ -47,11 +48,7 @@
 /* The limit on a wait of a session without block_client_timeout_us, and the largest limit. */
 #define STALL_TIMEOUT_MS     1000
 #define STALL_TIMEOUT_MS_MAX 60000u
-#define COMMAND_BYTES_MAX    65536u
-#define COMMAND_ARGS_MAX     64u
 #define BYE_ATTEMPTS         3u
-/* A message of losses, with all that is around it, is smaller. */
-#define LOST_BYTES 256u
 
 /* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
@@ -64,7 +61,7 @@ struct session {
 	struct orma_pb_heapprofd_config
 		*config; /* in the arena; NULL = none, or it selects other processes */
 	bool is_started;
-	uint64_t counts_sent; /* the sum of what the last `lost` said */
+	uint64_t told; /* see orma_heap_send_losses() */
 };
 
 static struct session sessions[ORMA_INSTANCES_MAX];
@@ -84,120 +81,13 @@ static _Atomic bool are_losses_told = true;
 /* True while the constructor waits. Relaxed. */
 static _Atomic bool is_starting;
 
-/* --- messages --------------------------------------------------------------------------------- */
-
-static void put_command(struct orma_proto_writer *writer)
-{
-	struct orma_buf text = {0};
-	const char *at, *end;
-	size_t count = 0;
-
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", COMMAND_BYTES_MAX, &text) < 0)
-		return;
-	end = (const char *)text.data + text.size;
-	for (at = (const char *)text.data; at < end && count < COMMAND_ARGS_MAX; count++) {
-		size_t size = strnlen(at, (size_t)(end - at));
-
-		orma_proto_write_bytes(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_CMDLINE, at, size);
-		at += size + 1;
-	}
-	orma_base_buf_done(&text);
-}
-
-static void send_process(uint32_t instance)
-{
-	struct orma_proto_heap_writer heap;
-	struct orma_buf buf = {0};
-	struct orma_proto_writer *writer = &heap.writer;
-
-	orma_proto_heap_writer_init(&heap, &buf);
-	orma_proto_write_int(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PID, getpid());
-	orma_proto_write_int(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PARENT_PID, getppid());
-	orma_proto_write_bool(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_IS_FROM_STARTUP,
-			      atomic_load_explicit(&is_starting, memory_order_relaxed));
-	orma_proto_write_bool(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_IS_FORKED, is_forked);
-	put_command(writer);
-	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS,
-				orma_heap_now_ns());
-	(void)orma_heap_send_message(orma_heap_tracker_source(), instance,
-				     ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
-}
-
-/* Any thread. */
-static void send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_interval)
-{
-	struct orma_heap_info *info = &orma_heap_infos[heap_id];
-	uint8_t message[ORMA_HEAP_NAME_BYTES + 6 * ORMA_PROTO_SCALAR_FIELD_MAX];
-	struct orma_proto_writer writer;
-
-	/* The message fits, so no further window is asked for. */
-	orma_proto_writer_init(&writer, message, message + sizeof(message), NULL);
-	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_HEAP_ID, heap_id);
-	orma_proto_write_string(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_NAME, info->name);
-	orma_proto_write_varint(
-		&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_INTERVAL_BYTES,
-		atomic_load_explicit(&info->instance_interval[instance], memory_order_relaxed));
-	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_ORIGINAL_INTERVAL_BYTES,
-				original_interval);
-	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_TIMESTAMP_NS,
-				orma_heap_now_ns());
-	orma_heap_write_message(orma_heap_tracker_source(), instance, ORMA_PB_ORMA_HEAP_RECORD_HEAP,
-				message, (size_t)orma_proto_writer_written(&writer));
-}
-
 /* The thread that doubled the interval tells the session. */
 static void on_interval(uint32_t instance, uint32_t heap_id)
 {
 	/* The config is the library's thread's, which may free it now. */
-	send_heap(instance, heap_id,
-		  atomic_load_explicit(&orma_heap_infos[heap_id].first_interval[instance],
-				       memory_order_relaxed));
-}
-
-/*
- * Losses come when shared memory is full. So the library's thread always has a chunk in hand with room for the next message of
- * this kind: without news it writes one only to get such a chunk. False: the counts could not be told, so the next call tells
- * them.
- */
-static bool send_lost(uint32_t instance)
-{
-	struct orma_heap_tracker *tracker = &orma_heap_tracker;
-	struct orma_heap_instance_counts *counts = &tracker->counts[instance];
-	const struct {
-		uint32_t id;
-		_Atomic uint64_t *count;
-	} fields[] = {
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES, &counts->lost_samples},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_BEYOND_LIVE_SET,
-		 &tracker->samples_beyond_live_set},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES, &counts->lost_frees},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_NESTED_CALLS, &tracker->nested_calls},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FAILED_STACKS, &tracker->failed_stacks},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_WRITTEN, &counts->samples},
-		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES_WRITTEN, &counts->frees},
-	};
-	struct orma_proto_heap_writer heap;
-	struct orma_buf buf = {0};
-	uint64_t sum = 0;
-
-	orma_proto_heap_writer_init(&heap, &buf);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		uint64_t count = atomic_load_explicit(fields[i].count, memory_order_relaxed);
-
-		sum += count;
-		orma_proto_write_varint(&heap.writer, fields[i].id, count);
-	}
-	if (sum == sessions[instance].counts_sent &&
-	    orma_heap_has_room(orma_heap_tracker_source(), instance, LOST_BYTES)) {
-		orma_proto_heap_writer_finish(&heap);
-		orma_base_buf_done(&buf);
-		return true;
-	}
-	if (!orma_heap_send_message(orma_heap_tracker_source(), instance,
-				    ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf))
-		return false;
-	sessions[instance].counts_sent = sum;
-	return true;
+	orma_heap_send_heap(instance, heap_id,
+			    atomic_load_explicit(&orma_heap_infos[heap_id].first_interval[instance],
+						 memory_order_relaxed));
 }
 
 /* --- the timer -------------------------------------------------------------------------------- */
@@ -217,7 +107,7 @@ static void on_tick(struct orma_timer *timer)
 		if (!sessions[i].is_started)
 			continue;
 		is_wanted = true;
-		(void)send_lost(i);
+		(void)orma_heap_send_losses(i, &sessions[i].told);
 	}
 	if (is_wanted)
 		(void)orma_base_loop_arm_in(orma_client.loop, timer, tick_ms * ORMA_NS_PER_MS,
@@ -238,7 +128,7 @@ static void apply_config(uint32_t instance)
 							  memory_order_relaxed) != 0)
 			continue;
 		orma_heap_set_interval(info, instance, interval);
-		send_heap(instance, i, interval);
+		orma_heap_send_heap(instance, i, interval);
 	}
 }
 
@@ -277,7 +167,7 @@ static uint64_t anonymous_kb(void)
 	struct orma_buf text = {0};
 	uint64_t sum = 0;
 
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/status", COMMAND_BYTES_MAX, &text) < 0)
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/status", ORMA_HEAP_COMMAND_BYTES, &text) < 0)
 		return 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *line = strstr(orma_base_buf_cstr(&text), names[i]);
@@ -295,7 +185,8 @@ static bool selects_this_process(const struct orma_pb_heapprofd_config *config)
 	struct orma_heap_process process = {.pid = getpid(), .command = ""};
 	bool is_selected;
 
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", COMMAND_BYTES_MAX, &command) == 0)
+	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", ORMA_HEAP_COMMAND_BYTES,
+				&command) == 0)
 		process.command = orma_base_buf_cstr(&command);
 	process.is_starting = atomic_load_explicit(&is_starting, memory_order_relaxed);
 	if (config->min_anonymous_memory_kb > 0)
@@ -384,7 +275,8 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 			      memory_order_relaxed);
 	memset(&tracker->counts[i], 0, sizeof(tracker->counts[i]));
 	sessions[i].is_started = true;
-	send_process(i);
+	orma_heap_send_process(i, atomic_load_explicit(&is_starting, memory_order_relaxed),
+			       is_forked);
 	(void)orma_heap_maps_have_changed();
 	orma_heap_maps_send();
 	apply_config(i);
@@ -408,7 +300,7 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
 	orma_heap_tell_heaps();
 	(void)orma_heap_write_late_frees();
-	(void)send_lost(idx);
+	(void)orma_heap_send_losses(idx, &sessions[idx].told);
 	sessions[idx].is_started = false;
 	return ORMA_COMPLETE;
 }
@@ -418,7 +310,7 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 	(void)ctx;
 	if (sessions[instance->idx].is_started) {
 		(void)orma_heap_write_late_frees();
-		(void)send_lost(instance->idx);
+		(void)orma_heap_send_losses(instance->idx, &sessions[instance->idx].told);
 		/* The flush takes the chunk that this thread has in hand. */
 		(void)orma_base_loop_arm_in(orma_client.loop, &tick, ORMA_NS_PER_MS, on_tick);
 	}
@@ -474,9 +366,9 @@ static void commit_all(struct orma_client_work *work)
 	{
 		if (!sessions[i].is_started)
 			continue;
-		are_told = send_lost(i) && are_told;
+		are_told = orma_heap_send_losses(i, &sessions[i].told) && are_told;
 		orma_data_source_flush_thread(source, i);
-		(void)send_lost(i);
+		(void)orma_heap_send_losses(i, &sessions[i].told);
 	}
 	atomic_store_explicit(&are_losses_told, are_told, memory_order_relaxed);
 	for (size_t i = 0; i < orma_client.link_count; i++)
