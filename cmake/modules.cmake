@@ -1,3 +1,6 @@
+include(CheckSourceCompiles)
+include(CheckSourceRuns)
+
 # Sources that run per event, or that touch the bytes of each chunk or packet, are optimised for speed. The rest of the
 # library is optimised for size.
 # Small code leaves more of the caches to the traced program.
@@ -83,4 +86,23 @@ function(orma_optional_library target name header library package loss)
   target_compile_definitions(${target} PRIVATE ORMA_HAVE_${name})
   target_include_directories(${target} SYSTEM PRIVATE ${ORMA_${name}_INCLUDE})
   target_link_libraries(${target} PUBLIC ${ORMA_${name}_LIBRARY})
+endfunction()
+
+# orma_pack_relocations(target): the addresses in a program's tables are relocated when it starts. Packed, their list has 2 KB,
+# not 201, but glibc older than 2.36 refuses such a program. So this is done where such a program runs, and
+# -DORMA_PACKED_RELOCATIONS_RUN=OFF builds one for older systems. Libraries stay as they are, because programs of older systems load them.
+function(orma_pack_relocations target)
+  if(ORMA_STATIC OR CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  set(CMAKE_REQUIRED_LINK_OPTIONS LINKER:-z,pack-relative-relocs)
+  set(source "static const char *volatile text = \"\"; int main(void) { return *text; }")
+  # GNU ld and lld only warn of an option that they do not know.
+  check_source_compiles(C "${source}" ORMA_PACKED_RELOCATIONS_LINK FAIL_REGEX "z pack-relative-relocs|z value")
+  if(ORMA_PACKED_RELOCATIONS_LINK)
+    check_source_runs(C "${source}" ORMA_PACKED_RELOCATIONS_RUN)
+  endif()
+  if(ORMA_PACKED_RELOCATIONS_LINK AND ORMA_PACKED_RELOCATIONS_RUN)
+    target_link_options(${target} PRIVATE LINKER:-z,pack-relative-relocs)
+  endif()
 endfunction()
