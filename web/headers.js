@@ -63,17 +63,17 @@ function startMove(app, event, element, node, rowsOf) {
 	trackPointer(
 		event,
 		(now) => {
-			moved = now.clientY - from;
-			if (Math.abs(moved) > DRAG_PIXELS) element.style.transform = `translateY(${moved}px)`;
-			element.classList.toggle("is-dragged", Math.abs(moved) > DRAG_PIXELS);
+			const by = now.clientY - from;
+			moved = Math.abs(by) > DRAG_PIXELS ? by : 0;
+			element.style.transform = `translateY(${moved}px)`;
+			element.classList.toggle("is-dragged", moved !== 0);
 		},
 		(_, cancelled) => {
 			element.style.transform = "";
 			element.classList.remove("is-dragged");
-			if (cancelled || Math.abs(moved) <= DRAG_PIXELS) return;
 			const rows = rowsOf();
 			const own = rows.find((row) => row.node === node);
-			if (!own) return;
+			if (cancelled || moved === 0 || !own) return;
 			const target = siblingAt(app, node, rows, own.y + moved + own.height / 2);
 			if (target !== null) app.model.move(node.id, target, moved > 0);
 			app.emit("rows");
