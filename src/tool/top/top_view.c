@@ -12,11 +12,14 @@ int orma_top_append_traffic(const struct orma_top_view *view, struct orma_buf *o
 {
 	const struct orma_top_traffic *last = &view->decoder->last;
 	const struct orma_top_buffers *buffers = &view->buffers;
-	double seconds = view->seconds > 0 ? view->seconds : 1;
+	double seconds = view->seconds;
 	char packets[ORMA_UNIT_BYTES], events[ORMA_UNIT_BYTES], size[ORMA_UNIT_BYTES];
 	double fill = buffers->size_bytes > 0
 			      ? (double)buffers->waiting_bytes * 100 / (double)buffers->size_bytes
 			      : 0;
+	/* Nothing is known of the session before its first interval has ended. */
+	if (seconds <= 0)
+		return orma_base_buf_append_str(out, "measuring the first interval");
 	orma_units_count((uint64_t)((double)last->packets / seconds + 0.5), packets);
 	orma_units_count((uint64_t)((double)last->events / seconds + 0.5), events);
 	orma_units_size((double)buffers->size_bytes, size);
@@ -112,7 +115,7 @@ int orma_top_append_producers(const struct orma_top_view *view, size_t max, stru
 const char *orma_top_why_empty(const struct orma_top_view *view)
 {
 	const struct orma_top_buffers *buffers = &view->buffers;
-	if (view->table->count > 0)
+	if (view->table->count > 0 || view->seconds <= 0)
 		return NULL;
 	/* The first row is that of names that found no room. */
 	if (view->choice.filter[0] && view->decoder->rows.count > 1)

@@ -376,6 +376,20 @@ ORMA_TEST(before_there_are_rows_the_filter_is_not_the_reason)
 	tear_down(&stage);
 }
 
+ORMA_TEST(the_first_frame_claims_nothing)
+{
+	static struct stage stage;
+	memset(&stage, 0, sizeof(stage));
+	CHECK_INT(orma_top_decoder_init(&stage.decoder, ORMA_TOP_BY_NAME, 1), 0);
+	stage.screen.terminal = (struct orma_top_terminal){true, true, 80, 10};
+	struct orma_top_view view = {.decoder = &stage.decoder, .table = &stage.table};
+	CHECK_INT(orma_top_screen_compose(&stage.screen, &view, &stage.frame), 0);
+	strip(&stage);
+	CHECK(strstr(stage.text, "\nmeasuring the first interval\n"));
+	CHECK(!strstr(stage.text, "producers") && !strstr(stage.text, "No program"));
+	tear_down(&stage);
+}
+
 ORMA_TEST(some_keys_are_for_the_loop)
 {
 	static struct stage stage;
