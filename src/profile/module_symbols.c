@@ -20,13 +20,13 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "profile/symbol_names.h"
 #include "profile/symbol_reader.h"
 #include "schema/gen/profile_common.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
 #define ADDRESSES_MAX    1000000u
 #define PACKET_BYTES_MAX 65536u
-#define NAME_BYTES_MAX   4096u
 
 struct module {
 	const struct orma_unwind_file *file;
@@ -197,23 +197,23 @@ void orma_module_symbols_skip(struct orma_module_symbols *symbols, const struct 
 }
 
 /* The name that Perfetto's profiler gives functions that are not to be seen. */
-static const char *visible_name(const struct prefixes *skipped, const char *name)
+static struct orma_str visible_name(const struct prefixes *skipped, struct orma_str name)
 {
 	for (size_t i = 0; i < skipped->count; i++)
-		if (strncmp(name, skipped->items[i].data, skipped->items[i].size) == 0)
-			return "FILTERED";
+		if (name.size >= skipped->items[i].size &&
+		    memcmp(name.data, skipped->items[i].data, skipped->items[i].size) == 0)
+			return ORMA_STR("FILTERED");
 	return name;
 }
 
-static void write_address(struct orma_packet *packet, uint64_t address, const char *name)
+static void write_address(struct orma_packet *packet, uint64_t address, struct orma_str name)
 {
 	struct orma_nested nested, line;
-	size_t size = strnlen(name, NAME_BYTES_MAX);
 
 	orma_packet_nested_begin(packet, &nested, ORMA_PB_MODULE_SYMBOLS_ADDRESS_SYMBOLS);
 	orma_packet_varint(packet, ORMA_PB_ADDRESS_SYMBOLS_ADDRESS, address);
 	orma_packet_nested_begin(packet, &line, ORMA_PB_ADDRESS_SYMBOLS_LINES);
-	orma_packet_bytes(packet, ORMA_PB_LINE_FUNCTION_NAME, name, size);
+	orma_packet_bytes(packet, ORMA_PB_LINE_FUNCTION_NAME, name.data, name.size);
 	orma_packet_nested_end(packet, &line);
 	orma_packet_nested_end(packet, &nested);
 }
@@ -231,14 +231,14 @@ static void write_path(struct orma_packet *packet, struct orma_str path)
 }
 
 /* Writes one packet with the addresses from `first` on, and returns the first that has no room. */
-static uint32_t write_packet(const struct module *module, const struct orma_symbol_table *table,
+static uint32_t write_packet(const struct module *module, struct orma_str *names,
 			     const struct prefixes *skipped, uint32_t first,
 			     struct orma_packet *packet, uint32_t *named_count)
 {
 	const struct orma_elf_file *elf = &module->file->elf;
 	struct orma_nested nested;
+	struct orma_str name;
 	size_t size = 0;
-	uint64_t offset;
 
 	orma_packet_varint(packet, ORMA_PACKET_TIMESTAMP, orma_base_clock_ns(CLOCK_BOOTTIME));
 	orma_packet_nested_begin(packet, &nested, ORMA_PB_TRACE_PACKET_MODULE_SYMBOLS);
@@ -246,29 +246,31 @@ static uint32_t write_packet(const struct module *module, const struct orma_symb
 	orma_packet_bytes(packet, ORMA_PB_MODULE_SYMBOLS_BUILD_ID, elf->build_id,
 			  elf->build_id_size);
 	for (; first < module->count && size < PACKET_BYTES_MAX; first++) {
-		const char *name = orma_symbol_table_find(table, module->slots[first], &offset);
-		if (!name)
+		if (!orma_symbol_names_next(names, &name)) {
+			first = module->count;
+			break;
+		}
+		if (name.size == 0)
 			continue;
 		name = visible_name(skipped, name);
 		write_address(packet, module->slots[first], name);
-		size += strnlen(name, NAME_BYTES_MAX) + 24;
+		size += name.size + 24;
 		++*named_count;
 	}
 	orma_packet_nested_end(packet, &nested);
 	return first;
 }
 
-static void write_module(struct module *module, const struct orma_symbol_table *table,
+static void write_module(const struct module *module, struct orma_str names_untrusted,
 			 const struct prefixes *skipped, struct orma_data_source *source,
 			 uint32_t idx, uint32_t *named_count)
 {
-	sort_addresses(module);
 	for (uint32_t first = 0; first < module->count;) {
 		struct orma_packet *packet = orma_packet_begin(source, idx);
 
 		if (!packet)
 			break;
-		first = write_packet(module, table, skipped, first, packet, named_count);
+		first = write_packet(module, &names_untrusted, skipped, first, packet, named_count);
 		orma_packet_end(packet);
 	}
 }
@@ -291,7 +293,6 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 		.address_count = symbols->address_count,
 	};
 	struct orma_symbol_reader *reader = NULL;
-	struct orma_symbol_table *table;
 	ORMA_AUTO(orma_base_freep)
 	struct module **modules =
 		orma_base_alloc_array(facts.module_count + 1u, sizeof(struct module *));
@@ -305,14 +306,16 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 	if (count > 0 && orma_symbol_reader_new(NULL, &reader) < 0)
 		count = 0;
 	for (size_t i = 0; i < count; i++) {
-		int r = orma_symbol_reader_read(reader, modules[i]->file, modules[i]->path,
-						deadline_ns, &table);
+		ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
+		sort_addresses(modules[i]);
+		const struct orma_symbol_request request = {modules[i]->file, modules[i]->path,
+							    modules[i]->slots, modules[i]->count};
+		int r = orma_symbol_reader_read(reader, &request, deadline_ns, &names);
 
 		facts.late_count += r == -ETIMEDOUT;
-		if (r < 0)
-			continue;
-		write_module(modules[i], table, &symbols->skipped, source, idx, &facts.named_count);
-		orma_symbol_table_free(table);
+		if (r == 0)
+			write_module(modules[i], orma_base_buf_str(&names), &symbols->skipped,
+				     source, idx, &facts.named_count);
 	}
 	orma_symbol_reader_free(reader);
 	clear(symbols);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * symbol_reader.c - a thread that reads symbols of files of other processes.
+ * symbol_reader.c - a thread that has symbols of files of other processes read.
  *
  * Such a file may lie on a file system that its user serves, who may let each read() wait for ever. The profiler has other
  * clients meanwhile, so a thread reads (unwind/load_queue.c), and the caller waits for it with a limit. A job has its own
  * descriptor and its own copy of everything else, because it may last longer than the file's owner.
  *
- * Rejected: the child without rights that builds unwind tables (it knows no names, and a second kind of message would be
- * as large as this file).
+ * The thread opens the file, and a child without rights reads it (unwind/table_builder.h), because symbols are as hostile as
+ * unwind information. A child that dies, hangs or lies costs the names of the file that it had.
  */
 #include "profile/symbol_reader.h"
 
@@ -18,24 +18,24 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "profile/symbol_names.h"
 #include "unwind/load_queue.h"
 #include "unwind/mapped_file.h"
+#include "unwind/table_builder.h"
 
 /* The deadline may be the end of time. */
 #define WAIT_NS_MAX (3600 * ORMA_NS_PER_SEC)
 
 struct orma_symbol_reader {
-	struct orma_load_queue *queue;
-	orma_symbol_read_fn *fn;
+	struct orma_load_queue *queue; /* owns the builder, which is its thread's */
 };
 
 struct job {
 	struct orma_load_job base; /* first */
-	orma_symbol_read_fn *fn;
-	struct orma_elf_file elf; /* fd: the job's own, or -1 */
+	int fd;                    /* the job's own, or -1 */
 	struct orma_file_identity identity;
 	int result;
-	struct orma_symbol_table *table;
+	struct orma_buf question, answer;
 	size_t path_size;
 	char path[];
 };
@@ -45,48 +45,60 @@ struct job {
 static void run(void *ctx, struct orma_load_job *base)
 {
 	struct job *job = ORMA_CONTAINER_OF(base, struct job, base);
+	struct orma_table_builder *builder = ctx;
+	struct orma_elf_file elf;
 
-	(void)ctx;
-	if (job->elf.fd < 0) {
-		job->elf.fd = orma_mapped_file_reopen(&job->identity,
-						      (struct orma_str){job->path, job->path_size});
-		job->elf.size = job->identity.size;
-	}
-	job->result = job->elf.fd < 0 ? job->elf.fd : job->fn(&job->elf, &job->table);
+	if (job->fd < 0)
+		job->fd = orma_mapped_file_reopen(&job->identity,
+						  (struct orma_str){job->path, job->path_size});
+	job->result = job->fd < 0 ? job->fd : orma_table_builder_open(builder, job->fd, &elf);
+	if (job->result == 0)
+		job->result = orma_table_builder_ask(builder, job->question.data,
+						     job->question.size, &job->answer);
 }
 
 static void free_job(struct orma_load_job *base)
 {
 	struct job *job = ORMA_CONTAINER_OF(base, struct job, base);
 
-	orma_symbol_table_free(job->table);
-	orma_base_fd_close(job->elf.fd);
+	orma_base_buf_done(&job->question);
+	orma_base_buf_done(&job->answer);
+	orma_base_fd_close(job->fd);
 	orma_base_free(job);
 }
 
-static void nothing(void *ctx)
+static void rest(void *ctx)
 {
-	(void)ctx;
+	orma_table_builder_rest(ctx);
+}
+
+static void end(void *ctx)
+{
+	orma_table_builder_free(ctx);
 }
 
 static const struct orma_load_queue_ops ops = {
 	.run = run,
 	.free = free_job,
-	.rest = nothing,
-	.end = nothing,
+	.rest = rest,
+	.end = end,
 };
 
 /* --- interface -------------------------------------------------------------------------------- */
 
-int orma_symbol_reader_new(orma_symbol_read_fn *fn, struct orma_symbol_reader **ret)
+int orma_symbol_reader_new(orma_table_child_fn *child, struct orma_symbol_reader **ret)
 {
+	const struct orma_table_builder_options options = {
+		.child = child ? child : orma_symbol_names_run,
+	};
 	struct orma_symbol_reader *reader = orma_base_zalloc(sizeof(*reader));
+	struct orma_table_builder *builder = NULL;
+	int r = reader ? orma_table_builder_new(&options, &builder) : -ENOMEM;
 
-	if (!reader)
-		return -ENOMEM;
-	reader->fn = fn ? fn : orma_symbol_table_new;
-	int r = orma_load_queue_new(&ops, NULL, &reader->queue);
+	if (r == 0)
+		r = orma_load_queue_new(&ops, builder, &reader->queue);
 	if (r < 0) {
+		orma_table_builder_free(builder);
 		orma_base_free(reader);
 		return r;
 	}
@@ -102,34 +114,40 @@ void orma_symbol_reader_free(struct orma_symbol_reader *reader)
 	orma_base_free(reader);
 }
 
-static struct job *new_job(const struct orma_symbol_reader *reader,
-			   const struct orma_unwind_file *file, struct orma_str path)
+static struct job *new_job(const struct orma_unwind_file *file, struct orma_str path,
+			   const uint64_t *addresses, size_t count)
 {
 	struct job *job = orma_base_zalloc(sizeof(*job) + path.size);
 
 	if (!job)
 		return NULL;
-	job->fn = reader->fn;
-	job->elf = file->elf;
-	if (job->elf.fd >= 0)
-		job->elf.fd = fcntl(job->elf.fd, F_DUPFD_CLOEXEC, 3);
+	job->fd = file->elf.fd;
+	if (job->fd >= 0)
+		job->fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 3);
 	job->identity = orma_unwind_file_identity(file);
 	job->path_size = path.size;
 	if (path.size > 0)
 		memcpy(job->path, path.data, path.size);
-	return job;
+	if (orma_base_buf_append(&job->question, addresses, count * sizeof(*addresses)) == 0)
+		return job;
+	free_job(&job->base);
+	return NULL;
 }
 
-int orma_symbol_reader_read(struct orma_symbol_reader *reader, const struct orma_unwind_file *file,
-			    struct orma_str path, uint64_t deadline_ns,
-			    struct orma_symbol_table **ret)
+int orma_symbol_reader_read(struct orma_symbol_reader *reader,
+			    const struct orma_symbol_request *request, uint64_t deadline_ns,
+			    struct orma_buf *ret)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	const struct orma_unwind_file *file = request->file;
 
 	/* It is the kernel's, in memory. */
 	if (file->elf.image)
-		return reader->fn(&file->elf, ret);
-	struct job *job = now_ns < deadline_ns ? new_job(reader, file, path) : NULL;
+		return orma_symbol_names_answer(&file->elf, request->addresses,
+						request->count * sizeof(*request->addresses), ret);
+	struct job *job = now_ns < deadline_ns
+				  ? new_job(file, request->path, request->addresses, request->count)
+				  : NULL;
 	if (!job)
 		return now_ns < deadline_ns ? -ENOMEM : -ETIMEDOUT;
 	int r = orma_load_queue_add(reader->queue, &job->base);
@@ -142,8 +160,10 @@ int orma_symbol_reader_read(struct orma_symbol_reader *reader, const struct orma
 		r = -ETIMEDOUT;
 	else
 		r = job->result;
-	if (r == 0)
-		*ret = ORMA_TAKE(job->table);
+	if (r == 0) {
+		*ret = job->answer;
+		job->answer = (struct orma_buf){0};
+	}
 	orma_load_queue_unref(reader->queue, &job->base);
 	return r;
 }

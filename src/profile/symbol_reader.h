@@ -6,23 +6,30 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
-#include "symbols/symbol_table.h"
+#include "unwind/table_child.h"
 #include "unwind/unwind_files.h"
 
 struct orma_symbol_reader;
 
-/* As orma_symbol_table_new(); tests have others. It runs on the reader's thread. */
-typedef int orma_symbol_read_fn(const struct orma_elf_file *file, struct orma_symbol_table **ret);
+/* All borrowed for the call. */
+struct orma_symbol_request {
+	const struct orma_unwind_file *file;
+	struct orma_str path; /* where the file is opened again if it has no descriptor */
+	const uint64_t *addresses;
+	size_t count;
+};
 
-/* `fn` may be NULL. 0, -ENOMEM or another -errno. */
-int orma_symbol_reader_new(orma_symbol_read_fn *fn, struct orma_symbol_reader **ret);
+/* `child` is for tests; NULL = orma_symbol_names_run(). 0, -ENOMEM or another -errno. */
+int orma_symbol_reader_new(orma_table_child_fn *child, struct orma_symbol_reader **ret);
 /* Waits for a second if a file is still being read, and leaves the thread to itself then. NULL does nothing. */
 void orma_symbol_reader_free(struct orma_symbol_reader *reader);
-/* Reads the names of `file`, which is opened by its path again if it has no descriptor. 0 and a table that the caller frees;
- * -ETIMEDOUT at the deadline (CLOCK_MONOTONIC), -ESTALE (another file is there now), or as orma_symbol_table_new(). */
-int orma_symbol_reader_read(struct orma_symbol_reader *reader, const struct orma_unwind_file *file,
-			    struct orma_str path, uint64_t deadline_ns,
-			    struct orma_symbol_table **ret);
+/* Reads the names of the functions at these addresses, in the form of symbol_names.h, into an empty buffer, which is the
+ * caller's. 0; -ETIMEDOUT at the deadline (CLOCK_MONOTONIC), -ESTALE (another file is there now), -EIO (the reader has died or
+ * lied), or as orma_symbol_table_new(). */
+int orma_symbol_reader_read(struct orma_symbol_reader *reader,
+			    const struct orma_symbol_request *request, uint64_t deadline_ns,
+			    struct orma_buf *ret_untrusted);
 
 #endif

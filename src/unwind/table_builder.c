@@ -13,6 +13,9 @@
  *	        <-- table --
  *	orma_unwind_table_from_bytes()
  *
+ * Names of functions are read in the same way (src/profile/symbol_names.c): a question about the file
+ * takes the place of its table.
+ *
  * The invariant: nothing from the child is used before it was checked, and nothing waits for it
  * longer than timeout_ms. A child that dies, hangs or lies costs the table of the file that it had.
  * It is killed, and the next file starts another. A death may be an accident, such as the kernel's
@@ -229,6 +232,52 @@ static int read_table(struct orma_table_builder *builder, struct orma_unwind_tab
 	return r;
 }
 
+/* The child reads a question while it comes, so a large one need not fit into the socket. */
+static int send_question(struct orma_table_builder *builder, const void *data, size_t size)
+{
+	uint64_t end_ns =
+		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
+
+	for (size_t done = 0; done < size;) {
+		ssize_t r = send(builder->socket, (const char *)data + done, size - done,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (r > 0) {
+			done += (size_t)r;
+			continue;
+		}
+		if (r < 0 && errno != EAGAIN && errno != EINTR)
+			return -EPIPE;
+		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		if (now_ns >= end_ns)
+			return -ETIMEDOUT;
+		struct pollfd wait = {.fd = builder->socket, .events = POLLOUT};
+		(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	}
+	return 0;
+}
+
+static int receive_answer(struct orma_table_builder *builder, struct orma_buf *ret)
+{
+	struct orma_table_reply reply;
+	int r = receive(builder, &reply, sizeof(reply));
+
+	if (r < 0)
+		return r;
+	if (reply.error != 0)
+		return error_of(reply.error);
+	if (reply.size > ORMA_TABLE_ANSWER_BYTES_MAX)
+		return -EPIPE;
+	r = orma_base_buf_reserve(ret, (size_t)reply.size);
+	if (r < 0) {
+		end_child(builder); /* the bytes that it sends would be taken for the next answer */
+		return r;
+	}
+	r = receive(builder, ret->data + ret->size, (size_t)reply.size);
+	if (r == 0)
+		ret->size += (size_t)reply.size;
+	return r;
+}
+
 /* --- interface -------------------------------------------------------------------------------- */
 
 int orma_table_builder_new(const struct orma_table_builder_options *options,
@@ -306,4 +355,21 @@ int orma_table_builder_build(struct orma_table_builder *builder, struct orma_unw
 void orma_table_builder_drop(struct orma_table_builder *builder)
 {
 	(void)finish(builder, send_answer(builder, ORMA_TABLE_DROP));
+}
+
+int orma_table_builder_ask(struct orma_table_builder *builder, const void *question, size_t size,
+			   struct orma_buf *ret)
+{
+	const struct orma_table_question head = {.size = size};
+
+	if (size > ORMA_TABLE_QUESTION_BYTES_MAX)
+		return -EFBIG;
+	int r = send_answer(builder, ORMA_TABLE_ASK);
+	if (r == 0)
+		r = send_question(builder, &head, sizeof(head));
+	if (r == 0)
+		r = send_question(builder, question, size);
+	if (r == 0)
+		r = receive_answer(builder, ret);
+	return finish(builder, r);
 }

@@ -4,7 +4,8 @@
  *
  *	r = orma_table_builder_open(builder, fd, &elf);
  *	if (r == 0)
- *		r = orma_table_builder_build(builder, &table);    or orma_table_builder_drop(builder)
+ *		r = orma_table_builder_build(builder, &table);    or orma_table_builder_drop(builder),
+ *		                                                  or orma_table_builder_ask(...)
  *
  * Threads: a builder belongs to one thread, which waits for the child.
  */
@@ -42,6 +43,11 @@ void orma_table_builder_rest(struct orma_table_builder *builder);
 int orma_table_builder_open(struct orma_table_builder *builder, int fd, struct orma_elf_file *ret);
 /* Builds the table. Errors are those of orma_unwind_table_new(), and the others above. */
 int orma_table_builder_build(struct orma_table_builder *builder, struct orma_unwind_table **ret);
+/* Asks the function of the child about the file (orma_table_child_run_with()), in place of its table, and
+ * appends the answer, at most ORMA_TABLE_ANSWER_BYTES_MAX that nobody has checked. Errors are those of
+ * that function, -EFBIG, -ENOMEM, and the others above; a child that dies is not asked again. */
+int orma_table_builder_ask(struct orma_table_builder *builder, const void *question, size_t size,
+			   struct orma_buf *ret_untrusted);
 /* The table is not wanted. */
 void orma_table_builder_drop(struct orma_table_builder *builder);
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "unwind/table_sandbox.h"
@@ -58,7 +59,39 @@ static int send_table(int socket, const struct orma_elf_file *elf)
 	return r;
 }
 
-static int serve_file(int socket, int fd)
+static int receive(int socket, void *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t r = read(socket, (char *)data + done, size - done);
+		if (r == 0 || (r < 0 && errno != EINTR))
+			return -EPIPE;
+		done += r > 0 ? (size_t)r : 0;
+	}
+	return 0;
+}
+
+static int send_answer(int socket, const struct orma_elf_file *elf, orma_table_answer_fn *answer)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_table_question question;
+	int r = receive(socket, &question, sizeof(question));
+
+	if (r < 0)
+		return r;
+	ORMA_AUTO(orma_base_freep) void *bytes = orma_base_alloc((size_t)question.size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = receive(socket, bytes, (size_t)question.size);
+	if (r < 0)
+		return r;
+	struct orma_table_reply reply = {
+		.error = answer ? answer(elf, bytes, (size_t)question.size, &text) : -ENOTSUP};
+	reply.size = reply.error == 0 ? text.size : 0;
+	r = orma_base_fd_write_all(socket, &reply, sizeof(reply));
+	return r == 0 && reply.size > 0 ? orma_base_fd_write_all(socket, text.data, text.size) : r;
+}
+
+static int serve_file(int socket, int fd, orma_table_answer_fn *function)
 {
 	struct orma_table_headers headers = {0};
 	char answer;
@@ -69,33 +102,37 @@ static int serve_file(int socket, int fd)
 	int r = orma_base_fd_write_all(socket, &headers, sizeof(headers));
 	if (r < 0 || headers.error < 0)
 		return r;
-	ssize_t count;
-	do
-		count = read(socket, &answer, sizeof(answer));
-	while (count < 0 && errno == EINTR);
-	if (count <= 0)
-		return -EPIPE;
+	r = receive(socket, &answer, sizeof(answer));
+	if (r < 0)
+		return r;
+	if (answer == ORMA_TABLE_ASK)
+		return send_answer(socket, &elf, function);
 	return answer == ORMA_TABLE_BUILD ? send_table(socket, &elf) : 0;
 }
 
-void orma_table_child_serve(int socket)
+void orma_table_child_serve(int socket, orma_table_answer_fn *answer)
 {
 	int r = 0;
 
 	while (r == 0) {
 		ORMA_AUTO(orma_base_fd_closep) int fd = receive_file(socket);
-		r = fd < 0 ? fd : serve_file(socket, fd);
+		r = fd < 0 ? fd : serve_file(socket, fd, answer);
 	}
 }
 
-_Noreturn void orma_table_child_run(int socket)
+_Noreturn void orma_table_child_run_with(int socket, orma_table_answer_fn *answer)
 {
 	struct orma_table_hello hello = {0};
 	int fd = orma_table_sandbox_enter(socket, &hello.filter_error);
 
 	hello.error = fd < 0 ? fd : 0;
 	if (orma_base_fd_write_all(fd < 0 ? socket : fd, &hello, sizeof(hello)) == 0 && fd >= 0)
-		orma_table_child_serve(fd);
+		orma_table_child_serve(fd, answer);
 	/* Nothing that the parent has registered for its own end must run here. */
 	_exit(0); /* calls: allow _exit, because this is the child */
+}
+
+_Noreturn void orma_table_child_run(int socket)
+{
+	orma_table_child_run_with(socket, NULL);
 }

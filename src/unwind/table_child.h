@@ -5,6 +5,8 @@
  *	                                      struct orma_table_hello
  *	a byte, with the file's descriptor    struct orma_table_headers
  *	after error 0: ORMA_TABLE_BUILD       struct orma_table_reply, then `size` bytes of the table
+ *	           or ORMA_TABLE_ASK, struct orma_table_question and its bytes
+ *	                                      struct orma_table_reply, then `size` bytes of the answer
  *	           or ORMA_TABLE_DROP         nothing
  *
  * Both sides are one program, so structs go as they are in memory. The parent trusts none of them.
@@ -12,11 +14,16 @@
 #ifndef ORMA_UNWIND_TABLE_CHILD_H
 #define ORMA_UNWIND_TABLE_CHILD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "unwind/elf_file.h"
 
-enum orma_table_answer { ORMA_TABLE_DROP = 'd', ORMA_TABLE_BUILD = 'b' };
+#define ORMA_TABLE_QUESTION_BYTES_MAX (8u << 20)
+#define ORMA_TABLE_ANSWER_BYTES_MAX   (64u << 20)
+
+enum orma_table_answer { ORMA_TABLE_DROP = 'd', ORMA_TABLE_BUILD = 'b', ORMA_TABLE_ASK = 'q' };
 
 struct orma_table_hello {
 	int32_t error;        /* 0, or -errno: the child ends */
@@ -28,15 +35,24 @@ struct orma_table_headers {
 	struct orma_elf_file elf;
 };
 
+struct orma_table_question {
+	uint64_t size;
+};
+
 struct orma_table_reply {
-	int64_t error; /* 0 or -errno of orma_unwind_table_new() */
+	int64_t error; /* 0 or -errno of orma_unwind_table_new(), or of the function that answers */
 	uint64_t size;
 };
 
 /* Serves a blocking socket until its other end is closed, and ends the process. */
 typedef void orma_table_child_fn(int socket);
 _Noreturn void orma_table_child_run(int socket);
-/* The same without giving up anything, for tests that make it misbehave. */
-void orma_table_child_serve(int socket);
+/* Answers a question about a file, which the parent may ask in place of a table. 0 or -errno. */
+typedef int orma_table_answer_fn(const struct orma_elf_file *elf, const void *question, size_t size,
+				 struct orma_buf *ret);
+/* orma_table_child_run() with such a function. */
+_Noreturn void orma_table_child_run_with(int socket, orma_table_answer_fn *answer);
+/* The same without giving up anything, for tests that make it misbehave. `answer` may be NULL. */
+void orma_table_child_serve(int socket, orma_table_answer_fn *answer);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * symbol_reader_test.c - names of functions, also of files that cannot be read in a lifetime.
+ * symbol_reader_test.c - names of functions, also of files whose reader dies, hangs or lies.
  */
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -9,13 +10,17 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 #include "harness.h"
+#include "profile/symbol_names.h"
 #include "profile/symbol_reader.h"
+#include "unwind/unwind_process.h"
 
 static struct orma_unwind_files *files;
+static const struct orma_unwind_file *own;
+static uint64_t own_addresses[2];
 
-static const struct orma_unwind_file *load_own(void)
+/* The first one lies in no function. */
+static void load_own(void)
 {
-	const struct orma_unwind_file *file;
 	static char path[512];
 	struct stat info;
 
@@ -31,8 +36,20 @@ static const struct orma_unwind_file *load_own(void)
 		.path = orma_base_str(path),
 	};
 	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
-	CHECK_INT(orma_unwind_files_load(files, getpid(), &map, &file), 0);
-	return file;
+	CHECK_INT(orma_unwind_files_load(files, getpid(), &map, &own), 0);
+	struct orma_unwind_process *process;
+	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	uint64_t pc = (uint64_t)(uintptr_t)&load_own;
+	own_addresses[0] = 1;
+	own_addresses[1] = orma_unwind_mapping_rel_pc(orma_unwind_process_find(process, pc), pc);
+	orma_unwind_process_free(process);
+}
+
+static void unload_own(void)
+{
+	orma_unwind_file_unref(own);
+	orma_unwind_files_free(files);
 }
 
 static uint64_t in_ms(uint64_t ms)
@@ -40,50 +57,93 @@ static uint64_t in_ms(uint64_t ms)
 	return orma_base_clock_ns(CLOCK_MONOTONIC) + ms * ORMA_NS_PER_MS;
 }
 
-ORMA_TEST(names_of_a_file_are_read)
+static int read_own(struct orma_symbol_reader *reader, uint64_t deadline_ns, struct orma_buf *ret)
 {
-	const struct orma_unwind_file *file = load_own();
-	struct orma_symbol_reader *reader;
-	struct orma_symbol_table *table;
+	const struct orma_symbol_request request = {own, ORMA_STR("/none"), own_addresses, 2};
 
-	CHECK_INT(orma_symbol_reader_new(NULL, &reader), 0);
-	CHECK_INT(
-		orma_symbol_reader_read(reader, file, orma_base_str("/none"), in_ms(60000), &table),
-		0);
-	orma_symbol_table_free(table);
-	CHECK_INT(orma_symbol_reader_read(reader, file, orma_base_str("/none"), in_ms(0), &table),
-		  -ETIMEDOUT);
-	orma_symbol_reader_free(reader);
-	orma_unwind_file_unref(file);
-	orma_unwind_files_free(files);
+	return orma_symbol_reader_read(reader, &request, deadline_ns, ret);
 }
 
-/* As a file system that its user serves. */
-static int read_slowly(const struct orma_elf_file *file, struct orma_symbol_table **ret)
+ORMA_TEST(names_of_a_file_are_read)
 {
-	(void)file;
-	(void)ret;
-	usleep(3000000);
-	return -ENODATA;
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
+	struct orma_symbol_reader *reader;
+	struct orma_str answer, name;
+
+	load_own();
+	CHECK_INT(orma_symbol_reader_new(NULL, &reader), 0);
+	CHECK_INT(read_own(reader, in_ms(60000), &names), 0);
+	answer = orma_base_buf_str(&names);
+	CHECK(orma_symbol_names_next(&answer, &name));
+	CHECK_INT(name.size, 0);
+	CHECK(orma_symbol_names_next(&answer, &name));
+	CHECK(orma_base_str_is(name, "load_own"));
+	CHECK(!orma_symbol_names_next(&answer, &name));
+	CHECK_INT(read_own(reader, in_ms(0), &names), -ETIMEDOUT);
+	orma_symbol_reader_free(reader);
+	unload_own();
+}
+
+ORMA_TEST(names_of_an_answer_that_makes_no_sense_are_not_taken)
+{
+	static const char text[] = "\4\0name\0\0\3\0";
+	struct orma_str answer = {text, sizeof(text) - 1}, name;
+
+	CHECK(orma_symbol_names_next(&answer, &name));
+	CHECK(orma_base_str_is(name, "name"));
+	CHECK(orma_symbol_names_next(&answer, &name));
+	CHECK_INT(name.size, 0);
+	CHECK(!orma_symbol_names_next(&answer, &name));
+	answer = (struct orma_str){text, 1};
+	CHECK(!orma_symbol_names_next(&answer, &name));
+	answer = (struct orma_str){text, 5};
+	CHECK(!orma_symbol_names_next(&answer, &name));
+	answer = (struct orma_str){"\1\x10", 2}; /* longer than names are */
+	CHECK(!orma_symbol_names_next(&answer, &name));
+	answer = (struct orma_str){NULL, 0};
+	CHECK(!orma_symbol_names_next(&answer, &name));
+}
+
+static void die(int socket)
+{
+	(void)socket;
+	raise(SIGKILL);
+}
+
+/* As with a file system that its user serves. */
+static void hang(int socket)
+{
+	(void)socket;
+	for (;;)
+		pause();
+}
+
+ORMA_TEST(a_file_whose_reader_dies_is_an_error)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
+	struct orma_symbol_reader *reader;
+
+	load_own();
+	CHECK_INT(orma_symbol_reader_new(die, &reader), 0);
+	CHECK_INT(read_own(reader, in_ms(60000), &names), -ECHILD);
+	orma_symbol_reader_free(reader);
+	unload_own();
 }
 
 ORMA_TEST(a_file_that_hangs_is_left)
 {
-	const struct orma_unwind_file *file = load_own();
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
 	struct orma_symbol_reader *reader;
-	struct orma_symbol_table *table;
 	uint64_t end_ns = in_ms(2500);
 
-	CHECK_INT(orma_symbol_reader_new(read_slowly, &reader), 0);
-	CHECK_INT(orma_symbol_reader_read(reader, file, orma_base_str("/none"), in_ms(200), &table),
-		  -ETIMEDOUT);
+	load_own();
+	CHECK_INT(orma_symbol_reader_new(hang, &reader), 0);
+	CHECK_INT(read_own(reader, in_ms(200), &names), -ETIMEDOUT);
 	/* Nobody waits for another one behind it. */
-	CHECK_INT(orma_symbol_reader_read(reader, file, orma_base_str("/none"), in_ms(100), &table),
-		  -ETIMEDOUT);
+	CHECK_INT(read_own(reader, in_ms(100), &names), -ETIMEDOUT);
 	orma_symbol_reader_free(reader);
-	orma_unwind_file_unref(file);
-	orma_unwind_files_free(files);
+	unload_own();
 	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns);
-	/* The thread ends by itself. */
-	usleep(2500000);
+	/* The thread gives its child up after five seconds, and ends by itself. */
+	usleep(5500000);
 }

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/fd.h"
+#include "base/macros.h"
 #include "harness.h"
 #include "unwind/table_builder.h"
 #include "unwind/table_sandbox.h"
@@ -266,6 +267,94 @@ ORMA_TEST(a_child_that_dies_hangs_or_lies_is_an_error)
 	}
 }
 
+/* --- questions -------------------------------------------------------------------------------- */
+
+/* The file's build id, and the question twice. */
+static int answer_twice(const struct orma_elf_file *elf, const void *question, size_t size,
+			struct orma_buf *ret)
+{
+	int r = orma_base_buf_append(ret, elf->build_id, elf->build_id_size);
+
+	for (int i = 0; i < 2 && r == 0; i++)
+		r = orma_base_buf_append(ret, question, size);
+	return r;
+}
+
+static void run_twice(int socket)
+{
+	orma_table_child_run_with(socket, answer_twice);
+}
+
+static int refuse(const struct orma_elf_file *elf, const void *question, size_t size,
+		  struct orma_buf *ret)
+{
+	(void)elf, (void)question, (void)size, (void)ret;
+	return -ENODATA;
+}
+
+static void run_refusing(int socket)
+{
+	orma_table_child_run_with(socket, refuse);
+}
+
+static int ask_question(orma_table_child_fn *child, uint32_t timeout_ms, size_t size,
+			struct orma_buf *ret)
+{
+	struct orma_table_builder *builder = begin(child, timeout_ms);
+	uint8_t *question = orma_base_zalloc(size + 1);
+	struct orma_elf_file elf;
+	int fd = open_self(), r = 0;
+
+	/* The child goes on with the next file. */
+	for (int i = 0; i < 2 && r == 0; i++) {
+		ret->size = 0;
+		r = orma_table_builder_open(builder, fd, &elf);
+		if (r == 0)
+			r = orma_table_builder_ask(builder, question, size, ret);
+		if (r == 0)
+			CHECK_INT(ret->size, elf.build_id_size + 2 * size);
+	}
+	orma_base_free(question);
+	orma_table_builder_free(builder);
+	close(fd);
+	return r;
+}
+
+/* A question may be larger than a socket has room for. */
+ORMA_TEST(a_child_answers_questions_about_a_file)
+{
+	static const size_t sizes[] = {0, 8, 3 << 20};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf answer = {0};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		CHECK_INT(ask_question(run_twice, 0, sizes[i], &answer), 0);
+	CHECK_INT(ask_question(run_refusing, 0, 8, &answer), -ENODATA);
+	/* The child of the tables has no answers. */
+	CHECK_INT(ask_question(NULL, 0, 8, &answer), -ENOTSUP);
+	CHECK_INT(ask_question(run_twice, 0, ORMA_TABLE_QUESTION_BYTES_MAX + 1, &answer), -EFBIG);
+}
+
+static void read_nothing(int socket)
+{
+	greet(socket);
+	send_headers(socket);
+	for (;;)
+		pause();
+}
+
+ORMA_TEST(a_child_that_does_not_answer_a_question_is_an_error)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf answer = {0};
+
+	CHECK_INT(ask_question(read_nothing, 100, 8, &answer), -ETIMEDOUT);
+	CHECK_INT(ask_question(read_nothing, 100, 3 << 20, &answer), -ETIMEDOUT);
+	CHECK_INT(ask_question(die_in_table, 0, 8, &answer), -EIO);
+	CHECK_INT(ask_question(hang_in_table, 100, 8, &answer), -ETIMEDOUT);
+	CHECK_INT(ask_question(lie_in_size, 0, 8, &answer), -EIO);
+	CHECK_INT(ask_question(lie_in_error, 0, 8, &answer), -EIO);
+	CHECK_INT(answer.size, 0);
+}
+
 /* Shared with children. */
 static volatile bool *must_die;
 
@@ -274,7 +363,7 @@ static void die_when_asked(int socket)
 	if (*must_die)
 		die_in_headers(socket);
 	greet(socket);
-	orma_table_child_serve(socket);
+	orma_table_child_serve(socket, NULL);
 }
 
 static struct orma_process_map map_of(const char *path)
