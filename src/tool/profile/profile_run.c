@@ -389,6 +389,9 @@ static int run(const struct orma_profile_options *options, char *const *environm
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
 				    status != ORMA_EXIT_NOT_FOUND && !target.cannot_sample);
+		/* The service may have begun to write it. */
+		if (target.cannot_sample && options->argv && old.st_ino == 0)
+			(void)unlink(trace);
 		/* A recording that failed leaves the file of an earlier one as it was. */
 		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0 &&
 		    !is_same_file(&facts, &old)) {
