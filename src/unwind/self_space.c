@@ -5,7 +5,7 @@
  * points to it, except for the mark `is_wanted`. A refresh makes the next snapshot, publishes it,
  * waits until no walk uses the old one, and frees what only that one had.
  *
- * A walk borrows a walker, a cache of rules by address, and returns it at its end:
+ * A walk borrows a walker, a cache of rules by address (self_walkers.c), and returns it at its end:
  *
  *   walk                                 refresh
  *   1. busy: 0 -> sp     (seq_cst)       a. current = new   (seq_cst)
@@ -19,14 +19,6 @@
  * WAIT_MS the old snapshot is kept in `retired`, and the next refresh tries again: nothing is ever
  * freed under a walk, and no thread waits for another one.
  *
- * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
- * gives, so that it mostly meets the same walker and its cache. 10,000 threads need no more memory
- * than WALKERS_MAX caches, there is nothing to clean up when a thread ends, and a signal handler
- * that interrupts a walk takes another walker. A handler may also leave the walk with siglongjmp().
- * `busy` is the stack pointer at which a walk began. A later walk on the same stack that does not
- * begin below that was not called from there, so the earlier walk has been left, and it takes the
- * walker over.
- *
  * A module stays pending until a walk wants it, so that only tables which walks need take memory.
  *
  * Tables are made from memory: PT_GNU_EH_FRAME leads to .eh_frame, which is loaded with the module.
@@ -35,10 +27,8 @@
  * the table is built after that. The mutex is taken inside of the loader's lock, never the other way
  * round: a function that the program runs inside of dl_iterate_phdr() may walk, refresh and find.
  *
- * Rejected: a cache in thread-local storage (16 KiB for each thread, and the room for initial-exec
- * variables of libraries that are opened later is a few hundred bytes); hazard pointers with
- * membarrier() (a walk would be 10 ns faster, and sandboxes forbid the call); _dl_find_object() for
- * each frame (glibc 2.35 on; 20 ns).
+ * Rejected: hazard pointers with membarrier() (a walk would be 10 ns faster, and sandboxes forbid the call);
+ * _dl_find_object() for each frame (glibc 2.35 on; 20 ns).
  */
 #include "unwind/self_space.h"
 
@@ -49,19 +39,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/clock_ns.h"
 #include "base/macros.h"
 #include "unwind/self_image.h"
 #include "unwind/self_modules.h"
+#include "unwind/self_walkers.h"
 
 #define MODULES_MAX     4096u
-#define WALKERS_MAX     32u
-#define CACHE_SLOTS     2048u
 #define WAIT_MS         20u
 #define TABLE_BYTES_MAX ((size_t)64 << 20)
 
@@ -84,18 +70,8 @@ struct snapshot {
 	_Atomic bool *is_wanted;          /* relaxed; set by walks, read by refreshes */
 };
 
-struct walker {
-	_Atomic uintptr_t busy; /* see above */
-	/* The end of the stack of the walk; 0 = no walk has it. Relaxed: `busy` publishes it. */
-	_Atomic uintptr_t stack_high;
-	_Atomic uint32_t turn;
-	struct orma_unwind_cache_slot cache[CACHE_SLOTS];
-	struct orma_unwind_memo memo;
-} __attribute__((aligned(64)));
-
 /* Written under the mutex, before and after walks as the preface says. */
 static struct snapshot *_Atomic current;
-static struct walker *_Atomic walkers; /* WALKERS_MAX of them; never freed */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Guarded by mutex. */
@@ -138,47 +114,6 @@ static size_t find_span(const struct snapshot *snapshot, uint64_t address)
 	return SIZE_MAX;
 }
 
-static bool take_walker(struct walker *walker, uintptr_t sp, uintptr_t high)
-{
-	uintptr_t busy = atomic_load_explicit(&walker->busy, memory_order_acquire);
-	bool was_left = busy != 0 && sp >= busy &&
-			atomic_load_explicit(&walker->stack_high, memory_order_relaxed) == high;
-
-	if ((busy != 0 && !was_left) || !atomic_compare_exchange_strong(&walker->busy, &busy, sp))
-		return false;
-	atomic_store_explicit(&walker->stack_high, high, memory_order_relaxed);
-	if (ORMA_UNLIKELY(was_left)) {
-		/* A slot may have been written in part. */
-		memset(walker->cache, 0, sizeof(walker->cache));
-		memset(&walker->memo, 0, sizeof(walker->memo));
-	}
-	return true;
-}
-
-static struct walker *borrow_walker(uintptr_t sp, uintptr_t high)
-{
-	struct walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
-	uint32_t first = (uint32_t)((uint64_t)(high >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
-		struct walker *walker = &all[(first + i) % WALKERS_MAX];
-
-		if (take_walker(walker, sp, high))
-			return walker;
-	}
-	return NULL;
-}
-
-static void return_walker(struct walker *walker)
-{
-	uint32_t turn = atomic_load_explicit(&walker->turn, memory_order_relaxed);
-
-	atomic_store_explicit(&walker->turn, turn + 1, memory_order_release);
-	/* Before the next walk has it, so that nobody takes this stack for that walk's. */
-	atomic_store_explicit(&walker->stack_high, 0, memory_order_relaxed);
-	atomic_store_explicit(&walker->busy, 0, memory_order_release);
-}
-
 static int judge(const struct snapshot *snapshot, const struct orma_unwind_result *result,
 		 const uint64_t *addresses)
 {
@@ -202,7 +137,7 @@ static int judge(const struct snapshot *snapshot, const struct orma_unwind_resul
 	return -EFAULT;
 }
 
-static int walk_snapshot(struct walker *walker, const struct snapshot *snapshot,
+static int walk_snapshot(struct orma_self_walker *walker, const struct snapshot *snapshot,
 			 const struct orma_unwind_registers *registers,
 			 const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
 			 struct orma_self_frames *ret)
@@ -215,7 +150,7 @@ static int walk_snapshot(struct walker *walker, const struct snapshot *snapshot,
 #endif
 		.generation = snapshot->generation,
 		.cache = walker->cache,
-		.cache_count = CACHE_SLOTS,
+		.cache_count = ORMA_SELF_CACHE_SLOTS,
 		.memo = &walker->memo,
 	};
 	struct orma_unwind_stack bytes = {
@@ -244,14 +179,14 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 		return -ENOTSUP;
 	if (registers->sp < stack->low || registers->sp >= stack->high)
 		return -EFAULT;
-	struct walker *walker = borrow_walker((uintptr_t)registers->sp, stack->high);
-	if (!walker)
-		return atomic_load_explicit(&walkers, memory_order_relaxed) ? -EBUSY : -ESTALE;
+	struct orma_self_walker *walker;
+	int r = orma_self_walker_borrow((uintptr_t)registers->sp, stack->high, &walker);
+	if (r < 0)
+		return r;
 	const struct snapshot *snapshot = atomic_load(&current);
-	int r = snapshot
-			? walk_snapshot(walker, snapshot, registers, stack, ret_addresses, max, ret)
-			: -ESTALE;
-	return_walker(walker);
+	r = snapshot ? walk_snapshot(walker, snapshot, registers, stack, ret_addresses, max, ret)
+		     : -ESTALE;
+	orma_self_walker_return(walker);
 	return r;
 }
 
@@ -295,24 +230,6 @@ static struct snapshot *new_snapshot(size_t count)
 	return snapshot;
 }
 
-/* Step b of the preface. False when a walk has not ended in time. */
-static bool wait_for_walks(unsigned wait_ms)
-{
-	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
-	uint64_t deadline = orma_base_clock_ns(CLOCK_MONOTONIC) + wait_ms * ORMA_NS_PER_MS;
-
-	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
-		uint32_t turn = atomic_load(&all[i].turn);
-
-		while (atomic_load(&all[i].busy) != 0 && atomic_load(&all[i].turn) == turn) {
-			if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline)
-				return false;
-			nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-		}
-	}
-	return true;
-}
-
 /* Publishes a snapshot, and frees those before it. */
 static void publish(struct snapshot *snapshot)
 {
@@ -323,7 +240,7 @@ static void publish(struct snapshot *snapshot)
 		old->next = retired;
 		retired = old;
 	}
-	if (!retired || !wait_for_walks(WAIT_MS))
+	if (!retired || !orma_self_walkers_wait(WAIT_MS))
 		return;
 	while (retired) {
 		old = retired;
@@ -400,21 +317,6 @@ static bool has_wanted(const struct snapshot *snapshot)
 	return result;
 }
 
-static int make_walkers(void)
-{
-	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
-
-	if (all)
-		return 0;
-	/* Not from the heap: pages that no thread uses take no memory. */
-	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (all == MAP_FAILED)
-		return -ENOMEM;
-	atomic_store_explicit(&walkers, all, memory_order_release);
-	return 0;
-}
-
 /* Takes the mutex, which the caller of the visit releases. */
 static void begin_visit(struct visit *visit)
 {
@@ -422,7 +324,7 @@ static void begin_visit(struct visit *visit)
 	visit->has_mutex = true;
 	visit->old = atomic_load_explicit(&current, memory_order_relaxed);
 	visit->has_wanted = has_wanted(visit->old);
-	visit->error = make_walkers();
+	visit->error = orma_self_walkers_make();
 }
 
 /* Runs while the dynamic loader's lock is held. Libraries change seldom, so it is compiled for size. */
@@ -568,18 +470,15 @@ __attribute__((cold)) int orma_self_space_refresh(void)
 	return r;
 }
 
-void orma_self_space_forked(void)
+__attribute__((cold)) void orma_self_space_forked(void)
 {
-	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
-
 	pthread_mutex_init(&mutex, NULL);
-	for (uint32_t i = 0; all && i < WALKERS_MAX; i++)
-		atomic_store_explicit(&all[i].busy, 0, memory_order_relaxed);
+	orma_self_walkers_forked();
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
-bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret)
+__attribute__((cold)) bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret)
 {
 	pthread_mutex_lock(&mutex);
 	const struct snapshot *snapshot = atomic_load_explicit(&current, memory_order_relaxed);
@@ -590,7 +489,7 @@ bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret)
 	return idx != SIZE_MAX;
 }
 
-struct orma_self_space_facts orma_self_space_facts(void)
+__attribute__((cold)) struct orma_self_space_facts orma_self_space_facts(void)
 {
 	struct orma_self_space_facts facts = {0};
 

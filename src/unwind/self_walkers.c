@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * self_walkers.c - the walkers of this process's stacks; self_space.c has the protocol.
+ *
+ * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
+ * gives, so that it mostly meets the same walker and its cache. 10,000 threads need no more memory
+ * than WALKERS_MAX caches, there is nothing to clean up when a thread ends, and a signal handler
+ * that interrupts a walk takes another walker. A handler may also leave the walk with siglongjmp().
+ * `busy` is the stack pointer at which a walk began. A later walk on the same stack that does not
+ * begin below that was not called from there, so the earlier walk has been left, and it takes the
+ * walker over.
+ *
+ * Rejected: a cache in thread-local storage (16 KiB for each thread, and the room for initial-exec
+ * variables of libraries that are opened later is a few hundred bytes).
+ */
+#include "unwind/self_walkers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock_ns.h"
+#include "base/macros.h"
+
+#define WALKERS_MAX 32u
+
+static struct orma_self_walker *_Atomic walkers; /* WALKERS_MAX of them; never freed */
+
+__attribute__((cold)) int orma_self_walkers_make(void)
+{
+	struct orma_self_walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+
+	if (all)
+		return 0;
+	/* Not from the heap: pages that no thread uses take no memory. */
+	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		return -ENOMEM;
+	atomic_store_explicit(&walkers, all, memory_order_release);
+	return 0;
+}
+
+/* --- borrowing -------------------------------------------------------------------------------- */
+
+static bool take_walker(struct orma_self_walker *walker, uintptr_t sp, uintptr_t high)
+{
+	uintptr_t busy = atomic_load_explicit(&walker->busy, memory_order_acquire);
+	bool was_left = busy != 0 && sp >= busy &&
+			atomic_load_explicit(&walker->stack_high, memory_order_relaxed) == high;
+
+	if ((busy != 0 && !was_left) || !atomic_compare_exchange_strong(&walker->busy, &busy, sp))
+		return false;
+	atomic_store_explicit(&walker->stack_high, high, memory_order_relaxed);
+	if (ORMA_UNLIKELY(was_left)) {
+		/* A slot may have been written in part. */
+		memset(walker->cache, 0, sizeof(walker->cache));
+		memset(&walker->memo, 0, sizeof(walker->memo));
+	}
+	return true;
+}
+
+int orma_self_walker_borrow(uintptr_t sp, uintptr_t high, struct orma_self_walker **ret)
+{
+	struct orma_self_walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
+	uint32_t first = (uint32_t)((uint64_t)(high >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
+		struct orma_self_walker *walker = &all[(first + i) % WALKERS_MAX];
+
+		if (take_walker(walker, sp, high)) {
+			*ret = walker;
+			return 0;
+		}
+	}
+	return all ? -EBUSY : -ESTALE;
+}
+
+/* --- the other side --------------------------------------------------------------------------- */
+
+__attribute__((cold)) bool orma_self_walkers_wait(unsigned wait_ms)
+{
+	struct orma_self_walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+	uint64_t deadline = orma_base_clock_ns(CLOCK_MONOTONIC) + wait_ms * ORMA_NS_PER_MS;
+
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
+		uint32_t turn = atomic_load(&all[i].turn);
+
+		while (atomic_load(&all[i].busy) != 0 && atomic_load(&all[i].turn) == turn) {
+			if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline)
+				return false;
+			nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+		}
+	}
+	return true;
+}
+
+__attribute__((cold)) void orma_self_walkers_forked(void)
+{
+	struct orma_self_walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
+
+	for (uint32_t i = 0; all && i < WALKERS_MAX; i++)
+		atomic_store_explicit(&all[i].busy, 0, memory_order_relaxed);
+}
