@@ -392,19 +392,25 @@ static int append_counters(const struct orma_area *area, struct orma_buf *json)
  * The percentiles are the smallest durations that so many of a name's do not exceed. An unfinished slice has no duration, but
  * a part in the range.
  */
-static const char slices_select[] =
-	"select name, count(*) as count, sum(t1 - t0) as total, sum(t1 - t0 - below) as self, "
-	"min(known) as min, avg(known) as avg, "
-	"min(iif(2 * rank >= n, known, null)) as p50, "
-	"min(iif(10 * rank >= 9 * n, known, null)) as p90, "
-	"min(iif(100 * rank >= 99 * n, known, null)) as p99, max(known) as max";
-static const char slices_from[] =
-	"(select *, ifnull(ns, 0) as below, row_number() over (partition by name order by known "
-	"nulls last) as rank, count(known) over (partition by name) as n from (select *, "
-	"nullif(dur, "
-	"-1) as known from area) left join (select parent_id as above, sum(t1 - t0) as ns from "
-	"area "
-	"group by parent_id) on above = id)";
+#define SLICES_SELECT(by)                                                                          \
+	"select " by ", count(*) as count, sum(t1 - t0) as total, sum(t1 - t0 - below) as self, "  \
+	"min(known) as min, avg(known) as avg, min(iif(2 * rank >= n, known, null)) as p50, "      \
+	"min(iif(10 * rank >= 9 * n, known, null)) as p90, "                                       \
+	"min(iif(100 * rank >= 99 * n, known, null)) as p99, max(known) as max"
+#define SLICES_FROM(by, rows)                                                                      \
+	"(select *, ifnull(ns, 0) as below, row_number() over (partition by " by                   \
+	" order by known nulls last) as rank, count(known) over (partition by " by                 \
+	") as n from (select *, nullif(dur, -1) as known from " rows                               \
+	") left join (select parent_id as above, sum(t1 - t0) as ns from area group by "           \
+	"parent_id) on above = id)"
+#define SLICES_GROUP(by) "group by " by " order by total desc"
+static const struct orma_area_statement slices_by_name = {
+	SLICES_SELECT("name"), SLICES_FROM("name", "area"), SLICES_GROUP("name"), "track_id"};
+static const struct orma_area_statement slices_by_thread = {
+	SLICES_SELECT("name, utid"),
+	SLICES_FROM("name, utid", "area left join (select id as of_thread, utid from thread_track) "
+				  "on of_thread = track_id"),
+	SLICES_GROUP("name, utid"), "track_id"};
 
 int orma_view_area(struct orma_view *view, struct orma_str request, struct orma_buf *ret,
 		   struct orma_error *reterr)
@@ -419,8 +425,7 @@ int orma_view_area(struct orma_view *view, struct orma_str request, struct orma_
 				   : "[\"name\",\"count\",\"total\",\"self\",\"min\",\"avg\","
 				     "\"p50\",\"p90\",\"p99\","
 				     "\"max\",\"share\"]",
-		 ORMA_VIEW_SLICES,
-		 {slices_select, slices_from, "group by name order by total desc", "track_id"},
+		 ORMA_VIEW_SLICES, area.is_by_thread ? slices_by_thread : slices_by_name,
 		 append_slice_group},
 		{"cpu",
 		 "[\"thread\",\"process\",\"total\",\"share\",\"runs\"]",

@@ -332,8 +332,7 @@ test("the query that a table of an area shows yields its rows", { skip }, async 
 		["States", `${thread}, state, total, count`, [0, 2, 3, 4]],
 		["Counters", "counter, min, max, first, last, delta", [0, 1, 2, 4, 5, 6]],
 	];
-	for (const [tab, columns, places] of tables) {
-		await press(tab, "#tabs button");
+	const check = async (tab, columns, places) => {
 		const shown = await page.run(
 			`[...document.querySelectorAll("#panel .tr")].map(({ children }) => ${JSON.stringify(places)}.map((c) => children[c].title))`,
 		);
@@ -342,7 +341,15 @@ test("the query that a table of an area shows yields its rows", { skip }, async 
 		const plain = (row) => row.map((cell) => (/^-?[\d.]+$/.test(cell) ? String(Number(cell)) : cell)).join();
 		assert.ok(shown.length > 0, tab);
 		assert.deepEqual(shown.map(plain).sort(), rows.map(plain).sort(), tab);
+	};
+	for (const [tab, columns, places] of tables) {
+		await press(tab, "#tabs button");
+		await check(tab, columns, places);
 	}
+	await press("Slices", "#tabs button");
+	await press("Per thread", ".tabletools button");
+	await check("per thread", `name, ${thread}, count, total, self, min, p50, p90, p99, max`, [0, 1, 3, 4, 5, 6, 8, 9, 10, 11]);
+	await press("Per thread", ".tabletools button");
 	await press("Flame graph", "#tabs button");
 	await press("SQL", ".flame-tools button");
 	const nodes = sql(await page.text(".flame-tools .query"), schedule);

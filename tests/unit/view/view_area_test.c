@@ -120,6 +120,32 @@ ORMA_TEST(slices_of_an_area_are_told_by_thread_when_asked_for)
 	view_fixture_close_trace(view);
 }
 
+/* Both threads have slices "a": of 10 and 30 on the first, which hold 20 of "b", and one of 50 that does not end on the second. */
+ORMA_TEST(the_statement_of_slices_by_thread_yields_the_table)
+{
+#define OTHER(time, type, more)                                                                    \
+	PACKET("timestamp: " time " track_event { type: " type " " more " track_uuid: 3 }")
+	struct orma_view *view = view_fixture_open_trace(
+		THREAD PACKET("track_descriptor { uuid: 3 thread { pid: 10 tid: 12 thread_name: "
+			      "'other' } }") BEGIN("100", "a") END("110") BEGIN("120", "a")
+			BEGIN("125", "b") OTHER("130", "TYPE_SLICE_BEGIN", "name: 'a'") END("145")
+				END("150") OTHER("180", "TYPE_INSTANT", "name: 'i'"));
+	const char *text =
+		view_fixture_ask(view, "area", "{\"start\":0,\"end\":1000,\"by\":\"thread\"}");
+	check_has(text, "[\"a\",\"other (12)\",\"(10)\",1,50,50,null,null,null,null,null,null,5],"
+			"[\"a\",\"main (11)\",\"(10)\",2,40,20,10,20,10,30,30,30,4],"
+			"[\"b\",\"main (11)\",\"(10)\",1,20,20,20,20,20,20,20,20,2],"
+			"[\"i\",\"other (12)\",\"(10)\",1,0,0,0,0,0,0,0,0,0]]");
+	view_fixture_check_sql(view, text, "\"slices\":{\"sql\":\"",
+			       "\"a\",3,1,50,50,\"[NULL]\",\"[NULL]\",\"[NULL]\",\"[NULL]\",\"["
+			       "NULL]\",\"[NULL]\"\n"
+			       "\"a\",2,2,40,20,10,20.000000,10,30,30,30\n"
+			       "\"b\",2,1,20,20,20,20.000000,20,20,20,20\n"
+			       "\"i\",3,1,0,0,0,0.000000,0,0,0,0\n");
+	view_fixture_close_trace(view);
+#undef OTHER
+}
+
 ORMA_TEST(requests_for_areas_that_are_wrong_are_refused)
 {
 	struct orma_view *view = view_fixture_open_trace(trace);
