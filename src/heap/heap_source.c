@@ -390,6 +390,18 @@ static bool send_everything(uint32_t timeout_ms)
 	return orma_sync(timeout_ms) == 0;
 }
 
+/* Gives this thread its sequences. The service looks through the memory of a process that was killed only for sequences that
+ * it has been told of. */
+static void begin_sequences(void)
+{
+	struct orma_data_source *source = orma_heap_tracker_source();
+
+	ORMA_FOR_EACH_INSTANCE(source, i)
+	{
+		(void)orma_heap_has_room(source, i, 0);
+	}
+}
+
 void orma_heap_source_wait(uint32_t timeout_ms)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -405,9 +417,11 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 			syscall(SYS_futex, &answers, WAIT_FOR_WORD, 0, &left, NULL, 0);
 			now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 		}
-	/* The service then knows that this process exists, even if it calls exec at once. */
-	if (atomic_load_explicit(&starts, memory_order_acquire) > 0)
+	/* The service then knows this process and this thread, even if they end at once, or call exec. */
+	if (atomic_load_explicit(&starts, memory_order_acquire) > 0) {
+		orma_heap_run_inside(begin_sequences);
 		(void)send_everything(timeout_ms);
+	}
 	atomic_store_explicit(&is_starting, false, memory_order_relaxed);
 	/* This thread has drawn its countdown before there was a session. */
 	if (orma_heap_self.left < ORMA_HEAP_NEVER / 2)

@@ -18,11 +18,12 @@
 #define MODULE  ORMA_BUILD_DIR "/tests/heap_module.so"
 #define LIBRARY ORMA_BUILD_DIR "/liborma-heap.so"
 
-enum { RECORDS_MAX = 200000, PROCESSES_MAX = 8 };
+enum { RECORDS_MAX = 200000, PROGRAMS_MAX = 64 };
 
 struct block {
 	uint64_t serial, size;
 	int pid;
+	unsigned program; /* the programs that the process executes number their serials anew */
 	bool is_freed;
 	uint32_t generation; /* the mappings that the sample refers to; frees have 0 */
 };
@@ -31,6 +32,7 @@ static struct {
 	struct block samples[RECORDS_MAX], frees[RECORDS_MAX];
 	size_t sample_count, free_count;
 	unsigned processes, forked, starting, byes, maps;
+	int starting_pids[PROGRAMS_MAX];
 	uint32_t maps_generation; /* that the last text has */
 	uint64_t lost;
 	unsigned stackless, walked;
@@ -40,11 +42,20 @@ static struct {
 static struct orma_test_daemon profiler;
 static struct orma_session *session;
 
+static unsigned program_of(int pid)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < seen.starting; i++)
+		count += seen.starting_pids[i] == pid;
+	return count;
+}
+
 static void note_sample(int pid, const struct orma_pb_orma_heap_record_sample *sample)
 {
 	CHECK(seen.sample_count < RECORDS_MAX);
-	seen.samples[seen.sample_count++] =
-		(struct block){sample->serial, sample->size, pid, false, sample->maps_generation};
+	seen.samples[seen.sample_count++] = (struct block){
+		sample->serial, sample->size, pid, program_of(pid), false, sample->maps_generation};
 	if (seen.smallest_interval == 0 || sample->interval_bytes < seen.smallest_interval)
 		seen.smallest_interval = sample->interval_bytes;
 	seen.largest_interval = ORMA_MAX(seen.largest_interval, sample->interval_bytes);
@@ -58,14 +69,17 @@ static void note_record(int pid, const struct orma_pb_orma_heap_record *record)
 	if (record->process) {
 		seen.processes++;
 		seen.forked += record->process->is_forked;
-		seen.starting += record->process->is_from_startup;
+		if (record->process->is_from_startup) {
+			CHECK(seen.starting < PROGRAMS_MAX);
+			seen.starting_pids[seen.starting++] = pid;
+		}
 	}
 	if (record->sample)
 		note_sample(pid, record->sample);
 	for (size_t i = 0; record->free && i < record->free->serials.count; i++) {
 		CHECK(seen.free_count < RECORDS_MAX);
-		seen.frees[seen.free_count++] =
-			(struct block){record->free->serials.items[i], 0, pid, false, 0};
+		seen.frees[seen.free_count++] = (struct block){
+			record->free->serials.items[i], 0, pid, program_of(pid), false, 0};
 	}
 	if (record->lost)
 		seen.lost = record->lost->samples + record->lost->frees +
@@ -100,6 +114,8 @@ static int compare(const void *a, const void *b)
 
 	if (one->pid != other->pid)
 		return one->pid < other->pid ? -1 : 1;
+	if (one->program != other->program)
+		return one->program < other->program ? -1 : 1;
 	return one->serial < other->serial ? -1 : one->serial > other->serial;
 }
 
@@ -473,6 +489,17 @@ ORMA_TEST(what_a_killed_program_has_sampled_arrives)
 	CHECK_INT(count(7601, false), 1);
 	CHECK_INT(count(7602, false), 1);
 	CHECK_INT(seen.byes, 0);
+}
+
+ORMA_TEST(what_a_program_has_sampled_that_dies_at_once_arrives)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		memset(&seen, 0, sizeof(seen));
+		begin("sampling_interval_bytes: 1");
+		CHECK_INT(run(false, "die", NULL), 128 + SIGKILL);
+		end();
+		CHECK_INT(count(7603, false), 1);
+	}
 }
 
 ORMA_TEST(a_program_without_a_profiler_begins_at_once)

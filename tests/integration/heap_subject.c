@@ -344,6 +344,9 @@ int main(int argument_count, char **arguments)
 		usleep(100000);
 		sink = malloc(7602);
 		raise(SIGKILL);
+	} else if (strcmp(mode, "die") == 0) {
+		sink = malloc(7603);
+		raise(SIGKILL);
 	}
 	return 0;
 }

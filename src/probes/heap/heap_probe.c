@@ -109,7 +109,8 @@ static bool note_end(void *ctx, struct orma_heap_process *process)
 
 	(void)ctx;
 	snprintf(path, sizeof(path), "/proc/%d", (int)process->pid);
-	process->has_ended = process->has_said_bye || (access(path, F_OK) < 0 && errno == ENOENT);
+	process->has_ended = process->has_said_bye || process->is_replaced ||
+			     (access(path, F_OK) < 0 && errno == ENOENT);
 	return false;
 }
 

@@ -56,6 +56,8 @@ struct orma_heap_process {
 	struct orma_buf command;      /* arguments, each with NUL */
 	uint32_t named_state;         /* state of the output in which it was named; 0 = none */
 	bool has_said_bye, is_from_startup;
+	bool is_introduced;    /* it has said which process it is */
+	bool is_replaced;      /* by another program (exec) */
 	bool is_ignored;       /* the configuration does not want it */
 	bool has_ended;        /* it had ended when the flush began that is under way */
 	bool is_visited;       /* see heap_processes.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_processes.c - finds the process of a packet by the pid that the kernel told the private service.
  *
- * A process that replaces its program (exec) says goodbye, and may then be profiled again: the new program is another process
- * here, with totals of its own. The old one stays until its last dump is written.
+ * A process that replaces its program (exec) may be profiled again: the new program is another process here, with totals of its
+ * own, because its serial numbers begin anew. The old one, which need not have said goodbye, stays until its last dump is written.
  */
 #include "probes/heap/heap_processes.h"
 
@@ -77,12 +77,22 @@ static struct orma_heap_process *add_process(struct orma_heap_processes *all, in
 	return process;
 }
 
+/* True: the record is of a new program in the process. One that has only lost its connection for a while is not starting. */
+static bool begins_program(const struct orma_heap_process *process,
+			   const struct orma_heap_record *record)
+{
+	return record->kind == ORMA_HEAP_RECORD_PROCESS &&
+	       (process->has_said_bye ||
+		(process->is_introduced && record->process.is_from_startup));
+}
+
 /* Sets a process whose program was replaced apart. */
 static bool set_apart(struct orma_heap_processes *all, struct orma_heap_process *process)
 {
 	if (orma_base_map_put(&all->ended, ++all->ended_count, process) < 0)
 		return false;
 	(void)orma_base_map_remove(&all->processes, (uint32_t)process->pid);
+	process->is_replaced = true;
 	return true;
 }
 
@@ -96,8 +106,7 @@ bool orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str p
 		return false;
 	struct orma_heap_process *process =
 		orma_base_map_get(&all->processes, (uint32_t)record.pid);
-	if (process && process->has_said_bye && record.kind == ORMA_HEAP_RECORD_PROCESS &&
-	    set_apart(all, process))
+	if (process && begins_program(process, &record) && set_apart(all, process))
 		process = NULL;
 	if (!process)
 		process = add_process(all, record.pid);

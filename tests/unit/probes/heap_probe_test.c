@@ -364,6 +364,37 @@ ORMA_TEST(a_new_program_in_the_same_process_has_totals_of_its_own)
 	heap_end(&fixture);
 }
 
+static void tell_process(bool is_from_startup)
+{
+	struct heap_packet packet;
+	struct orma_proto_writer *writer = heap_packet_begin(&packet, RECORD(PROCESS));
+
+	orma_proto_write_bool(writer, RECORD(PROCESS_IS_FROM_STARTUP), is_from_startup);
+	heap_packet_end(&packet, &fixture);
+}
+
+ORMA_TEST(a_program_that_replaces_another_without_goodbye_damages_nothing)
+{
+	heap_begin(&fixture);
+	for (unsigned i = 0; i < 3; i++) {
+		tell_process(true);
+		heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+		sample(1, 100 + i, inner, 3);
+		/* A connection that was lost and made again begins no program. */
+		tell_process(false);
+	}
+	CHECK_INT(fixture.tracker.ended.count, 2);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 1 101\n"
+				 "1000 libc.malloc 2 1 102\n");
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK_INT(process->faults.bad_records, 0);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
 ORMA_TEST(a_sample_stands_for_its_size_by_its_probability)
 {
 	CHECK_INT(orma_heap_weigh(100, 1), 100);
