@@ -5,6 +5,7 @@
  */
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -35,6 +36,20 @@ static void sleep_often(void)
 {
 	for (;;)
 		usleep(10000);
+}
+
+/* 64 faults at a time. */
+static void fault_often(void)
+{
+	for (;;) {
+		char *memory = mmap(NULL, 256 << 10, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(memory, 256 << 10, MADV_NOHUGEPAGE);
+		for (size_t i = 0; i < 256 << 10; i += 4096)
+			((volatile char *)memory)[i] = 1;
+		munmap(memory, 256 << 10);
+		usleep(20000);
+	}
 }
 
 /* A child of this process, which ends with its parent. */
@@ -198,6 +213,19 @@ ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
 	CHECK_STR(in_folder(ORMA " profile -e no_such:event -- touch started 2>messages; echo $?; "
 				 "grep -c 'touch was not started' messages; ls"),
 		  "1\n1\nmessages\n");
+}
+
+ORMA_TEST(page_faults_are_sampled_one_by_one)
+{
+	pid_t pid = start(fault_often);
+	char options[64];
+
+	snprintf(options, sizeof(options), "-q --page-faults -p %d", (int)pid);
+	CHECK_STR(profile(pid, options, "x.pftrace"), "");
+	CHECK_STR(in_folder(ORMA " sql --csv x.pftrace \"select count(*) >= 64 from perf_sample "
+				 "where callsite_id is not null\" | sed 1d"),
+		  "1\n");
+	end(pid);
 }
 
 /* A process that is stopped reads no rings, and they have room for a moment. */

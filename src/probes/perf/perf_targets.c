@@ -254,6 +254,19 @@ static int add_family(int proc_fd, const struct orma_perf_scope_config *config,
 	return r;
 }
 
+/* A task that is named twice would be counted twice. */
+static void remove_doubles(struct orma_probes_numbers *tids)
+{
+	size_t count = 0;
+
+	if (tids->count > 0)
+		qsort(tids->items, tids->count, sizeof(*tids->items), compare_u32);
+	for (size_t i = 0; i < tids->count; i++)
+		if (count == 0 || tids->items[i] != tids->items[count - 1])
+			tids->items[count++] = tids->items[i];
+	tids->count = count;
+}
+
 int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has_family,
 			    struct orma_probes_numbers *ret)
 {
@@ -267,5 +280,6 @@ int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has
 			r = add_threads(proc_fd, (uint32_t)config->target_pids[i], ret);
 	if (r == 0 && has_family)
 		r = add_family(proc_fd, config, ret);
+	remove_doubles(ret);
 	return r == 0 && ret->count == 0 ? -ENODATA : r;
 }

@@ -110,6 +110,26 @@ ORMA_TEST(the_first_event_is_sampled_and_the_others_are_counted)
 	orma_base_arena_done(&arena);
 }
 
+/* --page-faults has the frequency that is the default of others. */
+ORMA_TEST(each_page_fault_is_a_sample_if_the_period_is_1)
+{
+	struct orma_profile_options options = {.period = 1,
+					       .hz = 99,
+					       .events = {"page-faults"},
+					       .event_count = 1,
+					       .pids = {7, 7},
+					       .pid_count = 2};
+	struct orma_perf_config config;
+
+	read_config(&options, &config);
+	CHECK(config.timebase.kind == ORMA_PERF_EVENT_COUNTER);
+	CHECK_INT(config.timebase.counter, ORMA_PB_PERF_EVENTS_COUNTER_SW_PAGE_FAULTS);
+	CHECK_INT(config.period, 1);
+	CHECK_INT(config.hz, 0);
+	CHECK_INT(config.scope.target_pid_count, 2);
+	orma_base_arena_done(&arena);
+}
+
 ORMA_TEST(an_event_that_is_not_known_is_named)
 {
 	static const char *const wrong[] = {"",    "r",     "r-1",   "r1g",   "r1FFFFFFFFFFFFFFFF",
