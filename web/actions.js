@@ -92,7 +92,7 @@ async function changeTrack(line, from, dir) {
 	let at = lanes.indexOf(from.lane) + dir;
 	for (let tries = 0; at >= 0 && at < lanes.length && tries < MOST_TRACKS_TRIED; at += dir, tries++) {
 		const found = await app.tryAsk("neighbour", { lane: lanes[at], depth: 0, time: from.start, dir: 0 });
-		if (found) return choose(line, found, lanes[at], 0);
+		if (found) return choose(line, found);
 	}
 	announce("This is the last track");
 }
@@ -105,7 +105,7 @@ async function step(line, dir) {
 	const { lane, depth, start: time } = from;
 	const found = await app.tryAsk("neighbour", { lane, depth, time, dir });
 	if (!found) return announce(`This is the ${dir > 0 ? "last" : "first"} one`);
-	await choose(line, found, lane, depth);
+	choose(line, found);
 }
 
 /** Selects the slice around the selected one, or the first one in it; beyond them, one of the next track. @param {Timeline} line @param {1 | -1} down */
@@ -119,15 +119,14 @@ async function climb(line, down) {
 	const question = { lane: from.lane, depth, time: down > 0 ? from.start - 1 : from.start + 1, dir: down };
 	const found = await app.tryAsk("neighbour", question);
 	if (!found || (down > 0 && found.start >= from.end)) return changeTrack(line, from, down);
-	await choose(line, found, from.lane, depth);
+	choose(line, found);
 }
 
-/** @param {Timeline} line @param {EventRef & { start: number, end: number, name?: string }} found @param {number} lane @param {number} depth */
-async function choose(line, found, lane, depth) {
-	const { app } = line;
-	app.camera.show(found.start, found.end);
-	app.select({ ...found, lane, depth, name: found.name ?? "" });
-	line.scrollTo(lane);
+/** @param {Timeline} line @param {Chosen} found */
+function choose(line, found) {
+	line.app.camera.show(found.start, found.end);
+	line.app.select(found);
+	line.scrollTo(found.lane);
 }
 
 /** The flows out of the selected slice, or into it. @param {App} app @param {boolean} out */
@@ -154,7 +153,7 @@ function follow(line, out) {
 	const flow = app.flow && flows.includes(app.flow) ? app.flow : flows[0];
 	if (!flow) return;
 	const end = flow[out ? "to" : "from"];
-	app.reveal({ ...end, table: "slice", name: end.name ?? "" });
+	app.reveal(/** @type {Chosen} */ (end));
 	line.scrollTo(end.lane);
 }
 

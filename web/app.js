@@ -83,6 +83,8 @@ export class App {
 		/** The values of the argument that they tell. */
 		this.values = new Names(async () => []);
 		this.isLearning = false;
+		/** Shows a result of SQL as a track, if the source knows SQL. @type {(sql: string, kind: "slices" | "counter") => Promise<void>} */
+		this.showSql = async () => {};
 		/** Answers that the page waits for. */
 		this.waiting = 0;
 		/** @type {Map<Change, (() => void)[]>} */
@@ -217,6 +219,7 @@ export class App {
 	/** @param {Chosen | null} selection */
 	select(selection) {
 		this.selection = selection;
+		if (selection) selection.name ??= "";
 		this.measured = null;
 		this.flows = [];
 		this.flow = null;
@@ -278,7 +281,13 @@ export class App {
 		const detail = await this.tryAsk("detail", { table, id });
 		if (detail?.lane == null) return;
 		const { lane, depth = 0, start, end, name } = detail;
-		this.reveal({ table, id, lane, depth, start, end, name: name ?? "" });
+		this.reveal({ table, id, lane, depth, start, end, name: /** @type {string} */ (name) });
+	}
+
+	/** The event of a lane that begins at a time. @param {number} lane @param {number} depth @param {number} start @returns {Promise<Chosen | null>} */
+	async eventAt(lane, depth, start) {
+		const found = await this.tryAsk("neighbour", { lane, depth, time: start - 1, dir: 1 });
+		return found?.start === start ? found : null;
 	}
 
 	/** @param {Area | null} area */

@@ -30,8 +30,7 @@ export class Camera {
 
 	/** @param {number} start @param {number} end @param {boolean} [soft] */
 	go(start, end, soft = true) {
-		const longest = this.traceEnd * 1.2;
-		const span = Math.min(longest, Math.max(SHORTEST_NS, end - start));
+		const span = Math.min(this.traceEnd * 1.2, Math.max(SHORTEST_NS, end - start));
 		const middle = (start + end) / 2;
 		const low = -span * OUTSIDE;
 		const high = this.traceEnd - span * (1 - OUTSIDE);
@@ -41,8 +40,7 @@ export class Camera {
 	}
 
 	arrive() {
-		this.start = this.target.start;
-		this.end = this.target.end;
+		Object.assign(this, this.target);
 	}
 
 	/** Makes the range `factor` times as long, and leaves a time where it is on screen. @param {number} factor @param {number} time @param {boolean} [soft] */

@@ -32,8 +32,7 @@ export class Drawer {
 	setTabs(tabs, open) {
 		this.tabs = [...tabs, ...this.fixed];
 		const wanted = open ?? this.current;
-		const tab = this.tabs.find(({ id }) => id === wanted) ?? this.tabs[0];
-		if (tab) this.open(tab.id);
+		this.open((this.tabs.find(({ id }) => id === wanted) ?? this.tabs[0]).id);
 	}
 
 	/** @param {string} id */
@@ -47,7 +46,7 @@ export class Drawer {
 				{
 					role: "tab",
 					id: `tab-${other.id}`,
-					"aria-selected": String(other === tab),
+					"aria-selected": other === tab,
 					tabIndex: other === tab ? 0 : -1,
 					onclick: () => this.open(other.id),
 				},

@@ -242,7 +242,7 @@ export function showFlame(app, body, area, sources) {
 			if (!place.isConnected) return;
 			const flame = new Flame(app, place, answer, ["before", "now"]);
 			const keep = () => (kept = { source, title: app.clock.text(area.start, 1e6), area });
-			const compare = { "aria-pressed": String(isCompared), onclick: () => ask(!isCompared) };
+			const compare = { "aria-pressed": isCompared, onclick: () => ask(!isCompared) };
 			refill(
 				tools,
 				select,

@@ -70,13 +70,15 @@ async function renew(app, line, queries, state) {
 	const source = app.source.at(meta.generation);
 	const next = new App(source, meta, await source.ask("tracks"));
 	queries.moveTo(next);
-	const lanes = inherit(app, next);
+	/** @type {IdsAfter} */
+	const idsOf = (ids) => next.model.idsOf(ids.map((id) => app.model.keys[id] ?? ""));
+	inherit(app, next, idsOf);
 	const shift = Number(BigInt(meta.start_ns) - BigInt(app.meta.start_ns));
 	const range = rangeAfter(app, meta.end, shift);
 	await prefetch(next, line, range);
 	next.on("view", () => app.emit("view"));
-	const isSame = app.model.isLike(next.model);
-	moveMarks(app, next, lanes, shift);
+	const isSame = String(app.model.keys) === String(next.model.keys);
+	moveMarks(app, next, idsOf, shift);
 	app.adopt(next);
 	app.camera.traceEnd = Math.max(meta.end, 1);
 	Object.assign(app.camera, { start: range.start, end: range.end, target: { ...range } });
@@ -98,58 +100,49 @@ function rangeAfter(app, end, shift) {
 	return { start: target.start + by, end: target.end + by };
 }
 
-/** Gives the next App what the user has done to the tracks, and what is known of counters. @param {App} app @param {App} next @returns {Map<number, TrackNode>} the nodes that there were, by their old id */
-function inherit(app, next) {
-	const paths = new Map(next.model.nodes.map((node) => [next.model.pathOf(node), node]));
-	/** @type {Map<number, TrackNode>} */
-	const found = new Map();
-	for (const node of app.model.nodes) {
-		const same = paths.get(app.model.pathOf(node));
-		if (!same) continue;
-		found.set(node.id, same);
-		next.model.open[same.id] = app.model.open[node.id];
-		const mode = app.model.modes.get(node.id);
-		if (mode) next.model.modes.set(same.id, mode);
-		const range = node.lane === null ? undefined : app.ranges.byLane.get(node.lane);
-		if (range && same.lane !== null) next.ranges.byLane.set(same.lane, { ...range });
+/** @typedef {(ids: number[]) => number[]} IdsAfter the tracks of the next App that are these ones */
+
+/** Gives the next App what the user has done to the tracks, and what is known of counters. @param {App} app @param {App} next @param {IdsAfter} idsOf */
+function inherit(app, next, idsOf) {
+	const { model } = next;
+	const old = app.model;
+	for (const { id, lane } of old.nodes) {
+		const [same] = idsOf([id]);
+		if (same === undefined) continue;
+		model.open[same] = old.open[id];
+		const mode = old.modes.get(id);
+		if (mode) model.modes.set(same, mode);
+		const range = app.ranges.byLane.get(lane ?? -1);
+		if (range) next.ranges.byLane.set(model.nodes[same].lane ?? -1, { ...range });
 	}
-	next.model.pins = app.model.pins.flatMap((id) => found.get(id)?.id ?? []);
-	next.model.filter = app.model.filter;
-	const idOf = (/** @type {number} */ id) => found.get(id)?.id ?? -1;
-	next.model.order = app.model.order.map(([id, before]) => [idOf(id), idOf(before)]);
+	model.pins = idsOf(old.pins);
+	model.filter = old.filter;
+	model.order = old.order.map(([id, before]) => [idsOf([id])[0] ?? -1, idsOf([before])[0] ?? -1]);
 	next.names.wanted = app.names.wanted;
 	next.colourBy(app.colouring);
 	next.densities.known = new Map(app.densities.known);
-	return found;
 }
 
-/** Moves what is selected and marked to the new times and tracks. @param {App} app @param {App} next @param {Map<number, TrackNode>} nodes by their old id @param {number} shift */
-function moveMarks(app, next, nodes, shift) {
+/** Moves what is selected and marked to the new times and tracks. @param {App} app @param {App} next @param {IdsAfter} idsOf @param {number} shift */
+function moveMarks(app, next, idsOf, shift) {
 	for (const chosen of [app.selection, app.measured]) {
 		if (!chosen) continue;
 		chosen.start -= shift;
 		chosen.end -= shift;
-		const node = app.model.byLane.get(chosen.lane);
-		chosen.lane = (node && nodes.get(node.id)?.lane) ?? chosen.lane;
+		const [same] = idsOf([app.model.byLane.get(chosen.lane)?.id ?? -1]);
+		chosen.lane = next.model.nodes[same]?.lane ?? chosen.lane;
 	}
-	if (app.area) {
-		app.area.start -= shift;
-		app.area.end -= shift;
-		app.area.nodes = app.area.nodes.flatMap((id) => nodes.get(id)?.id ?? []);
-	}
+	const { area, selection } = app;
+	if (area) Object.assign(area, { start: area.start - shift, end: area.end - shift, nodes: idsOf(area.nodes) });
 	for (const note of app.notes) note.time -= shift;
-	const { selection } = app;
 	if (selection) findAgain(app, next, selection);
 }
 
 /** The row of a selected event has another id than before. @param {App} app @param {App} next @param {Chosen} selection */
 async function findAgain(app, next, selection) {
 	const { lane, depth, start } = selection;
-	const found = await next.tryAsk("neighbour", { lane, depth, time: start - 1, dir: 1 });
-	if (app.selection === selection && found && found.start === start) {
-		selection.id = found.id;
-		selection.end = found.end;
-	}
+	const found = await next.eventAt(lane, depth, start);
+	if (app.selection === selection && found) Object.assign(selection, { id: found.id, end: found.end });
 }
 
 /** Gets the tiles of what is on screen, if they come soon. @param {App} next @param {Timeline} line @param {{ start: number, end: number }} range */

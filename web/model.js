@@ -4,6 +4,8 @@
 // A thread is one row of the page although the server has a node for it and one for each of its lanes: its states are a
 // strip, its first slices lie below the strip, and what else it has follows as rows of their own.
 
+import { fnv1a } from "./colour.js";
+
 export const HEIGHTS = { group: 24, process: 28, slice: 18, strip: 8, wideStrip: 12, sched: 20, counter: 28, pad: 4 };
 
 export class Model {
@@ -19,6 +21,10 @@ export class Model {
 		/** @type {number[]} */
 		this.pins = [];
 		this.filter = "";
+		/** @type {string[]} */
+		this.keyList = [];
+		/** @type {Map<string, number>} */
+		this.byKey = new Map();
 		/** Tracks that were moved among their siblings. @type {Set<number>} */
 		this.moved = new Set();
 		/** How counters are shown, unless as values. @type {Map<number, CounterMode>} */
@@ -33,23 +39,26 @@ export class Model {
 		this.layout();
 	}
 
-	/** Names a node by what contains it, so that it is found again in a longer trace. @param {TrackNode} node */
-	pathOf(node) {
-		const names = [];
-		for (let at = node; at; at = this.nodes[at.parent]) names.push(`${at.kind} ${at.name} ${at.utid ?? ""}`);
-		return names.join("\n");
+	/**
+	 * What links and longer traces call the nodes, whose numbers they may change: a hash of a node's name and of what contains it.
+	 * Those of equal names are told apart by their order.
+	 */
+	get keys() {
+		if (this.keyList.length === this.nodes.length) return this.keyList;
+		this.byKey.clear();
+		this.keyList = [];
+		for (const { id, parent, kind, name } of this.nodes) {
+			let hash = fnv1a(`${this.keyList[parent]} ${kind} ${name}`);
+			while (this.byKey.has(hash.toString(36))) hash++;
+			this.keyList.push(hash.toString(36));
+			this.byKey.set(hash.toString(36), id);
+		}
+		return this.keyList;
 	}
 
-	/** Whether another model has the same nodes at the same places. @param {Model} other */
-	isLike(other) {
-		const { nodes } = this;
-		return (
-			nodes.length === other.nodes.length &&
-			nodes.every(({ name, kind, parent }, id) => {
-				const node = other.nodes[id];
-				return node.name === name && node.kind === kind && node.parent === parent;
-			})
-		);
+	/** The nodes that have these keys. @param {string[]} keys */
+	idsOf(keys) {
+		return this.keys && keys.flatMap((key) => this.byKey.get(key) ?? []);
 	}
 
 	/** Computes the rows anew. */
@@ -156,6 +165,16 @@ export class Model {
 		this.layout();
 	}
 
+	/** What is not open or folded as in the trace. */
+	get folds() {
+		return this.nodes.flatMap(({ id, open }) => (this.open[id] === open ? [] : id));
+	}
+
+	set folds(ids) {
+		const folds = new Set(ids);
+		this.open = this.nodes.map(({ id, open }) => open !== folds.has(id));
+	}
+
 	/** Opens or folds all that contains others. @param {boolean} open */
 	foldAll(open) {
 		for (const node of this.nodes) {
@@ -164,7 +183,7 @@ export class Model {
 		this.layout();
 	}
 
-	/** Adds a node that is shown only while it is pinned. @param {{ kind: NodeKind, name: string, lane: number, table: string, rows: number, events: number }} parts */
+	/** Adds a node that is shown only while it is pinned. @param {{ kind: NodeKind, name: string, lane: number, table: string, rows: number, events: number, sql: string }} parts */
 	addNode(parts) {
 		const node = { ...parts, id: this.nodes.length, parent: -1, open: true };
 		this.nodes.push(node);

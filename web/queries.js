@@ -89,8 +89,9 @@ export class Queries {
 		const lane = FIRST_QUERY + this.tracks.length;
 		this.tracks.push({ lane, kind, answer, rows, tile: { count: rows.length, f64, u32, bytes: 0 } });
 		const depths = rows.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
-		const name = (answer.sql ?? "").replace(/\s+/g, " ");
-		model.pin(model.addNode({ kind, name, lane, table: "query", rows: depths, events: rows.length }));
+		const { sql = "" } = answer;
+		const name = sql.replace(/\s+/g, " ");
+		model.pin(model.addNode({ kind, name, lane, table: "query", rows: depths, events: rows.length, sql }));
 	}
 
 	/** Shows the tracks in a later state of the trace. @param {App} next */

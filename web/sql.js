@@ -93,6 +93,10 @@ export function attachSql(app, drawer, queries) {
 		input.setSelectionRange(at, at);
 	};
 
+	app.showSql = async (sql, kind) => {
+		const answer = await app.tryAsk("sql", { sql, limit: MOST_ROWS });
+		if (answer) queries.show(app, { ...answer, sql }, kind);
+	};
 	app.on("sql", () => {
 		drawer.toggle(true);
 		drawer.open("sql");

@@ -43,6 +43,8 @@ interface TrackNode {
 	cpu?: number | null;
 	density?: number | null;
 	table?: string | null;
+	/** What made it, if it is not in the trace. */
+	sql?: string;
 }
 
 interface TrackTree {

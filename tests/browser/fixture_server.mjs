@@ -230,7 +230,10 @@ function answersOf(trace) {
 			return { slices: { sql: "SELECT 1", columns: ["name", "count"], rows } };
 		},
 		flows: ({ id }) => ({
-			flows: [50, 90].map((more) => ({ from: trace.slices[id], to: trace.slices[(id + more) % trace.slices.length] })),
+			flows: [50, 90].map((more) => ({
+				from: hitOf(trace.slices[id]),
+				to: hitOf(trace.slices[(id + more) % trace.slices.length]),
+			})),
 		}),
 		find: ({ name }) => ({ name, histogram: [0, 1], count: 1, sum: 1, p50: 1, p90: 1, p99: 1, top: [] }),
 		flame: () => ({ nodes: [[0, -1, "root", 1, 2, 1]], unit: "ns" }),
@@ -247,7 +250,7 @@ function answersOf(trace) {
 					: dir < 0
 						? row.findLast(({ start }) => start < time)
 						: [...row].sort((a, b) => away(a) - away(b))[0];
-			return found ? { ...hitOf(found) } : "null";
+			return found ? { ...hitOf(found), lane } : "null";
 		},
 		sql: ({ sql }) => ({
 			columns: ["sql", "n"],

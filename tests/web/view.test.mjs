@@ -8,10 +8,11 @@ import { Ranges, counterLabel, drawCounter, heightOfValue, pointsOf, shownPoints
 import { drawOrder } from "../../web/draw_slices.js";
 import { colourOfChange, flameBoxes, flameTree } from "../../web/flame.js";
 import { KEYMAP, actionOf } from "../../web/actions.js";
-import { fragmentOf, linkOf } from "../../web/links.js";
+import { followLink, linkTo } from "../../web/links.js";
+import { Model } from "../../web/model.js";
 import { compareCells, tsvOf } from "../../web/table.js";
 import { Scale } from "../../web/time.js";
-import { pointsWith, tileWith } from "./fixtures.mjs";
+import { nodeOf, pointsWith, tileWith } from "./fixtures.mjs";
 
 const box = (start, end, more = {}) => ({ start, end, name: 1, row: start, count: 1, depth: 0, flags: 0, ...more });
 const painter = (name) => ({ colour: name % 24, lit: name !== 9 });
@@ -277,31 +278,110 @@ test("keys are places for letters, characters for signs", () => {
 	assert.equal(new Set(labels).size, labels.length);
 });
 
-test("a link says what is shown, and nonsense in it is ignored", () => {
-	const state = {
-		start: 5,
-		end: 900,
-		selection: { table: "slice", id: 7 },
-		pins: [3, 4],
-		filter: "a b&c",
-		notes: [{ time: 12, text: "x=1-2", colour: 0, kept: true }],
-		colouring: "process",
-		modes: [
-			[7, "rate"],
-			[9, "log"],
-		],
-		order: [
-			[3, -1],
-			[5, 3],
-		],
+/** What links read and write of a page, with a process that has a thread, two counters of one name, and a folded group. */
+function pageWith(more = [], start_ns = "100") {
+	const events = [{ table: "slice", id: 7, start: 40, end: 60, lane: 1, depth: 2, name: "work" }];
+	const app = {
+		model: new Model({
+			nodes: [
+				...more,
+				...[
+					["process", "server 7", -1, null],
+					["slices", "main 7", 0, 1],
+					["counter", "load", 0, 2],
+					["counter", "load", 0, 3],
+					["group", "Kernel", -1, null],
+				].map(([kind, name, parent, lane], i) => {
+					const id = more.length + i;
+					return nodeOf(id, parent < 0 ? -1 : more.length + parent, kind, name, { lane, open: kind !== "group" });
+				}),
+			],
+		}),
+		meta: { end: 1000, start_ns, live: true },
+		clock: { mode: "start" },
+		camera: new Camera(1000, () => true),
+		notes: [],
+		selection: null,
+		area: null,
+		asked: [],
+		emit: () => {},
+		colourBy: (colouring) => (app.colouring = colouring),
+		select: (selection) => Object.assign(app, { selection, area: null }),
+		setArea: (area) => Object.assign(app, { area, selection: null }),
+		reveal: (event) => app.select(event),
+		revealId: async (table, id) => app.select({ table, id, lane: 1, depth: 2, start: 40 }),
+		eventAt: async (lane, depth, start) =>
+			events.find((event) => event.lane === lane && event.depth === depth && event.start === start) ?? null,
+		showSql: async (sql, kind) => void app.model.pin(app.model.addNode({ kind, name: "", lane: 99, table: "query", sql })),
 	};
-	assert.deepEqual(linkOf(fragmentOf(state)), state);
-	const area = { start: 1, end: 9, nodes: [2, 5] };
-	assert.deepEqual(linkOf(fragmentOf({ area })).area, area);
-	assert.equal(linkOf(fragmentOf({ colouring: ".n-1" })).colouring, ".n-1");
-	const nothing = { notes: [], pins: [], filter: "", colouring: "name", modes: [], order: [] };
-	assert.deepEqual(linkOf("t=9-5&s=slice&a=x-1&p=a-b&n=zz&c=red&v=3-loud&v=rate&o=7"), nothing);
-	assert.equal(fragmentOf(nothing), "");
+	globalThis.requestAnimationFrame = (run) => run();
+	const line = { tracks: { element: { scrollTop: 0 } }, scrollTo: () => {} };
+	return { app, line, link: () => linkTo(app, line).slice(1), follow: (link) => followLink(app, line, link) };
+}
+
+test("a link says what is shown, also in a trace whose numbers are others and that begins later", async () => {
+	const one = pageWith();
+	const { app, line } = one;
+	await one.follow("");
+	app.model.pin(3);
+	await app.showSql("select 1 -- or\n2-3", "slices");
+	app.model.fold(4);
+	app.model.fold(0);
+	app.model.setFilter("/l&?o|ma in|ver/");
+	app.model.modes.set(2, "rate");
+	app.model.move(3, 1, false);
+	app.camera.go(5, 900);
+	app.select({ table: "slice", id: 7, lane: 1, depth: 2, start: 40 });
+	app.notes = [
+		{ time: 12, text: "x=1-2", colour: 0, kept: true },
+		{ time: 13, text: "", kept: false },
+	];
+	Object.assign(app, { colouring: ".n-1", clock: { mode: "ns" } });
+	line.tracks.element.scrollTop = 30;
+	const link = one.link();
+
+	const other = pageWith([nodeOf(0, -1, "process", "earlier 3", { open: true })], "90");
+	await other.follow(link);
+	const { model } = other.app;
+	assert.deepEqual(
+		model.pins.map((id) => [id, model.nodes[id].sql]),
+		[
+			[4, undefined],
+			[6, "select 1 -- or\n2-3"],
+		],
+	);
+	assert.deepEqual(model.folds, [1, 5]);
+	assert.deepEqual([model.filter, other.app.colouring, other.app.clock.mode], ["/l&?o|ma in|ver/", ".n-1", "ns"]);
+	assert.deepEqual([...model.modes], [[3, "rate"]]);
+	assert.deepEqual(model.order, [[4, -1]]);
+	assert.deepEqual(
+		other.app.notes.map(({ time, text }) => [time, text]),
+		[[22, "x=1-2"]],
+	);
+	assert.deepEqual(other.app.camera.target, { start: 15, end: 910 });
+	assert.equal(other.app.selection, null, "nothing begins there 10 ns later");
+
+	// Back in the same trace, all of it is as it was.
+	const same = pageWith();
+	await same.follow(link);
+	assert.equal(same.app.selection.id, 7);
+	assert.equal(same.line.tracks.element.scrollTop, 30);
+	assert.equal(same.link(), link);
+	await same.follow("s=slice.9");
+	assert.equal(same.app.selection.id, 9);
+	assert.deepEqual([same.app.model.pins, same.app.model.folds, same.app.clock.mode], [[], [], "start"]);
+});
+
+test("an area in a link has its tracks, and nonsense is ignored", async () => {
+	const { app, link, follow } = pageWith();
+	app.setArea({ start: 1, end: 9, nodes: [2, 3] });
+	const area = link();
+	await follow("t=9-5&s=slice&a=x-1&p=a-b&g=c&n=zz&v=rate&o=7&q=table-select&y=1&b=x");
+	assert.equal(app.area, null);
+	assert.deepEqual([app.notes, app.model.pins, app.model.folds, app.model.nodes.length], [[], [], [], 5]);
+	assert.deepEqual(app.camera.target, { start: 0, end: 1000 });
+	await follow(area);
+	assert.deepEqual(app.area, { start: 1, end: 9, nodes: [2, 3] });
 });
 
 test("tables sort numbers before texts, and what is missing last", () => {
