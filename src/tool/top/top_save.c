@@ -20,7 +20,8 @@ bool orma_top_save(const struct orma_top_keep *keep, char ret_path[ORMA_TOP_PATH
 		(void)strftime(path, ORMA_TOP_PATH_BYTES, "orma-top-%Y%m%d-%H%M%S.pftrace", &parts);
 	int64_t bytes = orma_top_keep_save(keep, path);
 	if (bytes < 0)
-		snprintf(message, ORMA_TOP_TEXT_BYTES, "cannot save %s: %s", path,
+		snprintf(message, ORMA_TOP_TEXT_BYTES,
+			 "cannot save in this folder: %s; start orma top in another one",
 			 strerror((int)-bytes));
 	else
 		snprintf(message, ORMA_TOP_TEXT_BYTES, "saved %s in %s",

@@ -3,9 +3,12 @@
  */
 #include "tool/top/top_screen.h"
 
+#include <unistd.h>
+
 #include "harness.h"
 #include "tool/ask/line_keys.h"
 #include "tool/top/top_plot.h"
+#include "tool/top/top_save.h"
 
 struct stage {
 	struct orma_top_decoder decoder;
@@ -388,6 +391,18 @@ ORMA_TEST(the_first_frame_claims_nothing)
 	CHECK(strstr(stage.text, "\nmeasuring the first interval\n"));
 	CHECK(!strstr(stage.text, "producers") && !strstr(stage.text, "No program"));
 	tear_down(&stage);
+}
+
+ORMA_TEST(a_folder_without_room_for_a_trace_is_told_with_what_helps)
+{
+	struct orma_top_keep keep = {0};
+	char path[ORMA_TOP_PATH_BYTES], message[ORMA_TOP_TEXT_BYTES] = "";
+	CHECK_INT(chdir("/proc"), 0);
+	CHECK(!orma_top_save(&keep, path, message));
+	CHECK_STR(message,
+		  "cannot save in this folder: No such file or directory; start orma top in "
+		  "another one");
+	orma_top_keep_done(&keep);
 }
 
 ORMA_TEST(some_keys_are_for_the_loop)
