@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tool/export/export.h"
+#include "tool/export/export_file.h"
 #include "tool/tool.h"
 
 enum {
@@ -104,6 +105,8 @@ static int run(int argc, char **argv)
 		return orma_tool_usage_error("--table is for --sqlite, --csv and --parquet");
 	if (options.value && options.kind < ORMA_EXPORT_COLLAPSED)
 		return orma_tool_usage_error("--value is for --collapsed and --pprof");
+	if (orma_export_file_spares(options.path, argv + optind, argc - optind))
+		return ORMA_EXIT_FAILURE;
 	return orma_export_run(&options, (const char *const *)argv + optind,
 			       (size_t)(argc - optind));
 }

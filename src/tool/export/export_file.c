@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * export_file.c - writes FILE.part and renames it, so that an older file stays until the new one is whole. Standard output,
- * which is called -, is written as it is.
+ * which is called -, devices and pipes are written as they are: root would replace /dev/null by a file.
  */
 #include "tool/export/export_file.h"
 
@@ -48,13 +48,31 @@ static void set_unfinished(const char *path)
 
 static int fail(const struct orma_export_file *file, const char *what, int error)
 {
-	return orma_tool_fail("cannot %s %s: %s", what,
-			      file->is_output ? "to standard output" : file->path, strerror(error));
+	return orma_tool_fail("cannot %s %s: %s", what, file->is_output ? file->name : file->path,
+			      strerror(error));
+}
+
+/* True: nothing may be renamed into its place. A link there to a file is a descriptor, such as /dev/stdout. */
+static bool is_device(const char *path)
+{
+	struct stat info;
+
+	if (stat(path, &info) < 0 || S_ISDIR(info.st_mode))
+		return false;
+	return !S_ISREG(info.st_mode) ||
+	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) &&
+		(strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0));
 }
 
 int orma_export_file_name(struct orma_export_file *file, const char *path)
 {
+	struct stat info;
+
 	*file = (struct orma_export_file){.fd = -1};
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		return orma_tool_fail("%s is a folder; name a file in it", path);
+	if (is_device(path))
+		return orma_tool_fail("%s is not a file", path);
 	if ((size_t)snprintf(file->path, sizeof(file->path), "%s%s", path, suffix) >=
 	    sizeof(file->path)) {
 		file->path[0] = '\0';
@@ -67,15 +85,24 @@ int orma_export_file_name(struct orma_export_file *file, const char *path)
 
 static int open_output(struct orma_export_file *file)
 {
-	*file = (struct orma_export_file){.is_output = true};
+	*file = (struct orma_export_file){.is_output = true, .name = "standard output"};
 	file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return file->fd < 0 ? fail(file, "write", errno) : 0;
+	return file->fd < 0 ? fail(file, "write to", errno) : 0;
+}
+
+static int open_device(struct orma_export_file *file, const char *path)
+{
+	*file = (struct orma_export_file){.is_output = true, .name = path};
+	file->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+	return file->fd < 0 ? fail(file, "write to", errno) : 0;
 }
 
 int orma_export_file_open(struct orma_export_file *file, const char *path)
 {
 	if (strcmp(path, "-") == 0)
 		return open_output(file);
+	if (is_device(path))
+		return open_device(file, path);
 	int r = orma_export_file_name(file, path);
 	if (r)
 		return r;
@@ -95,14 +122,14 @@ static int write_waiting(struct orma_export_file *file)
 	/* `orma export --json - x | head` is not a failure. */
 	if (file->is_output && r == -EPIPE)
 		r = 0;
-	return r < 0 ? fail(file, "write", -r) : 0;
+	return r < 0 ? fail(file, "write to", -r) : 0;
 }
 
 int orma_export_file_write(struct orma_export_file *file, const void *data, size_t size)
 {
 	int r = orma_base_buf_append(&file->waiting, data, size);
 	if (r < 0)
-		return fail(file, "write", -r);
+		return fail(file, "write to", -r);
 	file->size += size;
 	return file->waiting.size >= WAITING_BYTES ? write_waiting(file) : 0;
 }
@@ -123,7 +150,7 @@ int orma_export_file_finish(struct orma_export_file *file)
 		return r;
 	/* Some file systems tell only now that the disk is full. */
 	if (r == 0 && file->fd >= 0 && fsync(file->fd) < 0 && errno != EINVAL && errno != EROFS)
-		r = fail(file, "write", errno);
+		r = fail(file, "write to", errno);
 	if (r)
 		return r;
 	if (!is_in_place(file))
@@ -183,4 +210,18 @@ int orma_export_folder(const char *path)
 	if (error == EEXIST && stat(path, &info) == 0)
 		error = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 	return error ? orma_tool_fail("cannot create the folder %s: %s", path, strerror(error)) : 0;
+}
+
+int orma_export_file_spares(const char *output, char *const *inputs, int count)
+{
+	struct stat written, read;
+	if (!output || stat(output, &written) < 0 || !S_ISREG(written.st_mode))
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (stat(inputs[i], &read) == 0 && read.st_dev == written.st_dev &&
+		    read.st_ino == written.st_ino)
+			return orma_tool_fail("%s would be overwritten by what is made of it; "
+					      "choose another file",
+					      inputs[i]);
+	return 0;
 }

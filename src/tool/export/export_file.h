@@ -12,7 +12,8 @@
 /* Its functions return 0, or ORMA_EXIT_FAILURE when a message has said what is wrong. */
 struct orma_export_file {
 	char path[PATH_MAX]; /* while it is written, with ".part" behind */
-	bool is_output;      /* standard output, which has no path */
+	bool is_output;      /* standard output, a device or a pipe; it has no path */
+	const char *name;    /* borrowed, for messages about these */
 	int fd;
 	struct orma_buf waiting;
 	uint64_t size; /* so far, with what waits */
@@ -25,6 +26,8 @@ int orma_export_file_name(struct orma_export_file *file, const char *path);
 int orma_export_file_write(struct orma_export_file *file, const void *data, size_t size);
 /* Writes what waits, and gives the file its name. */
 int orma_export_file_finish(struct orma_export_file *file);
+/* Fails if the file is one of the inputs, which would be lost. The output may be NULL. */
+int orma_export_file_spares(const char *output, char *const *inputs, int count);
 /* Removes the file, unless it is finished. */
 void orma_export_file_done(struct orma_export_file *file);
 

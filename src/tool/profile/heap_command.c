@@ -26,7 +26,8 @@ enum { ROWS_DEFAULT = 5 };
 
 static const struct orma_tool_option option_table[] = {
 	{'o', "output", "FILE",
-	 "Write a report with flame graphs when the name ends with .html, otherwise the trace.",
+	 "Write a report with flame graphs when the name ends with .html, otherwise the trace; - "
+	 "is standard output, and there is no summary.",
 	 ORMA_COMPLETE_FILE},
 	{'p', "pid", "PID",
 	 "Profile a process that runs, with liborma-heap.so loaded or liborma-heap.a linked, until "

@@ -25,6 +25,7 @@
 #include "probes/heap/heap_service.h"
 #include "tool/daemon/private_folder.h"
 #include "tool/profile/heap.h"
+#include "tool/profile/profile.h"
 #include "tool/record/record.h"
 #include "tool/report/report.h"
 #include "tool/tool.h"
@@ -38,6 +39,7 @@
 #define MAPS_BYTES_MAX    (16u << 20)
 #define REPORT_ROWS       20u
 #define REPORT_KB         (10u << 10)
+#define COPY_BYTES        (64u << 10)
 
 extern char **environ;
 
@@ -314,13 +316,18 @@ static bool is_report(const char *path)
 	return size > 5 && strcmp(path + size - 5, ".html") == 0;
 }
 
+static bool is_output(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
 static int choose_trace(struct heap_run *run)
 {
 	const char *wanted = run->options->out_path;
 	const char *folder = getenv("TMPDIR");
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 
-	if (wanted && !is_report(wanted)) {
+	if (wanted && !is_report(wanted) && !is_output(wanted)) {
 		run->trace_path = orma_base_strdup(wanted);
 		return run->trace_path ? ORMA_EXIT_OK : orma_tool_fail("no memory");
 	}
@@ -351,6 +358,22 @@ static int write_report(const struct heap_run *run)
 	return orma_report_run(&report, &path, 1);
 }
 
+/* The trace was written to a file first, because the sums are read from it. */
+static int write_output(const struct heap_run *run)
+{
+	uint8_t bytes[COPY_BYTES];
+	ssize_t count = 0;
+	ORMA_AUTO(orma_base_fd_closep) int fd = open(run->trace_path, O_RDONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+
+	while (r == 0 && (count = read(fd, bytes, sizeof(bytes))) > 0)
+		r = orma_base_fd_write_all(STDOUT_FILENO, bytes, (size_t)count);
+	if (r == 0 && count < 0)
+		r = -errno;
+	return r < 0 ? orma_tool_fail("cannot write to standard output: %s", strerror(-r))
+		     : ORMA_EXIT_OK;
+}
+
 static int tell_leak(const struct orma_heap_options *options, const struct orma_heap_result *sums)
 {
 	if (!options->fails_on_leak)
@@ -377,9 +400,13 @@ static int finish(struct heap_run *run, int status)
 	/* A program that fails has a profile too. */
 	if (stat(run->trace_path, &info) < 0 || info.st_size == 0)
 		return status ? status : ORMA_EXIT_FAILURE;
-	int result = orma_heap_summarize(run->trace_path, run->options, &sums);
-	if (result == ORMA_EXIT_OK && is_report(run->options->out_path))
+	struct orma_heap_options shown = *run->options;
+	shown.is_quiet |= is_output(shown.out_path);
+	int result = orma_heap_summarize(run->trace_path, &shown, &sums);
+	if (result == ORMA_EXIT_OK && is_report(shown.out_path))
 		result = write_report(run);
+	else if (result == ORMA_EXIT_OK && is_output(shown.out_path))
+		result = write_output(run);
 	if (result == ORMA_EXIT_OK)
 		result = tell_leak(run->options, &sums);
 	return status ? status : result;
@@ -392,6 +419,8 @@ int orma_heap_run(const struct orma_heap_options *options)
 	run.places.profiler = run.profiler;
 	int status = prepare_places(&run);
 
+	if (status == ORMA_EXIT_OK && options->out_path)
+		status = orma_profile_check_output(options->out_path);
 	if (status == ORMA_EXIT_OK)
 		status = choose_trace(&run);
 	if (status == ORMA_EXIT_OK)

@@ -38,6 +38,8 @@ struct orma_profile_options {
 /* Appends the text of a TraceConfig. 0, -ENOMEM, or -EINVAL with the event that is not known. */
 int orma_profile_append_config(const struct orma_profile_options *options, struct orma_buf *text,
 			       const char **ret_wrong);
+/* Says before the program runs, and not after it, that the file cannot be written. Returns the exit status. */
+int orma_profile_check_output(const char *path);
 /* Records, writes the result, and prints the functions that cost most. Returns the exit status. */
 int orma_profile_run(const struct orma_profile_options *options);
 

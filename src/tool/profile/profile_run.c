@@ -347,12 +347,16 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Says so before the program runs, and not after. */
-static int check_output(const char *path)
+int orma_profile_check_output(const char *path)
 {
 	char folder[PATH_MAX];
 	const char *slash = strrchr(path, '/');
+	struct stat info;
 
+	if (strcmp(path, "-") == 0)
+		return ORMA_EXIT_OK;
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		return orma_tool_fail("%s is a folder; name a file in it", path);
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path + 1) : 1,
 		 slash ? path : ".");
 	if (access(path, F_OK) == 0 ? access(path, W_OK) == 0 : access(folder, W_OK | X_OK) == 0)
@@ -405,7 +409,7 @@ static int run(const struct orma_profile_options *options, char *const *environm
 
 int orma_profile_run(const struct orma_profile_options *options)
 {
-	int status = check_output(options->path);
+	int status = orma_profile_check_output(options->path);
 
 	if (status != ORMA_EXIT_OK)
 		return status;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tool/ask/answer.h"
+#include "tool/export/export_file.h"
 #include "tool/report/report.h"
 #include "tool/tool.h"
 
@@ -133,6 +134,8 @@ static int run(int argc, char **argv)
 		return status;
 	if (count == 0)
 		return orma_tool_usage_error("name a trace");
+	if (orma_export_file_spares(request.options.path, argv + optind, count))
+		return ORMA_EXIT_FAILURE;
 	if (request.is_together || (count == 1 && second < 0))
 		return orma_report_run(&request.options, (const char *const *)argv + optind,
 				       (size_t)count);
