@@ -171,16 +171,20 @@ static int check_elf(const char *name, int fd, const Elf64_Ehdr *header, const c
 static int check_rights(const char *name, const char *path)
 {
 	struct stat info;
+	bool is_root = geteuid() == 0;
 
-	if (stat(path, &info) < 0 || geteuid() == 0)
+	if (stat(path, &info) < 0)
 		return ORMA_EXIT_OK;
+	bool is_of_root = info.st_mode & S_ISUID && info.st_uid == 0 && !(info.st_mode & S_ISGID);
 	if ((info.st_mode & S_ISUID && info.st_uid != geteuid()) ||
 	    (info.st_mode & S_ISGID && info.st_gid != getegid()) ||
-	    getxattr(path, "security.capability", NULL, 0) > 0)
+	    (!is_root && getxattr(path, "security.capability", NULL, 0) > 0))
 		return orma_tool_fail("cannot profile %s: it runs with other rights than yours "
 				      "(setuid, setgid or capabilities), so no library can be "
-				      "preloaded; profile it as root",
-				      name);
+				      "preloaded; %s",
+				      name,
+				      is_of_root ? "profile it as root"
+						 : "profile a copy of it, which has your rights");
 	return ORMA_EXIT_OK;
 }
 

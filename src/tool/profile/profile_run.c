@@ -411,6 +411,9 @@ int orma_profile_run(const struct orma_profile_options *options)
 {
 	int status = orma_profile_check_output(options->path);
 
+	/* Before the service begins to write, or a name that is not a program's would cost an earlier profile. */
+	if (status == ORMA_EXIT_OK && options->argv)
+		status = orma_record_app_find(options->argv[0]);
 	if (status != ORMA_EXIT_OK)
 		return status;
 	/* The program finds the services that the user's other programs find, and not the profile's own. */
