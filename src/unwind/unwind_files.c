@@ -43,6 +43,8 @@ struct orma_unwind_files {
 	struct orma_file_cache *cache;
 	struct orma_table_builder *builder;
 	struct orma_load_queue *queue;
+	struct orma_perf_map_loader
+		*perf_maps; /* NULL when the files are only the thread's any more */
 };
 
 struct orma_unwind_load {
@@ -246,8 +248,12 @@ int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 	if (r == 0)
 		r = orma_table_builder_new(limits ? &limits->builder : NULL, &files->builder);
 	if (r == 0)
+		r = orma_perf_map_loader_new(limits ? limits->read_perf_map : NULL,
+					     &files->perf_maps);
+	if (r == 0)
 		r = orma_load_queue_new(&queue_ops, files, &files->queue);
 	if (r < 0) {
+		orma_perf_map_loader_free(files->perf_maps);
 		free_files(files);
 		return r;
 	}
@@ -257,8 +263,10 @@ int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 
 void orma_unwind_files_free(struct orma_unwind_files *files)
 {
-	if (files)
-		orma_load_queue_free(files->queue);
+	if (!files)
+		return;
+	orma_perf_map_loader_free(ORMA_TAKE(files->perf_maps));
+	orma_load_queue_free(files->queue);
 }
 
 int orma_unwind_files_poll(struct orma_unwind_files *files, int32_t pid,
@@ -320,6 +328,11 @@ int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files *files)
 {
 	return orma_file_cache_facts(files->cache);
+}
+
+struct orma_perf_map_loader *orma_unwind_files_perf_maps(const struct orma_unwind_files *files)
+{
+	return files->perf_maps;
 }
 
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "unwind/mapped_file.h"
+#include "unwind/perf_map_loader.h"
 #include "unwind/process_maps.h"
 #include "unwind/table_builder.h"
 #include "unwind/unwind_table.h"
@@ -33,6 +34,7 @@ struct orma_unwind_files_limits {
 	size_t unused_bytes, table_bytes;
 	uint32_t open_count;
 	struct orma_table_builder_options builder;
+	orma_perf_map_read_fn *read_perf_map; /* NULL = orma_perf_map_read() */
 };
 
 struct orma_unwind_files_facts {
@@ -46,6 +48,8 @@ int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 /* No file may be in use or being loaded any more. NULL does nothing. */
 void orma_unwind_files_free(struct orma_unwind_files *files);
 struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files *files);
+/* Borrowed. */
+struct orma_perf_map_loader *orma_unwind_files_perf_maps(const struct orma_unwind_files *files);
 /* Returns a number from 1 on that was never returned before. */
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
 

@@ -60,7 +60,8 @@ struct orma_unwind_process {
 	size_t count, capacity;
 	struct orma_perf_map *perf_map;
 	struct orma_perf_map_mark perf_map_mark;
-	uint64_t perf_map_ns; /* when it was read; 0 = never */
+	struct orma_perf_map_load *perf_map_load; /* NULL = none is under way */
+	uint64_t perf_map_ns;                     /* when it was read; 0 = never */
 };
 
 /* --- a mapping -------------------------------------------------------------------------------- */
@@ -348,6 +349,7 @@ void orma_unwind_process_free(struct orma_unwind_process *process)
 	clear(process);
 	orma_base_free(process->modules);
 	orma_base_free(process->mappings);
+	orma_perf_map_load_free(process->perf_map_load);
 	orma_perf_map_free(process->perf_map);
 	orma_base_free(process);
 }
@@ -385,6 +387,7 @@ void orma_unwind_process_exec(struct orma_unwind_process *process)
 {
 	clear(process);
 	process->generation = orma_unwind_files_next_number(process->files);
+	orma_perf_map_load_free(ORMA_TAKE(process->perf_map_load));
 	orma_perf_map_free(ORMA_TAKE(process->perf_map));
 	process->perf_map_mark = (struct orma_perf_map_mark){0};
 	process->perf_map_ns = 0;
@@ -607,7 +610,9 @@ struct orma_str orma_unwind_process_jit_name(struct orma_unwind_process *process
 	    (process->perf_map_ns > 0 && now_ns - process->perf_map_ns < PERF_MAP_PAUSE_NS))
 		return name;
 	process->perf_map_ns = now_ns > 0 ? now_ns : 1;
-	if (orma_perf_map_read(process->pid, &process->perf_map_mark, &map) < 0 || !map)
+	if (orma_perf_map_loader_read(orma_unwind_files_perf_maps(process->files), process->pid,
+				      &process->perf_map_mark, &process->perf_map_load, &map) < 0 ||
+	    !map)
 		return name;
 	orma_perf_map_free(process->perf_map);
 	process->perf_map = map;

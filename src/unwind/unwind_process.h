@@ -124,7 +124,7 @@ struct orma_unwind_mapping *orma_unwind_process_find(struct orma_unwind_process 
 						     uint64_t pc);
 /* Looks into /tmp/perf-PID.map for the name of an address in memory without a file, such as the code
  * of a JIT compiler; empty when there is none. The file is read again at most once a second,
- * if it has changed. Borrowed until the next call. `now_ns` is any clock that rises. */
+ * if it has changed; while it is read too slowly, the names are those that were read before. Borrowed until the next call. `now_ns` is any clock that rises. */
 struct orma_str orma_unwind_process_jit_name(struct orma_unwind_process *process, uint64_t pc,
 					     uint64_t now_ns);
 
