@@ -3,6 +3,7 @@
  */
 #include "tool/daemon/daemon_options.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@ static void release_messages(void)
 	struct stat facts;
 
 	if (fstat(STDERR_FILENO, &facts) < 0 || !S_ISREG(facts.st_mode))
-		(void)dup3(STDOUT_FILENO, STDERR_FILENO, 0);
+		/* The dup3() of musl needs a flag to be that system call. */
+		(void)dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);
 }
 
 void orma_daemon_tell_ready(int *parent_fd)
