@@ -316,9 +316,13 @@ static bool is_report(const char *path)
 	return size > 5 && strcmp(path + size - 5, ".html") == 0;
 }
 
+/* Standard output, a device or a pipe, from which no sums can be read. */
 static bool is_output(const char *path)
 {
-	return path && strcmp(path, "-") == 0;
+	struct stat info;
+
+	return path &&
+	       (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)));
 }
 
 static int choose_trace(struct heap_run *run)
@@ -362,15 +366,21 @@ static int write_report(const struct heap_run *run)
 static int write_output(const struct heap_run *run)
 {
 	uint8_t bytes[COPY_BYTES];
+	const char *path = run->options->out_path;
 	ssize_t count = 0;
 	ORMA_AUTO(orma_base_fd_closep) int fd = open(run->trace_path, O_RDONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : 0;
+	ORMA_AUTO(orma_base_fd_closep)
+	int out = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+					 : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	int r = fd < 0 || out < 0 ? -errno : 0;
 
 	while (r == 0 && (count = read(fd, bytes, sizeof(bytes))) > 0)
-		r = orma_base_fd_write_all(STDOUT_FILENO, bytes, (size_t)count);
+		r = orma_base_fd_write_all(out, bytes, (size_t)count);
 	if (r == 0 && count < 0)
 		r = -errno;
-	return r < 0 ? orma_tool_fail("cannot write to standard output: %s", strerror(-r))
+	return r < 0 ? orma_tool_fail("cannot write to %s: %s",
+				      strcmp(path, "-") == 0 ? "standard output" : path,
+				      strerror(-r))
 		     : ORMA_EXIT_OK;
 }
 

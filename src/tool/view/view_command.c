@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
+#include "tool/record/record_app.h"
 #include "tool/tool.h"
 #include "tool/view/view_run.h"
 
@@ -96,7 +97,9 @@ static int take_recorder(struct view *view, char **words, int count, int program
 		view->recorder[filled++] = words[i];
 	}
 	view->options.recorder = view->recorder;
-	return -1;
+	/* A page that waits for a program that is not there would wait for ever. */
+	int status = program > 0 ? orma_record_app_find(words[before]) : ORMA_EXIT_OK;
+	return status ? status : -1;
 }
 
 static int take_option(void *ctx, int id, char *value)
