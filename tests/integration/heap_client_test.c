@@ -405,6 +405,9 @@ static unsigned long memory_kb(pid_t pid)
 			is_shared = strstr(line, "/memfd:") != NULL;
 		if (sscanf(line, is_shared ? "Rss: %lu" : "Anonymous: %lu", &kb) == 1)
 			sum += kb;
+		/* Some machines give every stack a huge page. */
+		if (sscanf(line, "AnonHugePages: %lu", &kb) == 1)
+			sum -= kb;
 	}
 	fclose(file);
 	return sum;
