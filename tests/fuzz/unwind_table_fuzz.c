@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unwind/leaf_walk.h"
 #include "unwind/unwind_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,6 +63,11 @@ static void walk(const struct orma_unwind_table *table, const struct orma_elf_fi
 		second = orma_unwind_walk(&space, &registers, &stack, again, FRAMES_MAX);
 		if (second.end != result.end || second.frame_count != result.frame_count ||
 		    memcmp(again, frames, result.frame_count * sizeof(*frames)) != 0)
+			abort();
+		/* Every address is in a module, so a leaf without a rule often has a caller. */
+		if (orma_unwind_leaf_walk(&space, &registers, &stack, again, FRAMES_MAX, &second) &&
+		    (second.frame_count < 2 || second.frame_count > FRAMES_MAX ||
+		     again[0] != registers.pc))
 			abort();
 	}
 }
