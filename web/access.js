@@ -27,10 +27,11 @@ export function attachList(app, line) {
 function itemsOf(app, line, lane) {
 	const items = [];
 	for (const pane of line.panes) {
-		for (let i = 0; i < pane.boxes.length && items.length < MOST_LISTED; i++) {
-			if (pane.boxes.lane[i] !== lane) continue;
+		const { boxes } = pane;
+		for (let i = 0; i < boxes.length && items.length < MOST_LISTED; i++) {
+			if (boxes.lane[i] !== lane) continue;
 			const selection = pane.selectionOf(i);
-			const count = pane.boxes.count[i];
+			const count = boxes.count[i];
 			const what = count > 1 ? `${count} events, the longest is ${selection.name}` : selection.name;
 			const text = `${what}, ${durationText(selection.end - selection.start)}, at ${app.clock.text(selection.start, 1000)}`;
 			items.push(h("li", h("button", { onclick: () => app.select(selection) }, text)));

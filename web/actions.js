@@ -233,9 +233,8 @@ export function editNote(line, note = nearestNote(line)) {
 
 /** @param {Timeline} line */
 function pin(line) {
-	const { app } = line;
 	const row = rowAtHand(line);
-	if (row) app.pin(row.node.id);
+	if (row) line.app.pin(row.node.id);
 }
 
 /** @type {Action} */
@@ -244,7 +243,7 @@ export const openSql = ({ app }) => app.emit("sql");
 /** Each key with what the help says of it, and what it does. @type {Record<string, [string, string, Action][]>} */
 export const KEYMAP = {
 	Move: [
-		["W", "Zoom in, where the mouse is", zoomIn],
+		["W", "Zoom in at the mouse", zoomIn],
 		["S", "Zoom out", zoomOut],
 		["A", "Move left", panLeft],
 		["D", "Move right", panRight],
@@ -269,7 +268,7 @@ export const KEYMAP = {
 	Mark: [
 		["M", "Mark the slice until the next M", (line) => mark(line, false)],
 		["Shift+M", "Mark it and keep the note", (line) => mark(line, true)],
-		["Enter", "Change the text of the nearest note", (line) => editNote(line)],
+		["Enter", "Edit the nearest note", (line) => editNote(line)],
 		["Delete", "Remove the nearest note", forget],
 		["Shift+T", "Pin the track under the mouse", pin],
 	],
@@ -277,11 +276,11 @@ export const KEYMAP = {
 		["/", "Search", () => byId("search").focus()],
 		["Ctrl+P", "Filter the tracks", () => byId("filter").focus()],
 		[":", "Ask in SQL", openSql],
-		["Q", "Show or hide the panel below", ({ app }) => app.emit("drawer")],
-		["V", "Show the counter under the mouse in another way", changeCounter],
+		["Q", "Show or hide the panel", ({ app }) => app.emit("drawer")],
+		["V", "Show the counter another way", changeCounter],
 		["C", "Colour slices by something else", changeColours],
 		["T", "Times since the start, in ns, or wall clock", changeClock],
-		["?", "This list", ({ app }) => app.emit("help")],
+		["? > Ctrl+Shift+P", "This list of commands", ({ app }) => app.emit("help")],
 	],
 };
 
@@ -291,7 +290,7 @@ export const MOUSE_HELP = [
 	["Ctrl+wheel, pinch", "Zoom"],
 	["Shift+wheel", "Move left and right"],
 	["Click", "Select; Shift+click another: measure the gap"],
-	["Double click", "Select and zoom; on a note: change its text"],
+	["Double click", "Select and zoom; on a note: edit it"],
 	["Click on the ruler", "Put a note there"],
 	["Drag", "Select an area; Alt: without snapping"],
 	["Shift, Space, middle drag", "Move"],
@@ -307,12 +306,11 @@ const KEY_NAMES = { "→": "ArrowRight", "←": "ArrowLeft", "↑": "ArrowUp", "
 export function actionOf({ code, key, ctrlKey, metaKey, shiftKey, altKey }) {
 	if (altKey) return undefined;
 	const isKey = (/** @type {string} */ label) => {
-		const [, modifier, name] = /** @type {RegExpExecArray} */ (/^(Ctrl\+|Shift\+)?(.+)$/.exec(label));
-		if ((ctrlKey || metaKey) !== (modifier === "Ctrl+")) return false;
+		const [, ctrl, shift, name] = /** @type {RegExpExecArray} */ (/^(Ctrl\+)?(Shift\+)?(.+)$/.exec(label));
+		if ((ctrlKey || metaKey) !== !!ctrl) return false;
 		if (/^[^\w→←↑↓]$/.test(name)) return key === name;
 		return (
-			code === (KEY_NAMES[name] ?? name.replace(/^[A-Z]$/, "Key$&").replace(/^\d$/, "Digit$&")) &&
-			shiftKey === (modifier === "Shift+")
+			code === (KEY_NAMES[name] ?? name.replace(/^[A-Z]$/, "Key$&").replace(/^\d$/, "Digit$&")) && shiftKey === !!shift
 		);
 	};
 	return Object.values(KEYMAP)

@@ -27,7 +27,6 @@ import { Clock } from "./time.js";
 
 /** How long the mouse rests on a slice until its flows are asked for. */
 const REST_MS = 120;
-const PARTS_OF_TRACE = "source meta gaps tree model names values ranges clock tiles densities threads states";
 const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
 
 /**
@@ -38,6 +37,39 @@ const UNKNOWN = { text: "", colour: COLOUR_NONE, lit: true };
  */
 
 export class App {
+	ranges = new Ranges();
+	clock = new Clock();
+	cropper = new Cropper();
+	/** @type {Chosen | null} */
+	selection = null;
+	/** @type {Area | null} */
+	area = null;
+	/** The second slice of a measurement. @type {Chosen | null} */
+	measured = null;
+	/** @type {Flow[]} */
+	flows = [];
+	/** The one of them that is chosen. @type {Flow | null} */
+	flow = null;
+	/** The slice under the mouse, and its flows once the mouse has rested there. @type {Chosen | null} */
+	pointed = null;
+	/** @type {Flow[]} */
+	pointedFlows = [];
+	restTimer = 0;
+	/** @type {Note[]} */
+	notes = [];
+	/** @type {SearchAnswer | null} */
+	hits = null;
+	hitIndex = -1;
+	isLearning = false;
+	/** Answers that the page waits for. */
+	waiting = 0;
+	/** @type {Map<Change, (() => void)[]>} */
+	listeners = new Map();
+	/** Shows a result of SQL as a track, if the source knows SQL. @type {(sql: string, kind: "slices" | "counter") => Promise<void>} */
+	showSql = async () => {};
+	/** Shows a result of SQL in the panel, and pins it as well. @type {(sql: string, isPinned: boolean) => void} */
+	askSql = () => {};
+
 	/** @param {Source} source @param {Meta} meta @param {TrackTree} tree */
 	constructor(source, meta, tree) {
 		this.source = source;
@@ -45,50 +77,20 @@ export class App {
 		this.tree = tree;
 		this.model = new Model(tree);
 		this.names = new Names((ids) => source.names(ids));
-		this.ranges = new Ranges();
 		this.gaps = new Gaps(meta.gaps);
-		this.clock = new Clock();
 		this.clock.end = meta.end;
 		this.clock.wallStart = meta.realtime_start_ns === null ? null : BigInt(meta.realtime_start_ns);
-		this.cropper = new Cropper();
 		this.camera = new Camera(meta.end, () => matchMedia("(prefers-reduced-motion: reduce)").matches);
 		const changed = () => this.emit("view");
 		this.tiles = new TileStore(source, meta.end, (tiles, wants) => this.prepare(tiles, wants), changed);
 		this.densities = new Densities(source, meta.end, changed);
 		this.theme = themeOf(document.documentElement);
-		/** @type {Chosen | null} */
-		this.selection = null;
-		/** @type {Area | null} */
-		this.area = null;
-		/** The second slice of a measurement. @type {Chosen | null} */
-		this.measured = null;
-		/** @type {Flow[]} */
-		this.flows = [];
-		/** The one of them that is chosen. @type {Flow | null} */
-		this.flow = null;
-		/** The slice under the mouse, and its flows once the mouse has rested there. @type {Chosen | null} */
-		this.pointed = null;
-		/** @type {Flow[]} */
-		this.pointedFlows = [];
-		this.restTimer = 0;
-		/** @type {Note[]} */
-		this.notes = [];
-		/** @type {SearchAnswer | null} */
-		this.hits = null;
-		this.hitIndex = -1;
 		/** What the colours of slices tell, and what they can tell. @type {Colouring} */
 		this.colouring = "name";
 		/** @type {Colouring[]} */
 		this.colourings = [...COLOURINGS];
 		/** The values of the argument that they tell. */
 		this.values = new Names(async () => []);
-		this.isLearning = false;
-		/** Shows a result of SQL as a track, if the source knows SQL. @type {(sql: string, kind: "slices" | "counter") => Promise<void>} */
-		this.showSql = async () => {};
-		/** Answers that the page waits for. */
-		this.waiting = 0;
-		/** @type {Map<Change, (() => void)[]>} */
-		this.listeners = new Map();
 		this.learnTree();
 	}
 
@@ -96,7 +98,8 @@ export class App {
 	adopt(next) {
 		const { mode } = this.clock;
 		for (const request of this.tiles.requests) request.abort.abort();
-		for (const part of PARTS_OF_TRACE.split(" ")) /** @type {any} */ (this)[part] = /** @type {any} */ (next)[part];
+		for (const part of "source meta gaps tree model names values ranges clock tiles densities threads states".split(" "))
+			/** @type {any} */ (this)[part] = /** @type {any} */ (next)[part];
 		this.clock.mode = mode;
 	}
 

@@ -20,39 +20,38 @@ export const BOX_SCHED = 2;
 /** @typedef {{ lane: number, y: number, rowHeight: number, boxHeight: number, depths: number, kind: number, painter: Painter, colouring: Colouring }} Place */
 
 export class BoxList {
-	constructor() {
-		this.length = this.join = 0;
-		/** @type {number[]} */
-		this.x = [];
-		/** @type {number[]} */
-		this.y = [];
-		/** @type {number[]} */
-		this.w = [];
-		/** @type {number[]} */
-		this.h = [];
-		/** @type {number[]} */
-		this.start = [];
-		/** @type {number[]} */
-		this.end = [];
-		/** @type {number[]} */
-		this.name = [];
-		/** @type {number[]} */
-		this.id = [];
-		/** @type {number[]} */
-		this.count = [];
-		/** @type {number[]} */
-		this.lane = [];
-		/** @type {number[]} */
-		this.depth = [];
-		/** @type {number[]} */
-		this.flags = [];
-		/** @type {number[]} */
-		this.colour = [];
-		/** @type {number[]} */
-		this.look = [];
-		/** @type {number[]} */
-		this.kind = [];
-	}
+	length = 0;
+	join = 0;
+	/** @type {number[]} */
+	x = [];
+	/** @type {number[]} */
+	y = [];
+	/** @type {number[]} */
+	w = [];
+	/** @type {number[]} */
+	h = [];
+	/** @type {number[]} */
+	start = [];
+	/** @type {number[]} */
+	end = [];
+	/** @type {number[]} */
+	name = [];
+	/** @type {number[]} */
+	id = [];
+	/** @type {number[]} */
+	count = [];
+	/** @type {number[]} */
+	lane = [];
+	/** @type {number[]} */
+	depth = [];
+	/** @type {number[]} */
+	flags = [];
+	/** @type {number[]} */
+	colour = [];
+	/** @type {number[]} */
+	look = [];
+	/** @type {number[]} */
+	kind = [];
 
 	/** Whether the frame has to be begun again, with a larger width. */
 	get isTooFull() {
@@ -145,9 +144,10 @@ export class BoxList {
 	at(x, y) {
 		let near = -1;
 		for (let i = this.length - 1; i >= 0; i--) {
-			if (y < this.y[i] || y >= this.y[i] + this.h[i]) continue;
-			if (x >= this.x[i] && x < this.x[i] + this.w[i]) return i;
-			if (x >= this.x[i] - 2 && x < this.x[i] + this.w[i] + 2) near = i;
+			const [left, right, top] = [this.x[i], this.x[i] + this.w[i], this.y[i]];
+			if (y < top || y >= top + this.h[i]) continue;
+			if (x >= left && x < right) return i;
+			if (x >= left - 2 && x < right + 2) near = i;
 		}
 		return near;
 	}

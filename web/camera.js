@@ -9,14 +9,15 @@ const FRAME_MS = 1000 / 60;
 const OUTSIDE = 0.05;
 
 export class Camera {
+	start = 0;
+	last = 0;
+
 	/** @param {number} end of the trace @param {() => boolean} isCalm whether movement is not wanted */
 	constructor(end, isCalm) {
 		this.traceEnd = Math.max(end, SHORTEST_NS);
 		this.isCalm = isCalm;
-		this.start = 0;
 		this.end = this.traceEnd;
 		this.target = { start: this.start, end: this.end };
-		this.last = 0;
 	}
 
 	get moving() {

@@ -7,16 +7,17 @@ const BUCKETS = 2048;
 /** @typedef {{ start: number, end: number, shares: Uint8Array }} Density */
 
 export class Densities {
+	/** @type {Map<number, Density>} */
+	known = new Map();
+	/** @type {Set<number>} */
+	wanted = new Set();
+	busy = false;
+
 	/** @param {Source} source @param {number} end of the trace @param {() => void} changed */
 	constructor(source, end, changed) {
 		this.source = source;
 		this.traceEnd = end;
 		this.changed = changed;
-		/** @type {Map<number, Density>} */
-		this.known = new Map();
-		/** @type {Set<number>} */
-		this.wanted = new Set();
-		this.busy = false;
 	}
 
 	/** What is known of a density; asks for what suits the scale if that is something else. @param {number} id @param {Scale} scale */
@@ -41,13 +42,9 @@ export class Densities {
 		const beside = ((SCREENS - 1) / 2) * span;
 		const start = Math.max(0, scale.start - beside);
 		const end = Math.min(this.traceEnd, scale.end + beside);
-		try {
-			const rows = await this.source.density(start, end, BUCKETS, ids);
-			ids.forEach((id, i) => this.known.set(id, { start, end, shares: rows[i] }));
-		} catch {
-			// An empty strip is drawn instead, and asked for again when the range changes.
-			for (const id of ids) this.known.set(id, { start, end, shares: new Uint8Array(1) });
-		}
+		// If there is no answer, an empty strip is drawn, and it is asked for again when the range changes.
+		const rows = await this.source.density(start, end, BUCKETS, ids).catch(() => []);
+		ids.forEach((id, i) => this.known.set(id, { start, end, shares: rows[i] ?? new Uint8Array(1) }));
 		this.busy = false;
 		this.changed();
 	}

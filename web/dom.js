@@ -4,7 +4,7 @@
 
 /**
  * Makes an element: h("button.close", { title: "Close" }, "×"). Properties may be left out; of them "role", "data-" and "aria-" are
- * attributes, and "on..." are listeners.
+ * attributes.
  * @template {string} S
  * @param {S} selector a tag and classes @param {...(Child | Record<string, any>)} parts properties, then children
  * @returns {ElementOf<S>}
@@ -12,12 +12,11 @@
 export function h(selector, ...parts) {
 	const [tag, ...classes] = selector.split(".");
 	const element = document.createElement(tag);
-	if (classes.length > 0) element.className = classes.join(" ");
+	element.className = classes.join(" ");
 	const props = parts[0]?.constructor === Object ? /** @type {Record<string, any>} */ (parts.shift()) : {};
 	for (const [key, value] of Object.entries(props)) {
 		if (value == null) continue;
-		if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-		else if (/^(role$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
+		if (/^(role$|data-|aria-)/.test(key)) element.setAttribute(key, String(value));
 		else /** @type {any} */ (element)[key] = value;
 	}
 	element.append(...shown(/** @type {Child[]} */ (parts)));
@@ -56,7 +55,7 @@ export function listen(target, listeners) {
 
 /** @param {string} id @param {() => void} listener */
 export function onClick(id, listener) {
-	byId(id).addEventListener("click", listener);
+	byId(id).onclick = listener;
 }
 
 /** Arrow keys move by one: `move` gets -1 for the first of the two and 1 for the other. @param {HTMLElement} element @param {[string, string]} keys @param {(by: 1 | -1) => void} move */

@@ -13,10 +13,8 @@ export const COUNTER_MODES = /** @type {const} */ (["value", "log", "change", "r
 
 /** The least and largest value of each counter that was seen so far, so that its scale changes rarely. */
 export class Ranges {
-	constructor() {
-		/** @type {Map<number, { min: number, max: number }>} */
-		this.byLane = new Map();
-	}
+	/** @type {Map<number, { min: number, max: number }>} */
+	byLane = new Map();
 
 	/** @param {number} lane @param {Tile} tile */
 	learn(lane, tile) {
@@ -92,16 +90,16 @@ export function drawCounter(context, pieces, row, scale, values, colours, theme,
 	const yOf = (/** @type {number} */ value) => bottom - heightOfValue(value, range, mode) * height;
 	const zero = Math.round(yOf(Math.max(range.low, Math.min(0, range.high))));
 	const right = Math.min(scale.width, scale.x(end));
-	for (let i = 0; i < points.length; i++) {
-		const x0 = Math.max(-1, Math.round(scale.x(points[i].time)));
+	for (const [i, { time, min, max, last }] of points.entries()) {
+		const x0 = Math.max(-1, Math.round(scale.x(time)));
 		const x1 = i + 1 < points.length ? Math.round(scale.x(points[i + 1].time)) : Math.round(right);
 		if (x1 < 0 || x0 > scale.width || x1 < x0) continue;
 		const w = Math.max(1, Math.min(x1, scale.width + 1) - x0);
-		const y = Math.round(yOf(points[i].last));
+		const y = Math.round(yOf(last));
 		paint(context, colours.fill, x0, Math.min(y, zero), w, Math.max(1, Math.abs(zero - y)));
-		if (points[i].max > points[i].min) {
-			const top = Math.round(yOf(points[i].max));
-			paint(context, colours.band, x0, top, Math.min(w, 2), Math.max(1, Math.round(yOf(points[i].min)) - top));
+		if (max > min) {
+			const top = Math.round(yOf(max));
+			paint(context, colours.band, x0, top, Math.min(w, 2), Math.max(1, Math.round(yOf(min)) - top));
 		}
 		paint(context, colours.edge, x0, y, w, 1);
 	}

@@ -32,11 +32,12 @@ function fillOf(boxes, i) {
 
 /** @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme */
 export function drawBoxes(context, boxes, theme) {
+	const { x, y, w, h: height, colour, kind } = boxes;
 	const marked = [];
 	const hatched = [];
 	let fill = -1;
 	for (const i of drawOrder(boxes)) {
-		if (boxes.colour[i] === IDLE_COLOUR || boxes.colour[i] === EXITED_COLOUR) continue;
+		if (colour[i] === IDLE_COLOUR || colour[i] === EXITED_COLOUR) continue;
 		if (isHatched(boxes, i)) hatched.push(i);
 		if (boxes.flags[i] & MARKED) {
 			marked.push(i);
@@ -45,12 +46,12 @@ export function drawBoxes(context, boxes, theme) {
 		const key = fillOf(boxes, i);
 		if (key !== fill) context.fillStyle = theme.fills[(fill = key)];
 		// Boxes that are wide enough are told apart by a gap.
-		const gap = boxes.w[i] > 3 && boxes.kind[i] !== BOX_STATE ? 1 : 0;
-		context.fillRect(boxes.x[i], boxes.y[i], boxes.w[i] - gap, boxes.h[i]);
+		const gap = w[i] > 3 && kind[i] !== BOX_STATE ? 1 : 0;
+		context.fillRect(x[i], y[i], w[i] - gap, height[i]);
 	}
 	drawMerged(context, boxes, theme);
 	for (const i of marked) drawMark(context, boxes, i, theme);
-	for (const i of hatched) paintHatch(context, boxes.x[i], boxes.y[i], boxes.w[i], boxes.h[i]);
+	for (const i of hatched) paintHatch(context, x[i], y[i], w[i], height[i]);
 }
 
 /** Both D states and threads of real-time priority, whose colour alone does not tell enough. @param {BoxList} boxes @param {number} i */
@@ -64,11 +65,12 @@ function isHatched(boxes, i) {
 
 /** A dotted lower edge shows that a box stands for several events. @param {CanvasRenderingContext2D} context @param {BoxList} boxes @param {Theme} theme */
 function drawMerged(context, boxes, theme) {
+	const { x, y, w, h: height } = boxes;
 	context.fillStyle = theme.background;
 	for (let i = 0; i < boxes.length; i++) {
-		if (!(boxes.flags[i] & FLAG_MERGED) || boxes.w[i] < 6 || boxes.kind[i] !== BOX_SLICE) continue;
-		const end = boxes.x[i] + boxes.w[i] - 2;
-		for (let x = boxes.x[i] + 1; x < end; x += 3) context.fillRect(x, boxes.y[i] + boxes.h[i] - 2, 1, 2);
+		if (!(boxes.flags[i] & FLAG_MERGED) || w[i] < 6 || boxes.kind[i] !== BOX_SLICE) continue;
+		const end = x[i] + w[i] - 2;
+		for (let at = x[i] + 1; at < end; at += 3) context.fillRect(at, y[i] + height[i] - 2, 1, 2);
 	}
 }
 
@@ -117,18 +119,19 @@ function drawMark(context, boxes, i, theme) {
  * @param {Cropper} cropper @param {(i: number) => string} nameOf @param {number} width of the screen
  */
 export function drawLabels(context, boxes, theme, cropper, nameOf, width) {
+	const { x, y, w, h: height } = boxes;
 	setFont(context, theme.font);
 	let ink = -1;
 	let labels = 0;
 	for (let i = 0; i < boxes.length && labels < MOST_LABELS; i++) {
-		if (boxes.w[i] < LEAST_LABEL_WIDTH || boxes.h[i] < 12 || boxes.colour[i] === IDLE_COLOUR) continue;
-		const left = Math.max(boxes.x[i], 0);
-		const space = Math.min(boxes.x[i] + boxes.w[i], width) - left - 2 * LABEL_PAD;
+		if (w[i] < LEAST_LABEL_WIDTH || height[i] < 12 || boxes.colour[i] === IDLE_COLOUR) continue;
+		const left = Math.max(x[i], 0);
+		const space = Math.min(x[i] + w[i], width) - left - 2 * LABEL_PAD;
 		const text = boxes.flags[i] & FLAG_INSTANT ? "" : cropper.crop(nameOf(i), space);
 		if (!text) continue;
 		const look = boxes.look[i] === LOOK_DIM ? LOOK_DIM : 0;
 		if (look !== ink) context.fillStyle = theme.inks[(ink = look)];
-		context.fillText(text, left + LABEL_PAD, boxes.y[i] + boxes.h[i] / 2 + 0.5);
+		context.fillText(text, left + LABEL_PAD, y[i] + height[i] / 2 + 0.5);
 		labels++;
 	}
 	return labels;

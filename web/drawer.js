@@ -6,16 +6,17 @@ const LEAST_HEIGHT = 96;
 /** @typedef {{ id: string, title: string, show: (body: HTMLElement) => void }} Tab */
 
 export class Drawer {
+	/** @type {Tab[]} */
+	fixed = [];
+	/** @type {Tab[]} */
+	tabs = [];
+	current = "";
+
 	constructor() {
 		this.element = byId("drawer");
 		this.tabBar = byId("tabs");
 		this.body = byId("panel");
-		/** @type {Tab[]} */
-		this.fixed = [];
-		/** @type {Tab[]} */
-		this.tabs = [];
-		this.current = "";
-		byId("grip").addEventListener("pointerdown", (event) => this.resize(event));
+		byId("grip").onpointerdown = (event) => this.resize(event);
 		onClick("drawer-close", () => this.toggle(false));
 		onArrows(this.tabBar, ["ArrowLeft", "ArrowRight"], (by) => {
 			const at = this.tabs.findIndex(({ id }) => id === this.current) + by;
@@ -40,20 +41,16 @@ export class Drawer {
 		const tab = this.tabs.find((other) => other.id === id);
 		if (!tab) return;
 		this.current = id;
-		const buttons = this.tabs.map((other) =>
-			h(
-				"button",
-				{
-					role: "tab",
-					id: `tab-${other.id}`,
-					"aria-selected": other === tab,
-					tabIndex: other === tab ? 0 : -1,
-					onclick: () => this.open(other.id),
-				},
-				other.title,
-			),
-		);
 		const hadFocus = this.tabBar.contains(document.activeElement);
+		const buttons = this.tabs.map((other) => {
+			const props = {
+				role: "tab",
+				id: `tab-${other.id}`,
+				"aria-selected": other === tab,
+				tabIndex: other === tab ? 0 : -1,
+			};
+			return h("button", { ...props, onclick: () => this.open(other.id) }, other.title);
+		});
 		refill(this.tabBar, ...buttons);
 		if (hadFocus) byId(`tab-${id}`).focus();
 		this.body.setAttribute("aria-labelledby", `tab-${id}`);

@@ -64,6 +64,13 @@ export function colourOfChange(before, after) {
 }
 
 export class Flame {
+	/** Where the keyboard is. @type {FlameNode | null} */
+	chosen = null;
+	isUpward = false;
+	levels = 0;
+	/** @type {FlameBox[]} */
+	boxes = [];
+
 	/**
 	 * @param {Pick<App, "theme" | "cropper" | "on"> & { names?: App["names"] }} app @param {HTMLElement} element
 	 * @param {FlameAnswer} answer @param {string[]} [sideNames]
@@ -77,12 +84,6 @@ export class Flame {
 		this.root = flameTree(answer.nodes);
 		if (this.sides) this.root.sides = this.sides;
 		this.focus = this.root;
-		/** Where the keyboard is. @type {FlameNode | null} */
-		this.chosen = null;
-		this.isUpward = false;
-		this.levels = 0;
-		/** @type {FlameBox[]} */
-		this.boxes = [];
 		this.canvas = h("canvas.flame", {
 			role: "application",
 			"aria-label": "Flame graph: arrows go through it, Enter makes a function as wide as the graph, Escape shows all",

@@ -9,11 +9,12 @@ const LEAST_TORN = 10;
 const TOOTH = 3;
 
 export class Gaps {
+	/** @type {Map<string, Gap[]>} */
+	owned = new Map();
+
 	/** @param {Gap[]} gaps of the trace, in any order */
 	constructor(gaps) {
 		this.all = [...gaps].sort((a, b) => a.start - b.start);
-		/** @type {Map<string, Gap[]>} */
-		this.owned = new Map();
 		for (const gap of this.all) {
 			const owner = gap.utid !== null ? `t${gap.utid}` : `c${gap.cpu}`;
 			const list = this.owned.get(owner);

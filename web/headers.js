@@ -10,7 +10,8 @@ const DRAG_PIXELS = 6;
 export function makeHeader(app, row, rowsOf) {
 	const { node } = row;
 	const toggle = () => app.fold(node.id);
-	const name = h("span.name", { title: titleText(row) }, row.title);
+	const events = node.events || row.body?.events;
+	const name = h("span.name", { title: row.title + (events ? `\n${grouped(events)} events` : "") }, row.title);
 	const element = h(
 		`div.head.${row.kind}`,
 		{ "data-node": node.id, role: "listitem" },
@@ -21,7 +22,7 @@ export function makeHeader(app, row, rowsOf) {
 		h("button.pin", { title: "Pin to the top", "aria-label": `Pin ${row.title}`, onclick: () => app.pin(node.id) }),
 	);
 	name.addEventListener(row.isContainer ? "click" : "dblclick", toggle);
-	if (!row.pinned) name.addEventListener("pointerdown", (event) => startMove(app, event, element, node, rowsOf));
+	if (!row.pinned) name.onpointerdown = (event) => startMove(app, event, element, node, rowsOf);
 	return element;
 }
 
@@ -34,12 +35,6 @@ function modeMenu(app, { node, title }) {
 	return select;
 }
 
-/** @param {Row} row */
-function titleText(row) {
-	const events = row.node.events || (row.body?.events ?? 0);
-	return events > 0 ? `${row.title}\n${grouped(events)} events` : row.title;
-}
-
 /** @param {HTMLElement} element @param {Row} row */
 export function updateHeader(element, row) {
 	element.style.top = `${row.y}px`;
@@ -47,8 +42,8 @@ export function updateHeader(element, row) {
 	element.style.setProperty("--indent", String(row.indent));
 	const fold = /** @type {HTMLElement} */ (element.firstElementChild);
 	if (row.foldable) {
-		fold.setAttribute("aria-expanded", String(row.open));
-		fold.setAttribute("aria-label", `${row.open ? "Fold" : "Unfold"} ${row.title}`);
+		fold.ariaExpanded = String(row.open);
+		fold.ariaLabel = `${row.open ? "Fold" : "Unfold"} ${row.title}`;
 	}
 	const menu = element.querySelector("select");
 	if (menu) menu.value = row.mode;

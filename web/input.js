@@ -7,7 +7,6 @@ import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const CLICK_PIXELS = 4;
 const SNAP_PIXELS = 15;
-const EDGE_PIXELS = 4;
 const HANDLE_PIXELS = 8;
 const WHEEL_ZOOM = 0.0035;
 const MOST_WHEEL = 240;
@@ -21,8 +20,8 @@ const FASTER_AFTER_MS = 400;
 /** @param {Timeline} line */
 export function listenToInput(line) {
 	listenToKeys(line);
-	line.element.addEventListener("wheel", (event) => wheel(line, event), { passive: false });
-	listen(byId("minimap"), { pointerdown: (event) => dragMap(line, event) });
+	line.element.onwheel = (event) => wheel(line, event);
+	byId("minimap").onpointerdown = (event) => dragMap(line, event);
 	for (const part of [byId("ruler"), ...line.panes.map(({ canvas }) => canvas)]) {
 		listen(part, {
 			pointerdown: (event) => pointerDown(line, event),
@@ -64,7 +63,7 @@ function leave(line) {
 function edgeAt(line, { x }) {
 	const { area } = line.app;
 	const edges = /** @type {const} */ (["start", "end"]);
-	return edges.find((edge) => area && Math.abs(line.scale.x(area[edge]) - x) <= EDGE_PIXELS);
+	return edges.find((edge) => area && Math.abs(line.scale.x(area[edge]) - x) <= CLICK_PIXELS);
 }
 
 let isSpaceHeld = false;

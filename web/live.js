@@ -28,7 +28,7 @@ export function attachLive(app, line, queries) {
 		button.classList.toggle("is-live", word === "● Live");
 		button.title = state.cut ? `The last ${durationText(app.meta.end)} are kept` : "Follow what is recorded (End)";
 	};
-	button.addEventListener("click", () => line.act(goToEnd));
+	button.onclick = () => line.act(goToEnd);
 	app.on("view", show);
 	show();
 	watch(app, line, queries, state, show);

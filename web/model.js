@@ -9,32 +9,33 @@ import { fnv1a } from "./colour.js";
 export const HEIGHTS = { group: 24, process: 28, slice: 18, strip: 8, wideStrip: 12, sched: 20, counter: 28, pad: 4 };
 
 export class Model {
+	/** @type {number[]} */
+	roots = [];
+	/** @type {number[]} */
+	pins = [];
+	filter = "";
+	/** @type {string[]} */
+	keyList = [];
+	/** @type {Map<string, number>} */
+	byKey = new Map();
+	/** Tracks that were moved among their siblings. @type {Set<number>} */
+	moved = new Set();
+	/** How counters are shown, unless as values. @type {Map<number, CounterMode>} */
+	modes = new Map();
+	/** @type {Row[]} */
+	rows = [];
+	/** @type {Row[]} */
+	pinned = [];
+	/** The node whose boxes are in a lane. @type {Map<number, TrackNode>} */
+	byLane = new Map();
+
 	/** @param {TrackTree} tree */
 	constructor(tree) {
 		this.nodes = [...tree.nodes];
 		/** @type {number[][]} */
 		this.children = tree.nodes.map(() => []);
-		/** @type {number[]} */
-		this.roots = [];
 		for (const node of tree.nodes) (this.children[node.parent] ?? this.roots).push(node.id);
 		this.open = tree.nodes.map((node) => node.open);
-		/** @type {number[]} */
-		this.pins = [];
-		this.filter = "";
-		/** @type {string[]} */
-		this.keyList = [];
-		/** @type {Map<string, number>} */
-		this.byKey = new Map();
-		/** Tracks that were moved among their siblings. @type {Set<number>} */
-		this.moved = new Set();
-		/** How counters are shown, unless as values. @type {Map<number, CounterMode>} */
-		this.modes = new Map();
-		/** @type {Row[]} */
-		this.rows = [];
-		/** @type {Row[]} */
-		this.pinned = [];
-		/** The node whose boxes are in a lane. @type {Map<number, TrackNode>} */
-		this.byLane = new Map();
 		for (const node of tree.nodes) if (node.lane !== null) this.byLane.set(node.lane, node);
 		this.layout();
 	}

@@ -7,6 +7,13 @@ import { AT_NAME, BOX_U32 } from "./answers.js";
 const MOST_NAMES = 4096;
 
 export class Names {
+	/** @type {Set<number>} */
+	missing = new Set();
+	/** @type {Map<number, import("./boxes.js").Painted>} */
+	known = new Map();
+	/** Which names are looked for; the boxes of others are dimmed. @type {((name: string) => boolean) | null} */
+	wanted = null;
+
 	/**
 	 * @param {(ids: number[]) => Promise<any[]>} ask answers with the texts
 	 * @param {number} [at] where boxes have the ids @param {(text: string) => number} [colourOf]
@@ -15,12 +22,6 @@ export class Names {
 		this.ask = ask;
 		this.at = at;
 		this.colourOf = colourOf;
-		/** @type {Set<number>} */
-		this.missing = new Set();
-		/** @type {Map<number, import("./boxes.js").Painted>} */
-		this.known = new Map();
-		/** Which names are looked for; the boxes of others are dimmed. @type {((name: string) => boolean) | null} */
-		this.wanted = null;
 	}
 
 	/** What an id stands for. @param {number} id */

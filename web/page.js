@@ -45,17 +45,16 @@ function showStatus(app, line) {
 		byId("clock").textContent = { start: "since start", ns: "ns", wall: "wall clock" }[app.clock.mode];
 	};
 	app.on("clock", clock);
-	clock();
 }
 
 /** @param {App} app */
 function attachColours(app) {
 	const select = /** @type {HTMLSelectElement} */ (byId("colours"));
-	select.addEventListener("change", () => {
+	select.onchange = () => {
 		app.colourBy(/** @type {Colouring} */ (select.value));
 		// Keys are for the tracks again.
 		select.blur();
-	});
+	};
 	app.on("colours", () => {
 		refill(select, ...app.colourings.map((value) => h("option", { value }, `Colour: ${value.replace(".", "")}`)));
 		select.value = app.colouring;
@@ -79,14 +78,14 @@ function attachTheme(app) {
 /** The border between headers and boxes is dragged. @param {Timeline} line */
 function attachSplit(line) {
 	const split = byId("split");
-	split.addEventListener("pointerdown", (event) => {
+	split.onpointerdown = (event) => {
 		const left = line.element.getBoundingClientRect().left;
 		trackPointer(event, (now) => {
 			const width = Math.max(96, Math.min(innerWidth / 2, now.clientX - left));
 			document.documentElement.style.setProperty("--head", `${Math.round(width / 4) * 4}px`);
 			line.layout();
 		});
-	});
+	};
 }
 
 /**
@@ -102,7 +101,7 @@ export async function startPage(source, meta, tree, attach) {
 	attachColours(app);
 	attachPanels(app, drawer, attach(app, line, drawer));
 	attachSearch(app, line);
-	attachHelp(app);
+	attachHelp(app, line);
 	attachList(app, line);
 	attachSplit(line);
 	listenToInput(line);

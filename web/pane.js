@@ -15,6 +15,11 @@ import { bodyTop, heightOfAll, rowIndexAt } from "./model.js";
 export const BEYOND = 160;
 
 export class Pane {
+	/** @type {Map<string, HTMLElement>} */
+	shown = new Map();
+	top = 0;
+	bottom = 0;
+
 	/**
 	 * @param {App} app @param {HTMLElement} element which scrolls @param {() => Row[]} rowsOf
 	 * @param {() => void} scrolled told when it has to be drawn anew
@@ -29,16 +34,12 @@ export class Pane {
 		element.append(this.content);
 		this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
 		this.boxes = new BoxList();
-		/** @type {Map<string, HTMLElement>} */
-		this.shown = new Map();
-		this.top = 0;
-		this.bottom = 0;
-		element.addEventListener("scroll", () => {
+		element.onscroll = () => {
 			const y = element.scrollTop;
 			const isDrawn = y >= this.top && y + element.clientHeight <= this.bottom;
 			if (isDrawn || this.bottom >= heightOfAll(this.rowsOf())) this.app.emit("over");
 			if (!isDrawn) scrolled();
-		});
+		};
 	}
 
 	/** Makes the pane as high as its rows. */
@@ -55,7 +56,8 @@ export class Pane {
 		const { context, boxes } = this;
 		const ratio = sizeCanvas(context, scale.width, height + 2 * BEYOND, this.top);
 		this.canvas.style.transform = `translateY(${this.top}px)`;
-		const { theme } = this.app;
+		const { app } = this;
+		const { theme } = app;
 		paint(context, theme.background, 0, this.top, scale.width, height + 2 * BEYOND);
 		/** @type {Row[]} */
 		const visible = [];
@@ -67,8 +69,8 @@ export class Pane {
 			for (const row of visible) this.drawRow(row, scale, ratio);
 		} while (boxes.isTooFull);
 		drawBoxes(context, boxes, theme);
-		drawLabels(context, boxes, theme, this.app.cropper, (i) => this.app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
-		for (const row of visible) drawGaps(context, this.app.gaps.of(row), row, scale, theme);
+		drawLabels(context, boxes, theme, app.cropper, (i) => app.textOf(boxes.kind[i], boxes.name[i]), scale.width);
+		for (const row of visible) drawGaps(context, app.gaps.of(row), row, scale, theme);
 		this.showHeaders(visible);
 	}
 
@@ -123,8 +125,7 @@ export class Pane {
 	/** How busy what is folded was. @param {Row} row @param {Scale} scale */
 	drawFolded(row, scale) {
 		const id = row.node.density;
-		if (id == null) return;
-		const density = this.app.densities.get(id, scale);
+		const density = id != null && this.app.densities.get(id, scale);
 		if (!density) return;
 		const colour = row.kind === "group" ? this.app.theme.muted : `#${PALETTE[colourOfProcess(row.node.name)]}`;
 		const [x0, x1] = [scale.x(density.start), scale.x(density.end)];

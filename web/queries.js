@@ -62,10 +62,8 @@ export function queryRows(answer, kind, origin, end) {
 
 /** The tracks of results, and the answers about them. */
 export class Queries {
-	constructor() {
-		/** @type {QueryTrack[]} */
-		this.tracks = [];
-	}
+	/** @type {QueryTrack[]} */
+	tracks = [];
 
 	/** @param {number} lane */
 	trackOf(lane) {

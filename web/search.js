@@ -27,7 +27,8 @@ export function attachSearch(app, line) {
 	};
 	const ask = async () => {
 		abort?.abort();
-		const text = input.value.trim();
+		// With a colon, it is SQL.
+		const text = input.value.replace(/^:.*/s, "").trim();
 		app.light(text);
 		app.hitIndex = -1;
 		app.hits = null;
@@ -68,22 +69,30 @@ export function attachSearch(app, line) {
 		await sleep(WAIT_MS);
 		if (mine === typed) await ask();
 	};
-	input.addEventListener("input", () => app.during(askLater(++typed)));
-	input.addEventListener("keydown", (event) => {
-		if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) pinHit();
+	input.oninput = () => {
+		app.during(askLater(++typed));
+		if (input.value !== ">") return;
+		searchFor("");
+		input.blur();
+		app.emit("help");
+	};
+	input.onkeydown = (event) => {
+		const isPinned = event.ctrlKey || event.metaKey;
+		if (event.key === "Enter" && input.value[0] === ":") app.askSql(input.value.slice(1), isPinned);
+		else if (event.key === "Enter" && isPinned) pinHit();
 		else if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
 		if (event.key === "Escape") {
 			input.value = "";
 			ask();
 		}
-	});
+	};
 	onClick("hit-next", () => go(1));
 	onClick("hit-previous", () => go(-1));
 	const filter = /** @type {HTMLInputElement} */ (byId("filter"));
-	filter.addEventListener("input", () => {
+	filter.oninput = () => {
 		app.model.setFilter(filter.value);
 		app.emit("rows");
-	});
+	};
 	app.on("rows", () => {
 		if (filter.value !== app.model.filter && document.activeElement !== filter) filter.value = app.model.filter;
 	});

@@ -24,8 +24,9 @@ export class ServerError extends Error {
 
 /** @implements {Source} */
 export class HttpSource {
+	token = "";
+
 	constructor() {
-		this.token = "";
 		this.traffic = { requests: 0, bytes: 0 };
 		/** The state of a live trace that questions are about. @type {number | undefined} */
 		this.generation = undefined;

@@ -97,9 +97,18 @@ export function attachSql(app, drawer, queries) {
 		const answer = await app.tryAsk("sql", { sql, limit: MOST_ROWS });
 		if (answer) queries.show(app, { ...answer, sql }, kind);
 	};
-	app.on("sql", () => {
+	const open = () => {
 		drawer.toggle(true);
 		drawer.open("sql");
+	};
+	app.askSql = async (sql, isPinned) => {
+		input.value = sql;
+		open();
+		await run();
+		if (isPinned) kinds.querySelector("button")?.click();
+	};
+	app.on("sql", () => {
+		open();
 		input.select();
 		input.focus();
 	});

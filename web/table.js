@@ -38,8 +38,8 @@ export function tsvOf(columns, rows) {
 	return [columns, ...rows].map((row) => row.map(clean).join("\t")).join("\n");
 }
 
-/** @param {AnswerTable} answer @param {TableOptions} [options] @returns {HTMLElement} */
-export function tableOf(answer, options = {}) {
+/** @param {AnswerTable} answer @param {TableOptions} options @returns {HTMLElement} */
+export function tableOf(answer, options) {
 	const { columns } = answer;
 	const format = options.format ?? plainText;
 	let rows = answer.rows;
@@ -54,13 +54,14 @@ export function tableOf(answer, options = {}) {
 	const template = widths.map((width, c) => (c === wide ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");
 	const head = h("div.thead", { role: "row" });
 	const body = h("div.tbody", { role: "rowgroup", style: `height: ${rows.length * ROW_HEIGHT}px` });
-	const scroller = h("div.table", {
+	const props = {
 		role: "table",
 		tabIndex: 0,
-		"aria-label": options.name ?? "Table",
+		"aria-label": options.name,
 		"aria-rowcount": rows.length + 1,
 		style: `--columns: ${template}`,
-	});
+	};
+	const scroller = h("div.table", props, head, body);
 	const cells = (/** @type {Cell[]} */ row) =>
 		row.map((value, c) =>
 			h(
@@ -92,14 +93,14 @@ export function tableOf(answer, options = {}) {
 		/** @type {HTMLElement | null} */ (body.querySelector(`[aria-rowindex="${at + 2}"]`))?.focus();
 	};
 	onArrows(scroller, ["ArrowUp", "ArrowDown"], (by) => focusRow(at + by));
-	body.addEventListener("keydown", ({ code }) => code === "Enter" && at >= 0 && options.onrow?.(rows[at], columns));
+	body.onkeydown = ({ code }) => void (code === "Enter" && at >= 0 && options.onrow?.(rows[at], columns));
 	const order = (/** @type {number} */ c) => {
 		isDown = sorted === c ? !isDown : isNumeric[c];
 		sorted = c;
 		const sign = isDown ? -1 : 1;
 		rows = [...answer.rows].sort((a, b) => sign * compareCells(a[c], b[c]));
 		for (const [i, cell] of [...head.children].entries()) {
-			cell.setAttribute("aria-sort", i !== c ? "none" : isDown ? "descending" : "ascending");
+			cell.ariaSort = i !== c ? "none" : isDown ? "descending" : "ascending";
 		}
 		show();
 	};
@@ -107,8 +108,7 @@ export function tableOf(answer, options = {}) {
 		const button = h("button", { onclick: () => order(c) }, column);
 		head.append(h(`span.${isNumeric[c] ? "number" : ""}`, { role: "columnheader", "aria-sort": "none" }, button));
 	});
-	scroller.append(head, body);
-	scroller.addEventListener("scroll", show);
+	scroller.onscroll = show;
 	new ResizeObserver(show).observe(scroller);
 	show();
 	return h(

@@ -6,12 +6,10 @@ const CACHE_LIMIT = 20000;
 const LEAST_LETTERS = 4;
 
 export class Cropper {
-	constructor() {
-		/** The average width of a letter in pixels. */
-		this.letter = 6;
-		/** @type {Map<string, string>} */
-		this.cache = new Map();
-	}
+	/** The average width of a letter in pixels. */
+	letter = 6;
+	/** @type {Map<string, string>} */
+	cache = new Map();
 
 	/** @param {CanvasRenderingContext2D} context whose font is that of the labels */
 	measure(context) {

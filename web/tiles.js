@@ -26,6 +26,18 @@ export function tileSpan(level) {
 /** @typedef {{ wants: Want[], abort: AbortController }} Request */
 
 export class TileStore {
+	/** @type {Map<string, Tile>} */
+	tiles = new Map();
+	bytes = 0;
+	/** @type {Map<string, Want>} */
+	missing = new Map();
+	/** @type {Map<string, Want>} */
+	beside = new Map();
+	/** @type {Set<Request>} */
+	requests = new Set();
+	/** @type {Map<string, number>} */
+	failed = new Map();
+
 	/**
 	 * @param {Source} source @param {number} end of the trace
 	 * @param {(tiles: Tile[], wants: Want[]) => Promise<void>} ready prepares tiles before they are used
@@ -37,17 +49,6 @@ export class TileStore {
 		this.ready = ready;
 		this.changed = changed;
 		this.memory = memory;
-		/** @type {Map<string, Tile>} */
-		this.tiles = new Map();
-		this.bytes = 0;
-		/** @type {Map<string, Want>} */
-		this.missing = new Map();
-		/** @type {Map<string, Want>} */
-		this.beside = new Map();
-		/** @type {Set<Request>} */
-		this.requests = new Set();
-		/** @type {Map<string, number>} */
-		this.failed = new Map();
 	}
 
 	/** Nothing is on its way, and nothing is missing. */

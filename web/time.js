@@ -99,12 +99,13 @@ export function countText(count, noun) {
 
 /** How the page writes points in time; there is one for all of it. */
 export class Clock {
+	/** @type {bigint | null} */
+	wallStart = null;
+	end = 0;
+
 	constructor() {
 		/** @type {"start" | "ns" | "wall"} */
 		this.mode = "start";
-		/** @type {bigint | null} */
-		this.wallStart = null;
-		this.end = 0;
 	}
 
 	/** Goes on to the next way that this trace has. */

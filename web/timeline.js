@@ -15,6 +15,15 @@ const MOST_LAYERS = 24;
 const MOST_OUTLINES = 400;
 
 export class Timeline {
+	isQueued = false;
+	/** What a gesture shows while it lasts. @type {Area | null} */
+	draft = null;
+	/** @type {{ name: string, shares: Uint8Array }[]} */
+	layers = [];
+	layersWidth = 0;
+	frameMs = 0;
+	frames = 0;
+
 	/** @param {App} app */
 	constructor(app) {
 		this.app = app;
@@ -28,17 +37,9 @@ export class Timeline {
 		this.over = contextIn("overlay");
 		this.scale = new Scale(0, 1, 1);
 		this.isDirty = this.isOverDirty = true;
-		this.isQueued = false;
 		/** Where the mouse is in the window of the tracks, and over which box. */
 		this.hover = { x: -1, y: -1, pane: this.tracks, box: -1 };
-		/** What a gesture shows while it lasts. @type {Area | null} */
-		this.draft = null;
-		/** @type {{ name: string, shares: Uint8Array }[]} */
-		this.layers = [];
-		this.layersWidth = 0;
 		this.told = app.camera.target;
-		this.frameMs = 0;
-		this.frames = 0;
 		/** Called in each frame, for movements that go on while a key is held. @type {(now: number) => boolean} */
 		this.tick = () => false;
 		app.on(["view", "theme", "clock", "hits"], redraw);
@@ -170,13 +171,9 @@ export class Timeline {
 		const shown = busy.slice(0, MOST_LAYERS).sort((a, b) => a.id - b.id);
 		const ids = shown.length > 0 ? shown.map(({ density }) => density ?? 0) : [0xffffffff];
 		const buckets = Math.min(4096, Math.max(1, Math.round(width / 2)));
-		try {
-			const rows = await this.app.during(this.app.source.density(0, this.app.meta.end, buckets, ids));
-			this.layers = rows.map((shares, i) => ({ name: shown[i]?.name ?? "", shares }));
-			this.drawMap();
-		} catch {
-			this.layers = [];
-		}
+		const rows = await this.app.during(this.app.source.density(0, this.app.meta.end, buckets, ids)).catch(() => []);
+		this.layers = rows.map((shares, i) => ({ name: shown[i]?.name ?? "", shares }));
+		this.drawMap();
 	}
 
 	drawOver() {
@@ -237,9 +234,10 @@ export class Timeline {
 		if (box < 0 || box >= boxes.length) return;
 		let left = MOST_OUTLINES;
 		for (const other of this.panes) {
-			for (let i = 0; i < other.boxes.length && left > 0; i++) {
-				const isSame = other.boxes.name[i] === boxes.name[box] && other.boxes.kind[i] === boxes.kind[box];
-				if (!isSame || other.boxes.w[i] < 3 || boxes.kind[box] === 1) continue;
+			const { name, kind, w, length } = other.boxes;
+			for (let i = 0; i < length && left > 0; i++) {
+				const isSame = name[i] === boxes.name[box] && kind[i] === boxes.kind[box];
+				if (!isSame || w[i] < 3 || kind[i] === 1) continue;
 				const spot = this.spotOfBox(other, i);
 				if (spot.y + spot.h > 0) drawOutline(this.over, spot, this.app.theme.text, 1);
 				left--;
@@ -250,8 +248,8 @@ export class Timeline {
 
 	/** @param {Pane} pane @param {number} i */
 	spotOfBox(pane, i) {
-		const { boxes } = pane;
-		return { x0: boxes.x[i], x1: boxes.x[i] + boxes.w[i], y: this.windowY(pane, boxes.y[i]), h: boxes.h[i] };
+		const { x, y, w, h: height } = pane.boxes;
+		return { x0: x[i], x1: x[i] + w[i], y: this.windowY(pane, y[i]), h: height[i] };
 	}
 
 	/** @param {Flow[]} flows @param {string} colour */

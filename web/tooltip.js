@@ -33,18 +33,16 @@ function gapContent({ start, end, what }) {
 
 /** @param {App} app @param {Pane} pane @param {number} i */
 function boxContent(app, pane, i) {
-	const { boxes } = pane;
-	const kind = boxes.kind[i];
-	const name = app.textOf(kind, boxes.name[i]);
-	const count = boxes.count[i];
-	const duration = durationText(boxes.end[i] - boxes.start[i]);
-	const node = app.model.byLane.get(boxes.lane[i]);
-	const key = app.argumentOf(boxes.lane[i]);
+	const { name, start, end, lane, id } = pane.selectionOf(i);
+	const [kind, count] = [pane.boxes.kind[i], pane.boxes.count[i]];
+	const duration = durationText(end - start);
+	const node = app.model.byLane.get(lane);
+	const key = app.argumentOf(lane);
 	return [
 		h("b", name || "(no name)"),
 		h("span.number", count > 1 ? `within ${duration}` : duration),
 		count > 1 && h("small", `${grouped(count)} events, the longest is this`),
-		key && h("small", `${key}: ${app.values.get(boxes.id[i])?.text || "–"}`),
+		key && h("small", `${key}: ${app.values.get(id)?.text || "–"}`),
 		node && kind !== BOX_SCHED && h("small", app.model.titleOf(node)),
 	];
 }

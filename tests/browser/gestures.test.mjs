@@ -15,6 +15,7 @@ const skip = !findChromium() ? "no Chromium is installed" : orma ? false : "ORMA
 const folder = mkdtempSync(join(tmpdir(), "orma-gestures-"));
 const file = join(folder, "store.json");
 const CTRL = 2;
+const SHIFT = 8;
 /** @type {Browser} */
 let page;
 let server;
@@ -279,6 +280,63 @@ test("a link keeps folds, the place that is scrolled to, the clock, a selection 
 	assert.deepEqual((await page.state()).area, { start: drawn[3].start, end: drawn[3].end, nodes: [] });
 	assert.match(await page.text("#panel"), /step/);
 	await page.resize(1200, 900);
+	await follow("");
+	assert.deepEqual(page.errors, []);
+});
+
+test("> and Ctrl+Shift+P list the commands, which are found by what they are called and run", { skip }, async () => {
+	await follow("");
+	const isOpen = () => page.run("document.querySelector('#help').open");
+	const listed = () =>
+		page.run(
+			"[...document.querySelectorAll('#help dt')].flatMap((key) => (key.offsetParent ? [[key.innerText.trim(), key.nextElementSibling.innerText]] : []))",
+		);
+	await page.press("Slash", "/");
+	await page.type(">");
+	assert.equal(await isOpen(), true);
+	assert.equal(await page.run("document.querySelector('#search').value"), "");
+	assert.ok((await listed()).some(([key, text]) => key === "W" && text.startsWith("Zoom in")));
+	await page.type("colour slices");
+	assert.deepEqual(await listed(), [["C", "Colour slices by something else"]]);
+	// Titles of lists that are empty are not shown.
+	assert.equal(
+		await page.run("[...document.querySelectorAll('#help h3')].filter(({ offsetParent }) => offsetParent).length"),
+		1,
+	);
+	await page.press("Enter", "Enter");
+	await page.idle();
+	assert.deepEqual([await isOpen(), (await page.state()).colouring], [false, "category"]);
+	await page.press("KeyP", "P", CTRL | SHIFT);
+	assert.equal(await isOpen(), true);
+	await page.type("since the start");
+	await clickOn("#help dd:not([hidden]) button", "Times since");
+	assert.deepEqual([await isOpen(), (await page.state()).clock], [false, "ns"]);
+	await page.press("Slash", "?", SHIFT);
+	assert.ok((await listed()).length > 40, "what was typed is gone");
+	await page.press("Escape", "Escape");
+	assert.equal(await isOpen(), false);
+	await follow("");
+});
+
+test("a colon in the search asks in SQL, and Ctrl+Enter pins the result", { skip }, async () => {
+	await follow("");
+	const query = "select ts, dur, name from slice where name = 'step'";
+	await page.press("Slash", "/");
+	await page.type(`:${query}`);
+	await page.idle();
+	assert.equal((await page.state()).hits, null, "it is not searched for");
+	await page.press("Enter", "Enter");
+	await page.idle();
+	const cells =
+		"[...document.querySelectorAll('.sql .tr')].slice(0, 3).map((row) => [...row.children].map(({ title }) => title))";
+	assert.deepEqual(await page.run(cells), rowsOf(orma, file, `${query} limit 3`));
+	assert.equal(await page.run("document.querySelector('#sql-input').value"), query);
+	assert.deepEqual((await page.state()).pins, []);
+	await page.press("Enter", "Enter", CTRL);
+	await page.idle();
+	assert.equal((await page.state()).pins.length, 1);
+	assert.equal((await page.boxes()).filter(({ table }) => table === "query").length, 60);
+	await page.press("Escape", "Escape");
 	await follow("");
 	assert.deepEqual(page.errors, []);
 });

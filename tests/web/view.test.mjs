@@ -269,6 +269,9 @@ test("keys are places for letters, characters for signs", () => {
 	assert.match(textOf(key("KeyM", "M", { shiftKey: true })), /keep the note/);
 	assert.match(textOf(key("Digit7", "/", { shiftKey: true })), /Search/);
 	assert.match(textOf(key("Slash", "?", { shiftKey: true })), /This list/);
+	assert.match(textOf(key("Period", ">", { shiftKey: true })), /This list/);
+	assert.match(textOf(key("KeyP", "P", { ctrlKey: true, shiftKey: true })), /This list/);
+	assert.match(textOf(key("KeyP", "p", { ctrlKey: true })), /Filter/);
 	assert.match(textOf(key("ArrowUp", "ArrowUp")), /above/);
 	assert.match(textOf(key("Escape", "Escape")), /nothing/);
 	assert.match(textOf(key("Digit0", "0")), /whole/);
