@@ -13,8 +13,8 @@
 #define UI_OPENS_IT "; https://ui.perfetto.dev opens it, and orma does not read it"
 
 #define CHROME_CONVERTS                                                                            \
-	"this is JSON; if it is a trace of Chrome, https://ui.perfetto.dev opens it, and `orma "   \
-	"cat` converts it"
+	"this is JSON; a trace of Chrome is a list of events or has one as traceEvents, and "      \
+	"`orma cat` converts it"
 
 #define PROBABLY_CONFIG                                                                            \
 	"this is text, probably a config; `orma doctor FILE` examines it, and `orma record -c "    \
