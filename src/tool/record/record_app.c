@@ -113,6 +113,14 @@ int orma_record_app_prepare(struct orma_record_app *app, char *const *argv)
 	return 0;
 }
 
+/* Ctrl-\ reaches both. It ends the program with a core, and the recording of it must not be lost. */
+static void ignore_quit(struct orma_record_app *app, sigset_t *of_program)
+{
+	sigaction(SIGQUIT, &(struct sigaction){.sa_handler = SIG_IGN}, &app->old_quit);
+	if (app->old_quit.sa_handler != SIG_IGN)
+		sigaddset(of_program, SIGQUIT);
+}
+
 int orma_record_app_start(struct orma_record_app *app)
 {
 	posix_spawnattr_t attributes;
@@ -125,6 +133,7 @@ int orma_record_app_start(struct orma_record_app *app)
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
 	sigaddset(&defaults, SIGXFSZ);
+	ignore_quit(app, &defaults);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawnattr_setsigmask(&attributes, &app->old_mask);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -138,6 +147,7 @@ int orma_record_app_start(struct orma_record_app *app)
 	posix_spawnattr_destroy(&attributes);
 	if (error == 0)
 		return ORMA_EXIT_OK;
+	sigaction(SIGQUIT, &app->old_quit, NULL);
 	app->pid = 0;
 	return tell_not_started(app->argv[0], error);
 }
@@ -157,6 +167,7 @@ void orma_record_app_reap(struct orma_record_app *app)
 	if (app->pid == 0 || waitpid(app->pid, &status, WNOHANG) != app->pid)
 		return;
 	app->pid = 0;
+	sigaction(SIGQUIT, &app->old_quit, NULL);
 	app->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -14,13 +14,14 @@ enum { ORMA_EXIT_NOT_STARTED = 126, ORMA_EXIT_NOT_FOUND = 127 };
 struct orma_buf;
 
 struct orma_record_app {
-	char *const *argv;        /* NULL = there is none */
-	char *const *environment; /* NULL = that of this process */
-	uint64_t descriptors;     /* its soft limit; 0 = that of this process */
-	pid_t pid;                /* 0 = not started, or ended */
-	int status;               /* once it has ended: exit status, or 128 + signal */
-	int child_fd;             /* readable when a child has ended; -1 = not prepared */
-	sigset_t old_mask;        /* the signal mask that the program gets */
+	char *const *argv;         /* NULL = there is none */
+	char *const *environment;  /* NULL = that of this process */
+	uint64_t descriptors;      /* its soft limit; 0 = that of this process */
+	pid_t pid;                 /* 0 = not started, or ended */
+	int status;                /* once it has ended: exit status, or 128 + signal */
+	int child_fd;              /* readable when a child has ended; -1 = not prepared */
+	sigset_t old_mask;         /* the signal mask that the program gets */
+	struct sigaction old_quit; /* SIGQUIT is ignored while the program runs */
 };
 
 /* Returns ORMA_EXIT_OK, or reports why the program cannot be found and returns the exit status for
