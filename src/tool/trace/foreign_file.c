@@ -12,10 +12,6 @@
 
 #define UI_OPENS_IT "; https://ui.perfetto.dev opens it, and orma does not read it"
 
-#define CHROME_CONVERTS                                                                            \
-	"this is JSON; a trace of Chrome is a list of events or has one as traceEvents, and "      \
-	"`orma cat` converts it"
-
 #define PROBABLY_CONFIG                                                                            \
 	"this is text, probably a config; `orma doctor FILE` examines it, and `orma record -c "    \
 	"FILE` records with it"
@@ -26,6 +22,10 @@
 #else
 #define READ_OR(words, otherwise) otherwise
 #endif
+
+#define CHROME_CONVERTS                                                                            \
+	"this is JSON; a trace of Chrome is a list of events or has one as traceEvents, "          \
+	"and " READ_OR("`orma cat` converts it", "https://ui.perfetto.dev opens it")
 
 enum { UTF8_BYTES_MAX = 4 };
 

@@ -32,8 +32,8 @@ ORMA_TEST(each_kind_is_named_with_what_to_do_next)
 		{ORMA_STR("\x7f"
 			  "ELF\x02\x01\x01"),
 		 "program", "name the trace"},
-		{ORMA_STR("{\"traceEvents\":["), "JSON", "ui.perfetto.dev"},
-		{ORMA_STR("\r\n\t [ {"), "JSON", "ui.perfetto.dev"},
+		{ORMA_STR("{\"traceEvents\":["), "JSON", "has one as traceEvents"},
+		{ORMA_STR("\r\n\t [ {"), "JSON", "has one as traceEvents"},
 		{ORMA_STR("<!DOCTYPE html>"), "web page", "ui.perfetto.dev"},
 		{ORMA_STR("packet {\n  timestamp: 1"), "text of a trace", "name the trace"},
 		{ORMA_STR("caf\xc3\xa9 \xe2\x82"), "text", "no format"}, /* cut */
