@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "tool/export/export.h"
-#include "tool/export/export_file.h"
 #include "tool/tool.h"
+#include "tool/trace/trace_input.h"
 
 enum {
 	OPTION_SQLITE = ORMA_OPTION_FIRST_OWN,
@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
 		return orma_tool_usage_error("--table is for --sqlite, --csv and --parquet");
 	if (options.value && options.kind < ORMA_EXPORT_COLLAPSED)
 		return orma_tool_usage_error("--value is for --collapsed and --pprof");
-	if (orma_export_file_spares(options.path, argv + optind, argc - optind))
+	if (orma_trace_input_spare(options.path, argv + optind, argc - optind))
 		return ORMA_EXIT_FAILURE;
 	return orma_export_run(&options, (const char *const *)argv + optind,
 			       (size_t)(argc - optind));

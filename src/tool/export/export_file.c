@@ -211,17 +211,3 @@ int orma_export_folder(const char *path)
 		error = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 	return error ? orma_tool_fail("cannot create the folder %s: %s", path, strerror(error)) : 0;
 }
-
-int orma_export_file_spares(const char *output, char *const *inputs, int count)
-{
-	struct stat written, read;
-	if (!output || stat(output, &written) < 0 || !S_ISREG(written.st_mode))
-		return 0;
-	for (int i = 0; i < count; i++)
-		if (stat(inputs[i], &read) == 0 && read.st_dev == written.st_dev &&
-		    read.st_ino == written.st_ino)
-			return orma_tool_fail("%s would be overwritten by what is made of it; "
-					      "choose another file",
-					      inputs[i]);
-	return 0;
-}

@@ -26,8 +26,6 @@ int orma_export_file_name(struct orma_export_file *file, const char *path);
 int orma_export_file_write(struct orma_export_file *file, const void *data, size_t size);
 /* Writes what waits, and gives the file its name. */
 int orma_export_file_finish(struct orma_export_file *file);
-/* Fails if the file is one of the inputs, which would be lost. The output may be NULL. */
-int orma_export_file_spares(const char *output, char *const *inputs, int count);
 /* Removes the file, unless it is finished. */
 void orma_export_file_done(struct orma_export_file *file);
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "tool/ask/answer.h"
-#include "tool/export/export_file.h"
 #include "tool/report/report.h"
 #include "tool/tool.h"
+#include "tool/trace/trace_input.h"
 
 enum {
 	OPTION_NOTE = ORMA_OPTION_FIRST_OWN,
@@ -134,7 +134,7 @@ static int run(int argc, char **argv)
 		return status;
 	if (count == 0)
 		return orma_tool_usage_error("name a trace");
-	if (orma_export_file_spares(request.options.path, argv + optind, count))
+	if (orma_trace_input_spare(request.options.path, argv + optind, count))
 		return ORMA_EXIT_FAILURE;
 	if (request.is_together || (count == 1 && second < 0))
 		return orma_report_run(&request.options, (const char *const *)argv + optind,

@@ -139,3 +139,17 @@ int orma_trace_input_fail(const char *path, int error)
 				      name, strerror(-error), (unsigned)info.st_uid);
 	return orma_tool_fail("cannot open %s: %s", name, strerror(-error));
 }
+
+int orma_trace_input_spare(const char *output, char *const *inputs, int count)
+{
+	struct stat written, read;
+	if (!output || stat(output, &written) < 0 || !S_ISREG(written.st_mode))
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (stat(inputs[i], &read) == 0 && read.st_dev == written.st_dev &&
+		    read.st_ino == written.st_ino)
+			return orma_tool_fail("%s would be overwritten by what is made of it; "
+					      "choose another file",
+					      inputs[i]);
+	return 0;
+}

@@ -18,6 +18,9 @@ int orma_trace_input_open_packets(const char *path);
 void orma_trace_input_close(int fd);
 /* Says why the file cannot be opened, and what to do. Returns ORMA_EXIT_FAILURE. */
 int orma_trace_input_fail(const char *path, int error);
+/* Returns ORMA_EXIT_FAILURE, with a message, if the output is one of the inputs, which would be lost; else 0. The output may be
+ * NULL. */
+int orma_trace_input_spare(const char *output, char *const *inputs, int count);
 /* Returns what a file that is not a trace is, as a clause, or NULL. */
 const char *orma_trace_input_words(int fd);
 
