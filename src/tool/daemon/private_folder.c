@@ -57,12 +57,13 @@ static int open_ours(int parent_fd, const char *name)
 	return r;
 }
 
-static void remove_sockets(int fd)
+static void remove_content(int fd)
 {
 	static const char *const names[] = {
 		ORMA_PRIVATE_FOLDER_SOCKET,
 		ORMA_PRIVATE_FOLDER_PRODUCERS,
 		ORMA_PRIVATE_FOLDER_PROFILER,
+		ORMA_PRIVATE_FOLDER_LIBRARY,
 	};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
@@ -76,7 +77,7 @@ static bool remove_one(int parent_fd, const char *name)
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return false;
-	remove_sockets(fd);
+	remove_content(fd);
 	return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0;
 }
 
@@ -154,7 +155,7 @@ void orma_private_folder_remove(struct orma_private_folder *folder)
 {
 	if (!folder->path[0])
 		return;
-	remove_sockets(folder->fd);
+	remove_content(folder->fd);
 	(void)rmdir(folder->path);
 	folder->fd = orma_base_fd_close(folder->fd);
 	folder->path[0] = '\0';

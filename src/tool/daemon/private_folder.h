@@ -10,6 +10,8 @@
 /* The files that can be in it. The folder is locked, so a service that locks the folder of its socket needs an inner one. */
 #define ORMA_PRIVATE_FOLDER_SOCKET "consumer"
 #define ORMA_PRIVATE_FOLDER_INNER  "inner"
+/* A link that orma heap makes when the path of its library cannot be preloaded. */
+#define ORMA_PRIVATE_FOLDER_LIBRARY "liborma-heap.so"
 
 #define ORMA_PRIVATE_FOLDER_PRODUCERS ORMA_PRIVATE_FOLDER_INNER "/producer"
 #define ORMA_PRIVATE_FOLDER_PROFILER  ORMA_PRIVATE_FOLDER_INNER "/profiler"

@@ -122,6 +122,28 @@ static void free_environment(struct heap_run *run)
 
 /* --- the profiler's places -------------------------------------------------------------------- */
 
+/* The loader takes spaces and colons for the ends of paths, and knows no way to write them. A link has another path. */
+static int make_preloadable(struct heap_run *run)
+{
+	static const char separators[] = " :";
+	const char *library = orma_base_buf_cstr(&run->library);
+
+	if (!library || !strpbrk(library, separators))
+		return ORMA_EXIT_OK;
+	if (strpbrk(run->folder.path, separators))
+		return orma_tool_fail("cannot preload %s: its path has a space or a colon, and so "
+				      "has that of TMPDIR; name a copy elsewhere with --library",
+				      library);
+	if (symlinkat(library, run->folder.fd, ORMA_PRIVATE_FOLDER_LIBRARY) < 0)
+		return orma_tool_fail("cannot make a link in %s: %s", run->folder.path,
+				      strerror(errno));
+	run->library.size = 0;
+	if (orma_base_buf_printf(&run->library, "%s/" ORMA_PRIVATE_FOLDER_LIBRARY,
+				 run->folder.path) < 0)
+		return orma_tool_fail("no memory");
+	return ORMA_EXIT_OK;
+}
+
 /* The recorder's own service, and its profiler, have their sockets in a folder of this user's. */
 static int use_private_sockets(struct heap_run *run)
 {
@@ -142,9 +164,10 @@ static int use_private_sockets(struct heap_run *run)
 		return ORMA_EXIT_OK;
 	snprintf(run->profiler, sizeof(run->profiler), "%s/" ORMA_PRIVATE_FOLDER_PROFILER,
 		 run->folder.path);
-	if (make_environment(run, run->profiler) < 0)
+	int status = make_preloadable(run);
+	if (status == ORMA_EXIT_OK && make_environment(run, run->profiler) < 0)
 		return orma_tool_fail("no memory");
-	return ORMA_EXIT_OK;
+	return status;
 }
 
 /* True when a process listens there. */
