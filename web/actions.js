@@ -293,7 +293,7 @@ export const MOUSE_HELP = [
 	["Double click", "Select and zoom; on a note: edit it"],
 	["Click on the ruler", "Put a note there"],
 	["Drag", "Select an area; Alt: without snapping"],
-	["Shift, Space, middle drag", "Move"],
+	["Shift, Space, middle drag; a finger", "Move"],
 ];
 
 /** Keys that act while they are held. */

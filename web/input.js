@@ -72,10 +72,43 @@ let isSpaceHeld = false;
 function pointerDown(line, event) {
 	hideTooltip();
 	line.tracks.element.focus({ preventScroll: true });
-	if (event.button === 1 || (event.button === 0 && isSpaceHeld)) dragView(line, event, true);
+	if (event.pointerType === "touch" && event.currentTarget !== byId("ruler")) touch(line, event);
+	else if (event.button === 1 || (event.button === 0 && isSpaceHeld)) dragView(line, event, true);
 	else if (event.button !== 0) return;
 	else if (event.shiftKey) dragView(line, event, false);
 	else dragRange(line, event);
+}
+
+/** Where the fingers are, by their pointers. @type {Map<number, number>} */
+const fingers = new Map();
+
+/** One finger moves through the time, two zoom, and a tap selects. The browser scrolls. @param {Timeline} line @param {PointerEvent} event */
+function touch(line, event) {
+	const { camera } = line.app;
+	const begin = pointOf(line, event);
+	let isTap = fingers.size === 0;
+	fingers.set(event.pointerId, begin.x);
+	trackPointer(
+		event,
+		(now) => {
+			const { x, y } = pointOf(line, now);
+			const last = fingers.get(now.pointerId) ?? x;
+			const other = [...fingers].find(([id]) => id !== now.pointerId)?.[1];
+			isTap &&= Math.hypot(x - begin.x, y - begin.y) < CLICK_PIXELS;
+			fingers.set(now.pointerId, x);
+			if (isTap) return;
+			if (other === undefined) camera.pan((last - x) / line.width, false);
+			else {
+				const gap = Math.max(1, Math.abs(x - other));
+				camera.zoom(Math.abs(last - other) / gap, line.scaleOf(camera).time(other), false);
+			}
+			line.redraw();
+		},
+		(_, cancelled) => {
+			fingers.clear();
+			if (isTap && !cancelled) clickAt(line, begin);
+		},
+	);
 }
 
 /** Moves what is on screen. @param {Timeline} line @param {PointerEvent} event @param {boolean} scrolls whether it moves up and down too */

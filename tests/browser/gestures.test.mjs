@@ -340,3 +340,44 @@ test("a colon in the search asks in SQL, and Ctrl+Enter pins the result", { skip
 	await follow("");
 	assert.deepEqual(page.errors, []);
 });
+
+test("a finger moves through the time, two zoom, and a tap selects", { skip }, async () => {
+	await follow("");
+	const touch = async (type, ...points) =>
+		page.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+	const { x, width } = await page.run("(({ x, width }) => ({ x, width }))(orma.line.over.canvas.getBoundingClientRect())");
+	const [box] = (await page.boxes()).filter(({ table, name }) => table === "slice" && name === "request");
+	const y = box.y + box.h / 2;
+	const time = ({ start, end }, at) => start + ((at - x) / width) * (end - start);
+	const whole = await page.state();
+
+	// Two fingers of which the second moves to the double distance. The time below the first one stays there.
+	const [left, right] = [x + 200, x + 400];
+	await touch("touchStart", [left, y], [right, y]);
+	for (const step of [50, 100, 150, 200]) await touch("touchMove", [left, y], [right + step, y]);
+	await touch("touchEnd");
+	await page.idle();
+	const near = await page.state();
+	const pixel = (near.end - near.start) / width;
+	assert.ok(Math.abs(near.end - near.start - (whole.end - whole.start) / 2) < 2 * pixel, "half of the time is on screen");
+	assert.ok(Math.abs(time(near, left) - time(whole, left)) < 2 * pixel, "the time below the first finger stays there");
+	assert.deepEqual([near.selection, near.area], [null, null]);
+
+	// The time below one finger follows it.
+	await touch("touchStart", [left, y]);
+	for (const step of [20, 60, 100]) await touch("touchMove", [left + step, y]);
+	await touch("touchEnd");
+	await page.idle();
+	const moved = await page.state();
+	assert.ok(Math.abs(time(moved, left + 100) - time(near, left)) < 2 * pixel);
+	assert.deepEqual([moved.selection, moved.area], [null, null]);
+
+	const { x: begin, w, id } = (await page.boxes()).find((one) => one.name === "request" && one.x > x && one.count === 1);
+	await touch("touchStart", [begin + w / 2, y]);
+	await touch("touchEnd");
+	await page.idle();
+	assert.equal((await page.state()).selection.id, id);
+	await page.press("Escape", "Escape");
+	await follow("");
+	assert.deepEqual(page.errors, []);
+});

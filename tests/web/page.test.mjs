@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 const FOLDER = new URL("../../web/", import.meta.url);
-const MOST_BYTES = 183_600;
+const MOST_BYTES = 184_600;
 const MOST_REPORT_BYTES = 37.5 * 1024;
 const files = readdirSync(FOLDER).filter((name) => /\.(js|css|html|svg)$/.test(name));
 const modules = files.filter((name) => name.endsWith(".js"));
