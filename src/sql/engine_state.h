@@ -35,6 +35,8 @@ struct orma_sql {
 	unsigned script_count;                           /* that run, one within the other */
 	int (*bind)(void *ctx, sqlite3_stmt *statement); /* NULL = none */
 	void *bind_ctx;
+	void (*pause)(void *ctx); /* see orma_sql_set_pause(); NULL = none */
+	void *pause_ctx;
 	uint64_t row_set_count; /* that queries made; numbers them */
 };
 

@@ -25,9 +25,12 @@ enum {
 	VALUE_MAX_BYTES = 512 << 20,
 };
 
-static int ask_whether_to_stop(void *ctx)
+static int pause_or_stop(void *ctx)
 {
-	return orma_sql_is_interrupted(ctx);
+	struct orma_sql *sql = ctx;
+	if (sql->pause)
+		sql->pause(sql->pause_ctx);
+	return orma_sql_is_interrupted(&sql->interrupt);
 }
 
 static struct orma_relation *find_for_module(void *ctx, const char *name)
@@ -51,7 +54,7 @@ static int set_up(struct orma_sql *sql)
 	if (sqlite3_exec(db, "pragma journal_mode=off; pragma synchronous=off", NULL, NULL, NULL) !=
 	    SQLITE_OK)
 		return -ENOMEM;
-	sqlite3_progress_handler(db, STEPS_BETWEEN_QUESTIONS, ask_whether_to_stop, &sql->interrupt);
+	sqlite3_progress_handler(db, STEPS_BETWEEN_QUESTIONS, pause_or_stop, sql);
 	sqlite3_set_authorizer(db, orma_sql_authorize, &sql->options.allows_files);
 	int r = orma_sql_add_functions(sql);
 	if (r == 0)
@@ -116,6 +119,12 @@ void orma_sql_free(struct orma_sql *sql)
 sqlite3 *orma_sql_db(struct orma_sql *sql)
 {
 	return sql->db;
+}
+
+void orma_sql_set_pause(struct orma_sql *sql, void (*pause)(void *ctx), void *ctx)
+{
+	sql->pause = pause;
+	sql->pause_ctx = ctx;
 }
 
 void orma_sql_interrupt(struct orma_sql *sql)

@@ -64,6 +64,11 @@ void orma_sql_set_binder(struct orma_sql *sql, int (*bind)(void *ctx, sqlite3_st
 			 void *ctx);
 /* Runs a whole script whose rows do not matter, such as the text of a module. Errors as of a script. */
 int orma_sql_execute(struct orma_sql *sql, struct orma_str text, struct orma_error *reterr);
+/*
+ * `pause` is called now and then on the thread of a query while SQLite runs it, between two calls of tables and functions. It may
+ * read the relations' tables and must not use the engine. NULL = nobody is called.
+ */
+void orma_sql_set_pause(struct orma_sql *sql, void (*pause)(void *ctx), void *ctx);
 /* Stops the query that runs, if there is one. */
 void orma_sql_interrupt(struct orma_sql *sql);
 

@@ -50,13 +50,26 @@ void orma_view_questions_interrupt(void *ctx)
 		orma_sql_interrupt(shown->trace.database->sql);
 }
 
+static void give_way(void *ctx)
+{
+	orma_view_worker_give_way(ctx);
+}
+
+static void run_sql(struct answer *answer, struct orma_str request)
+{
+	struct orma_sql *sql = answer->shown->trace.database->sql;
+	orma_sql_set_pause(sql, give_way, answer->server->worker);
+	answer->result = orma_view_sql(sql, request, &answer->body);
+	orma_sql_set_pause(sql, NULL, NULL);
+}
+
 static void run_answer(struct orma_view_job *job)
 {
 	struct answer *answer = ORMA_CONTAINER_OF(job, struct answer, job);
 	struct orma_view_shown *shown = answer->shown;
 	struct orma_str request = {(const char *)answer->request.data, answer->request.size};
 	if (!answer->route) {
-		answer->result = orma_view_sql(shown->trace.database->sql, request, &answer->body);
+		run_sql(answer, request);
 		return;
 	}
 	orma_view_set_stop(shown->view, &job->is_cancelled);
@@ -122,6 +135,7 @@ static void ask_worker(struct orma_view_server *server, struct orma_http_connect
 	answer->job.run = run_answer;
 	answer->job.done = end_answer;
 	answer->job.limit_ns = server->options.query_ns;
+	answer->job.is_without_sql = route != NULL;
 	orma_view_worker_add(server->worker, &answer->job);
 }
 

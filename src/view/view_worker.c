@@ -4,6 +4,10 @@
  * A job is in `waiting`, or is `running`, or is in `finished`, from where the loop's thread takes it. All three are guarded
  * by the mutex, which is never held over a function of the job.
  *
+ * A query of the user's may take a minute, and the page has to draw meanwhile. So a job with SQL gives way now and then, and
+ * those without run within it. A second thread would need locks around all that queries and answers share: the strings, the
+ * arguments that were read last, columns that are made when they are asked for.
+ *
  * A request to stop a query is lost when the query has not begun yet, because each query begins by forgetting such requests,
  * and a job may make several. So a job that has to end is interrupted again every 50 ms until it has.
  */
@@ -49,6 +53,51 @@ static void set_cancelled(struct orma_view_job *job)
 
 /* --- the worker's thread ---------------------------------------------------------------------- */
 
+/* Makes a job that waits the one that runs. The mutex is held. */
+static void begin_job(struct orma_view_worker *worker, struct orma_view_job *job)
+{
+	orma_base_list_remove(&job->link);
+	job->start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	job->has_run = true;
+	worker->running = job;
+}
+
+/* Runs a job that was begun. `outer` is the one that gives way to it; NULL = none. */
+static void run_job(struct orma_view_worker *worker, struct orma_view_job *job,
+		    struct orma_view_job *outer)
+{
+	job->run(job);
+	pthread_mutex_lock(&worker->mutex);
+	worker->running = outer;
+	orma_base_list_append(&worker->finished, &job->link);
+	pthread_mutex_unlock(&worker->mutex);
+	orma_base_fd_wake(worker->watch.fd);
+}
+
+/* Begins the first job without SQL that waits. NULL = there is none. */
+static struct orma_view_job *take_job_without_sql(struct orma_view_worker *worker)
+{
+	struct orma_view_job *job, *ret = NULL;
+	pthread_mutex_lock(&worker->mutex);
+	ORMA_LIST_FOR_EACH (job, &worker->waiting, link)
+		if (job->is_without_sql) {
+			ret = job;
+			break;
+		}
+	if (ret)
+		begin_job(worker, ret);
+	pthread_mutex_unlock(&worker->mutex);
+	return ret;
+}
+
+void orma_view_worker_give_way(struct orma_view_worker *worker)
+{
+	/* Only this thread changes `running`. */
+	struct orma_view_job *outer = worker->running, *job;
+	while ((job = take_job_without_sql(worker)))
+		run_job(worker, job, outer);
+}
+
 /* Waits for a job. NULL = the thread has to end. */
 static struct orma_view_job *take_job(struct orma_view_worker *worker)
 {
@@ -56,12 +105,8 @@ static struct orma_view_job *take_job(struct orma_view_worker *worker)
 	while (!worker->is_ending && orma_base_list_is_empty(&worker->waiting))
 		pthread_cond_wait(&worker->has_job, &worker->mutex);
 	struct orma_view_job *job = worker->is_ending ? NULL : first(&worker->waiting);
-	if (job) {
-		orma_base_list_remove(&job->link);
-		job->start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		job->has_run = true;
-	}
-	worker->running = job;
+	if (job)
+		begin_job(worker, job);
 	pthread_mutex_unlock(&worker->mutex);
 	return job;
 }
@@ -71,14 +116,8 @@ static void *work(void *ctx)
 	struct orma_view_worker *worker = ctx;
 	struct orma_view_job *job;
 	pthread_setname_np(pthread_self(), "orma-view");
-	while ((job = take_job(worker))) {
-		job->run(job);
-		pthread_mutex_lock(&worker->mutex);
-		worker->running = NULL;
-		orma_base_list_append(&worker->finished, &job->link);
-		pthread_mutex_unlock(&worker->mutex);
-		orma_base_fd_wake(worker->watch.fd);
-	}
+	while ((job = take_job(worker)))
+		run_job(worker, job, NULL);
 	return NULL;
 }
 
@@ -116,7 +155,8 @@ static bool look_at_job(struct orma_view_worker *worker)
 	if (job && job->limit_ns > 0 &&
 	    orma_base_clock_ns(CLOCK_MONOTONIC) - job->start_ns > job->limit_ns)
 		set_cancelled(job);
-	must_end = job && orma_view_job_is_cancelled(job);
+	/* An interruption would also end the query that gave way to a job without SQL. */
+	must_end = job && !job->is_without_sql && orma_view_job_is_cancelled(job);
 	bool has_jobs = job || !orma_base_list_is_empty(&worker->waiting);
 	pthread_mutex_unlock(&worker->mutex);
 	if (must_end)

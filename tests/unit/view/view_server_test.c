@@ -4,6 +4,7 @@
 #include "view/view_server.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock_ns.h"
@@ -571,6 +572,41 @@ ORMA_TEST(a_query_that_takes_too_long_is_stopped)
 	CHECK(strstr((char *)f.body.data, "took too long"));
 	CHECK_INT(api(&f, "sql", "{\"sql\":\"select 1\"}"), 200);
 	tear_down(&f);
+}
+
+static bool is_answered(int fd)
+{
+	char byte;
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+ORMA_TEST(a_page_is_drawn_while_a_query_runs)
+{
+	struct fixture f;
+	struct orma_buf text = make_slow_trace();
+	set_up(&f, 0);
+	f.trace = orma_base_buf_cstr(&text);
+	log_in(&f);
+	finish_loading(&f);
+	int query = ask_api(&f, "sql", "{\"sql\":\"" ENDLESS "\"}");
+	for (int i = 0; i < 20; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	int next_query = ask_api(&f, "sql", "{\"sql\":\"select 1\"}");
+	CHECK_INT(api(&f, "meta", ""), 200);
+	CHECK_INT(api(&f, "tracks", ""), 200);
+	CHECK_INT(api(&f, "detail", "{\"table\":\"slice\",\"id\":0}"), 200);
+	/* A question that nobody needs any more takes only itself along. */
+	int gone = ask_api(&f, "search", "{\"text\":\"/(a+)+[bc]/\"}");
+	for (int i = 0; i < 20; i++)
+		CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
+	close(gone);
+	CHECK_INT(api(&f, "find", "{\"name\":\"x\"}"), 200);
+	CHECK(!is_answered(query));
+	CHECK(!is_answered(next_query));
+	close(query);
+	CHECK_INT(receive(&f, next_query), 200);
+	tear_down(&f);
+	orma_base_buf_done(&text);
 }
 
 /* Each answer keeps other sites out, and tells no browser that another site may read it. */
