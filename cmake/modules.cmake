@@ -10,7 +10,7 @@ set(ORMA_HOT_SOURCES
   "proto/(writer|reader|wire)"
   "shm/(acquire|event_queue|patch_pool|trace_writer|trace_writer_held|view)"
   "buffer/trace_buffer_(index|read|walk|write)"
-  "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/batch|read/packet_check|read/read)"
+  "service/(packet_sequence|producer/chunk_commit|producer/chunk_store|read/packet_check|read/read)"
   "host/host_commit"
   "client/(packet|thread)")
 # All of src/track is hot, except these files, which run once per session, thread or beginning of a sequence.

@@ -200,6 +200,9 @@ void orma_trace_buffer_read_begin(struct orma_trace_buffer *buffer);
 /* Continues the pass if it is not over and the buffer has not changed, otherwise starts a new one.
  * When passes start repeatedly without yielding a packet, more steps are allowed. */
 void orma_trace_buffer_read_resume(struct orma_trace_buffer *buffer, uint32_t max_steps);
+/* While `wait` is true, the reader does not pass a gap in the chunk ids of a sequence: the missing chunk is about to come,
+ * and would come too late behind the gap. Ends the current read pass when it changes. */
+void orma_trace_buffer_let_gaps_wait(struct orma_trace_buffer *buffer, bool wait);
 /* The part of max_steps that the reads since then have left. */
 uint32_t orma_trace_buffer_steps_left(const struct orma_trace_buffer *buffer);
 /* Returns 1 and consumes the next whole packet, 0 when the pass is over, -EAGAIN when max_steps are

@@ -120,6 +120,7 @@ struct orma_trace_buffer {
 	uint32_t steps_left; /* records and fragments to visit before the caller gets -EAGAIN */
 	unsigned patience;   /* successive passes that ran out of steps, and were started anew */
 	bool is_cut_short;   /* the last read ran out of steps */
+	bool gaps_wait;      /* a reading walk stalls where chunk ids are missing */
 	struct orma_trace_buffer_walk walk;
 	uint32_t refusable_sequence, refusable_loss; /* refer to the packet that was read last */
 	struct orma_trace_buffer_slice slice, *slices;

@@ -56,6 +56,14 @@ void orma_trace_buffer_read_resume(struct orma_trace_buffer *buffer, uint32_t ma
 	buffer->steps_left = max_steps << buffer->patience;
 }
 
+void orma_trace_buffer_let_gaps_wait(struct orma_trace_buffer *buffer, bool wait)
+{
+	if (buffer->gaps_wait == wait)
+		return;
+	buffer->gaps_wait = wait;
+	buffer->pass_is_open = false;
+}
+
 uint32_t orma_trace_buffer_steps_left(const struct orma_trace_buffer *buffer)
 {
 	return buffer->steps_left >> buffer->patience;

@@ -3,9 +3,9 @@
  *
  * A walk is always at the first unconsumed fragment of the sequence's first record, and ends with
  * its target record. Its progress is stored in the records (`consumed`), so a walk can be abandoned
- * at any time. A reading walk stalls where data may still come: at the end of a scraped chunk, and
- * at a packet whose rest or whose patch is missing. An erasing walk never stalls. trace_buffer.c
- * describes the whole.
+ * at any time. A reading walk stalls where data may still come: at the end of a scraped chunk, at a
+ * packet whose rest or whose patch is missing, and, if the caller says so, where chunk ids are
+ * missing. An erasing walk never stalls. trace_buffer.c describes the whole.
  *
  * Rejected: gathering a packet's fragments in an array while looking for its end, because that
  * takes an allocation per packet, and a producer can make it large before it is known that there is
@@ -32,23 +32,34 @@ static void consume(const struct orma_trace_buffer *buffer, struct orma_trace_bu
 		record->flags |= ORMA_TRACE_BUFFER_RECORD_OVERWRITTEN;
 }
 
-/* Called once for each record, when it becomes the first of its sequence: notes a loss if ids
- * before it are missing. */
-static void enter_record(const struct orma_trace_buffer *buffer,
-			 struct orma_trace_buffer_sequence *sequence,
-			 struct orma_trace_buffer_record *record)
+/* The id that the first record of the sequence has if nothing is missing before it. */
+static uint32_t expected_id(const struct orma_trace_buffer_sequence *sequence)
 {
-	if (record->flags & ORMA_TRACE_BUFFER_RECORD_ENTERED)
-		return;
-	orma_trace_buffer_will_change_header(buffer, record);
-	record->flags |= ORMA_TRACE_BUFFER_RECORD_ENTERED;
 	if (!sequence->has_last)
-		return;
+		return 0;
 	/* A scraped chunk that was consumed is expected again, with the rest of it. If its
 	 * successor comes instead, the rest is lost. */
-	uint32_t expected_id =
-		sequence->last_was_incomplete ? sequence->last_id : sequence->last_id + 1;
-	if (record->chunk_id != expected_id)
+	return sequence->last_was_incomplete ? sequence->last_id : sequence->last_id + 1;
+}
+
+/* Called for the first record of a sequence. The first time, it notes a loss if ids before the record are missing, unless
+ * the walk stalls there. */
+static void enter_record(const struct orma_trace_buffer *buffer,
+			 struct orma_trace_buffer_sequence *sequence,
+			 struct orma_trace_buffer_record *record, bool erase)
+{
+	bool is_expected = record->chunk_id == expected_id(sequence);
+
+	if (record->flags & ORMA_TRACE_BUFFER_RECORD_ENTERED)
+		return;
+	if (!is_expected && buffer->gaps_wait && !erase) {
+		sequence->stalled_in_pass = buffer->pass;
+		return;
+	}
+	orma_trace_buffer_will_change_header(buffer, record);
+	record->flags |= ORMA_TRACE_BUFFER_RECORD_ENTERED;
+	/* Nobody knows whether a sequence begins in this buffer with its first chunk. */
+	if (!is_expected && sequence->has_last)
 		orma_trace_buffer_sequence_add_loss(sequence, ORMA_TRACE_BUFFER_LOSS_READ_GAP);
 }
 
@@ -97,7 +108,8 @@ void orma_trace_buffer_walk_begin(struct orma_trace_buffer *buffer,
 		orma_trace_buffer_sequence_get(buffer, walk->sequence);
 	walk->at = orma_trace_buffer_record_list_get(&sequence->records, 0);
 	if (erase || sequence->stalled_in_pass != buffer->pass)
-		enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at));
+		enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at),
+			     erase);
 }
 
 /* Leaves the walk's current record at its end. False when the walk ends here. */
@@ -115,8 +127,8 @@ static bool walk_leave_record(struct orma_trace_buffer *buffer, struct orma_trac
 	if (is_last || !sequence->records.count)
 		return false;
 	walk->at = orma_trace_buffer_record_list_get(&sequence->records, 0);
-	enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at));
-	return true;
+	enter_record(buffer, sequence, orma_trace_buffer_record_at(buffer, walk->at), walk->erase);
+	return walk->erase || sequence->stalled_in_pass != buffer->pass;
 }
 
 /* The records that a fragmented packet continues in, as chain_look_ahead() judges them. */
@@ -192,7 +204,7 @@ static struct chain chain_look_ahead(const struct orma_trace_buffer *buffer,
 		record = orma_trace_buffer_record_at(buffer,
 						     orma_trace_buffer_record_list_get(list, i));
 		if (record->chunk_id != ++id) {
-			chain.verdict = CHAIN_LOST;
+			chain.verdict = buffer->gaps_wait && !erase ? CHAIN_OPEN : CHAIN_LOST;
 			chain.reason = ORMA_TRACE_BUFFER_LOSS_REASSEMBLY_GAP;
 			return chain;
 		}

@@ -17,6 +17,9 @@
  * a chunk after it has completed the one before, so the second walk finds all that are missing, or
  * they were committed meanwhile.
  *
+ * The order of pages is not the order of chunks, so there are gaps between the steps in any case. Readers wait
+ * before them (orma_service_scrape_fills_gaps()) until the scrape ends, but not when the session has ended.
+ *
  * Rejected: scraping on a period (it wakes an idle daemon), everything in one call (two hundred
  * large memories take seconds), a list of producers to visit (it would need memory that may be
  * missing).
@@ -132,6 +135,25 @@ static bool scrape_some(const struct orma_service_session *session, struct orma_
 	return false;
 }
 
+static bool has_gap(const struct orma_service_scrape_walk *walk)
+{
+	return walk->has_gap || walk->fills_gaps;
+}
+
+bool orma_service_scrape_fills_gaps(const struct orma_service_session *session)
+{
+	const struct orma_producer_port *port;
+
+	if (orma_service_session_has_ended(session))
+		return false;
+	if (session->scrape.has_gaps)
+		return true;
+	ORMA_LIST_FOR_EACH (port, &session->service->producers.list, link)
+		if (has_gap(&port->drained) && has_grant_of(port, session))
+			return true;
+	return false;
+}
+
 bool orma_service_disconnect_step(struct orma_producer_port *port)
 {
 	int64_t budget_bytes = ORMA_SERVICE_SCRAPE_STEP_BYTES;
@@ -181,6 +203,8 @@ static void continue_scrape(struct orma_service_session *session)
 	orma_service_timer_disarm(&scrape->timer);
 	scrape->is_cut = !is_done && now_ns >= scrape->deadline_ns;
 	scrape->is_running = !is_done && !scrape->is_cut;
+	/* A scrape that begins anew inherits the gaps of the one before it. */
+	scrape->has_gaps = scrape->is_running && (scrape->has_gaps || has_gap(&scrape->walk));
 	if (scrape->is_running) {
 		orma_service_timer_arm(&service->timers, &scrape->timer, now_ns, on_step);
 		return;

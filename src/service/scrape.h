@@ -23,6 +23,7 @@ struct orma_service_scrape {
 	struct orma_service_scrape_walk walk;
 	uint64_t deadline_ns;
 	bool is_running;
+	bool has_gaps; /* while it runs: a chunk may have come without its predecessor, which is still to come */
 	bool is_cut; /* the last scrape ended at its deadline */
 };
 
@@ -30,5 +31,7 @@ struct orma_service_scrape {
  * events->scraped() reports the end, before this returns when there is little to do. The scrape
  * ends at the deadline, but has ORMA_SERVICE_SCRAPE_NS_MIN in any case. */
 void orma_service_scrape_begin(struct orma_service_session *session, uint64_t deadline_ns);
+/* True while a scrape that goes on has left gaps, which a reader of the session must not pass. */
+bool orma_service_scrape_fills_gaps(const struct orma_service_session *session);
 
 #endif

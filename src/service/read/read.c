@@ -21,6 +21,7 @@
 #include "service/read/packet_check.h"
 #include "service/read/read_filter.h"
 #include "service/read/read_large.h"
+#include "service/scrape.h"
 #include "service/service_core.h"
 #include "service/service_limits.h"
 #include "service/session_state.h"
@@ -109,6 +110,8 @@ static int read_buffer(struct orma_service_session *session,
 	size_t unfiltered = session->service->batch.count;
 	int r;
 
+	orma_trace_buffer_let_gaps_wait(buffer->trace_buffer,
+					orma_service_scrape_fills_gaps(session));
 	/* Resume: a new pass would begin at the same incomplete chunk each time. */
 	orma_trace_buffer_read_resume(buffer->trace_buffer, *steps);
 	r = take_packets(session, buffer, max_bytes, &unfiltered);

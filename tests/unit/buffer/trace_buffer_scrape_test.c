@@ -27,6 +27,62 @@ ORMA_TEST(a_scraped_chunk_stalls_its_sequence_until_it_is_committed)
 	orma_trace_buffer_free(buffer);
 }
 
+ORMA_TEST(a_gap_stalls_its_sequence_while_gaps_wait)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	put(buffer, 1, 0, 0, "a1");
+	put(buffer, 1, 2, NEXT, "c1d1");
+	put(buffer, 1, 4, PREVIOUS, "f1");
+	put(buffer, 2, 1, 0, "y1");
+	put(buffer, 3, 0, 0, "z1");
+	orma_trace_buffer_let_gaps_wait(buffer, true);
+	CHECK_READ(buffer, "a1 z1");
+	put(buffer, 1, 1, 0, "b1");
+	CHECK_READ(buffer, "b1 c1");
+	put(buffer, 1, 3, NEXT | PREVIOUS, "e1");
+	put(buffer, 2, 0, 0, "x1");
+	CHECK_READ(buffer, "d3 x1 y1");
+	put(buffer, 1, 6, 0, "h1");
+	CHECK_READ(buffer, "");
+	orma_trace_buffer_let_gaps_wait(buffer, false);
+	CHECK_READ(buffer, "h1/3");
+	orma_trace_buffer_free(buffer);
+}
+
+/* Overwriting does not wait. */
+ORMA_TEST(a_gap_that_waits_is_overwritten_as_any_other)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	put(buffer, 1, 0, 0, "a1");
+	put(buffer, 1, 2, 0, "c1");
+	orma_trace_buffer_let_gaps_wait(buffer, true);
+	CHECK_READ(buffer, "a1");
+	put_outer(buffer, 2, 0, 'x', 4000);
+	put_outer(buffer, 2, 1, 'y', 64);
+	CHECK_INT(put(buffer, 1, 1, 0, "b1"), -EPROTO);
+	CHECK_INT(stats(buffer)->chunks_overwritten, 1);
+	orma_trace_buffer_free(buffer);
+}
+
+/* The pass that stalled would not come back to the sequence. */
+ORMA_TEST(a_pass_begins_anew_when_gaps_wait_no_longer)
+{
+	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);
+	struct orma_trace_buffer_packet packet;
+	put(buffer, 1, 1, 0, "b1");
+	put(buffer, 2, 0, 0, "x1");
+	orma_trace_buffer_let_gaps_wait(buffer, true);
+	orma_trace_buffer_read_resume(buffer, 100);
+	CHECK_INT(orma_trace_buffer_read_packet(buffer, &packet), 1);
+	CHECK_INT(packet.writer->writer_id, 2);
+	orma_trace_buffer_let_gaps_wait(buffer, false);
+	orma_trace_buffer_read_resume(buffer, 100);
+	CHECK_INT(orma_trace_buffer_read_packet(buffer, &packet), 1);
+	CHECK_INT(packet.writer->writer_id, 1);
+	CHECK_INT(packet.loss, 0);
+	orma_trace_buffer_free(buffer);
+}
+
 ORMA_TEST(a_chunk_scraped_whole_and_read_before_its_commit_is_not_discarded)
 {
 	struct orma_trace_buffer *buffer = make(ORMA_TRACE_BUFFER_RING);

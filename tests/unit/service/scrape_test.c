@@ -175,6 +175,81 @@ ORMA_TEST(a_chunk_that_a_scrape_has_missed_is_copied_when_a_later_one_was)
 	close_scene(&s);
 }
 
+/* The first pages have been committed and written anew, so the newest chunks lie before older ones. */
+static void go_round(struct producer *producer)
+{
+	for (uint32_t i = 0; i < PAGES / 2; i++) {
+		char text[32];
+
+		commit_page(producer, i, producer->target_buffer);
+		snprintf(text, sizeof(text), "again.%u", i);
+		write_chunk(producer,
+			    (struct chunk){.page_idx = i, .chunk_id = PAGES + i, .writer_id = 1},
+			    TEXTS(text));
+	}
+}
+
+ORMA_TEST(a_reader_does_not_pass_the_gaps_between_the_steps_of_a_scrape)
+{
+	struct scene s;
+
+	open_scene(&s);
+	go_round(&s.producers[0]);
+	flush_and_answer(&s);
+	while (!s.consumer.log.size) {
+		read_all(&s.consumer, &s.packets);
+		run_once(&s);
+	}
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES + PAGES / 2);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_reader_waits_for_the_first_chunk_of_a_writer)
+{
+	struct producer *producer;
+	struct scene s;
+
+	open_scene(&s);
+	producer = &s.producers[0];
+	orma_producer_port_register_writer(producer->port, 2, producer->target_buffer);
+	for (uint32_t i = 0; i < PAGES; i++) {
+		commit_page(producer, i, producer->target_buffer);
+		write_chunk(producer,
+			    (struct chunk){.page_idx = i,
+					   .chunk_id = (i + PAGES / 2) % PAGES,
+					   .writer_id = 2},
+			    TEXTS("two"));
+	}
+	flush_and_answer(&s);
+	while (!s.consumer.log.size) {
+		read_all(&s.consumer, &s.packets);
+		run_once(&s);
+	}
+	CHECK_LOG(&s.consumer.log, "flushed");
+	CHECK_INT(count_texts(&s), (PRODUCERS + 1) * PAGES);
+	close_scene(&s);
+}
+
+/* Chunks that the first scrape has copied are no news to the second one. */
+ORMA_TEST(a_scrape_that_begins_anew_knows_the_gaps_of_the_one_before)
+{
+	struct scene s;
+
+	open_scene(&s);
+	go_round(&s.producers[0]);
+	flush_and_answer(&s);
+	run_once(&s);
+	orma_consumer_port_disable(s.consumer.port);
+	while (!s.consumer.log.size) {
+		read_all(&s.consumer, &s.packets);
+		run_once(&s);
+	}
+	CHECK_LOG(&s.consumer.log, "flushed disabled");
+	CHECK_INT(count_texts(&s), PRODUCERS * PAGES + PAGES / 2);
+	close_scene(&s);
+}
+
 ORMA_TEST(a_flush_that_times_out_is_scraped_in_steps_too)
 {
 	struct scene s;
@@ -326,6 +401,42 @@ ORMA_TEST(the_memory_of_a_producer_that_leaves_is_scraped_in_steps)
 	CHECK_INT(chunks_written(&s.consumer), PAGES);
 	producer_close(&s.producers[0]);
 	CHECK_INT(count_texts(&s), PAGES);
+	close_scene(&s);
+}
+
+ORMA_TEST(a_reader_does_not_pass_the_gaps_that_a_leaving_producer_still_fills)
+{
+	struct scene s;
+
+	open_scene(&s);
+	go_round(&s.producers[0]);
+	while (!leave_once(&s))
+		read_all(&s.consumer, &s.packets);
+	producer_close(&s.producers[0]);
+	CHECK_INT(count_texts(&s), PAGES + PAGES / 2);
+	close_scene(&s);
+}
+
+/* Nobody would read again. */
+ORMA_TEST(a_reader_passes_the_gaps_of_a_leaving_producer_when_the_session_has_ended)
+{
+	struct scene s;
+	size_t count = 0;
+
+	open_scene(&s);
+	go_round(&s.producers[0]);
+	CHECK(!leave_once(&s));
+	/* The last scrape is cut at its first step. */
+	s.world.tick_ns = 6 * ORMA_NS_PER_SEC;
+	orma_consumer_port_disable(s.consumer.port);
+	while (!s.consumer.log.size)
+		orma_service_run(s.world.service);
+	CHECK_LOG(&s.consumer.log, "disabled");
+	read_all(&s.consumer, &s.packets);
+	for (size_t i = 0; i < s.packets.count; i++)
+		count += s.packets.items[i]->for_testing &&
+			 strncmp(s.packets.items[i]->for_testing->str.data, "again", 5) == 0;
+	CHECK(count > 0);
 	close_scene(&s);
 }
 
