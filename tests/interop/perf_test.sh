@@ -103,11 +103,12 @@ case_a_program_that_hangs_does_not_hold_up_the_end() {
 	[[ $status -eq 1 ]] || fail "the profile of a stopped program ended with $status"
 	grep -q 'there are no samples' "$dir/profile.err" || fail "it says: $(cat "$dir/profile.err")"
 	kill -CONT "$pid"
+	# On a busy machine it takes a second or two until sampling begins, which the four seconds count from.
 	{
-		sleep 1.5
+		sleep 3.5
 		kill -STOP "$pid"
 	} &
-	timeout 10 "$orma" profile -q -p "$pid" -t 2s -o "$dir/half" 2>"$dir/profile.err" || fail "orma profile: $(cat "$dir/profile.err")"
+	timeout 15 "$orma" profile -q -p "$pid" -t 4s -o "$dir/half" 2>"$dir/profile.err" || fail "orma profile: $(cat "$dir/profile.err")"
 	wait $!
 	[[ $(limited "$orma" sql --csv "$dir/half" "select count(*) > 10 from perf_sample" | sed 1d) == 1 ]] || fail "there are not ten samples"
 	kill -CONT "$pid"

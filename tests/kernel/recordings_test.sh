@@ -36,7 +36,8 @@ expect_at_least() {
 }
 
 # print_comparable FILE - prints events without what may differ between two recordings. The kernel reads its tick counter
-# and the state of a task that is being reaped for each instance anew. The rest is in ours, and upstream has it not, or not always: kernel addresses of all types are
+# and the state of a task that is being reaped for each instance anew; another CPU may ask for a switch between two writes, which is
+# in the flags. The rest is in ours, and upstream has it not, or not always: kernel addresses of all types are
 # hidden; numbers of a single char; in generic events, arrays of bytes; in instances, the texts that pointers refer to.
 print_comparable() {
 	awk 'function remove(key,   fields, count, i) {
@@ -54,6 +55,11 @@ print_comparable() {
 			if (name == "timer_start" || name == "timer_expire_entry")
 				sub(/ now=[0-9]+/, "")
 			sub(/ prev_state=(16|32) /, " prev_state=dead ")
+			# 2, 4 and 32 say that a switch is due.
+			if (name == "sched_waking" && match($5, /^flags=/)) {
+				flags = substr($5, 7)
+				$5 = "flags=" flags % 2 + flags % 32 - flags % 8 + flags - flags % 64
+			}
 			if (name == "rcu_utilization")
 				sub(/ s:9="[^"]*"/, "")
 			gsub(/\(address\)/, "(pointer)")
