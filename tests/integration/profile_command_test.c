@@ -245,11 +245,12 @@ ORMA_TEST(lost_records_are_told)
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
-	CHECK_INT(usleep(700 * 1000), 0);
+	/* The profiler needs a part of this for the tables of the program. */
+	CHECK_INT(usleep(1500 * 1000), 0);
 	CHECK_INT(kill(pid, SIGSTOP), 0);
 	CHECK_INT(usleep(1500 * 1000), 0);
 	CHECK_INT(kill(pid, SIGCONT), 0);
-	CHECK_INT(usleep(500 * 1000), 0);
+	CHECK_INT(usleep(1000 * 1000), 0);
 	CHECK_INT(kill(pid, SIGINT), 0);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 0);

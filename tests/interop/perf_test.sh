@@ -13,8 +13,14 @@ needs_perfetto=
 readonly here=${BASH_SOURCE[0]%/*}
 readonly program=$ORMA_BUILD_DIR/tests/perf_program shares=$ORMA_BUILD_DIR/tests/perf_shares
 
-need_perf() {
+find_perf() {
 	type -P perf >/dev/null || skip "perf is missing: install linux-perf"
+	# Programs of perf that run at the same time share a cache of build ids in HOME, and one of them may abort there.
+	export HOME=$dir
+}
+
+need_perf() {
+	find_perf
 	# A machine without the right to sample is no fault of the tree, so this skips in CI, too.
 	perf record -q -e cpu-clock -o "$dir/try" true >/dev/null 2>&1 || {
 		say "skipped: the kernel refuses to sample"
@@ -70,7 +76,7 @@ tenths() {
 }
 
 case_shares_of_a_profile_are_those_of_perf() {
-	type -P perf >/dev/null || skip "perf is missing: install linux-perf"
+	find_perf
 	# Kernels whose build id this perf cannot read are no fault of the tree; therefore without build ids.
 	local -a record=(perf record -q -N -B -e cpu-clock -F 4000 -g)
 	"${record[@]}" -o "$dir/try" true >/dev/null 2>&1 || {
