@@ -35,6 +35,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +122,8 @@ static int start_child(struct orma_table_builder *builder)
 		return r;
 	pid_t child = fork(); /* calls: allow fork, because the child has no rights */
 	if (child == 0) {
+		/* A child that hangs would not see the end of its socket. */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		builder->options.child(ends[1]);
 		_exit(0); /* calls: allow _exit, because this is the child */
 	}

@@ -267,6 +267,41 @@ ORMA_TEST(a_child_that_dies_hangs_or_lies_is_an_error)
 	}
 }
 
+static int pipe_of_child;
+
+static void hang_and_tell(int socket)
+{
+	(void)socket;
+	CHECK_INT(write(pipe_of_child, "", 1), 1);
+	for (;;)
+		pause();
+}
+
+ORMA_TEST(a_child_that_hangs_ends_with_its_parent)
+{
+	int ends[2], fd = open_self();
+	char byte;
+
+	CHECK_INT(pipe(ends), 0);
+	pipe_of_child = ends[1];
+	pid_t parent = fork();
+	CHECK(parent >= 0);
+	if (parent == 0) {
+		struct orma_elf_file elf;
+		orma_table_builder_open(begin(hang_and_tell, 60000), fd, &elf);
+		_exit(1);
+	}
+	close(ends[1]);
+	CHECK_INT(read(ends[0], &byte, 1), 1);
+	CHECK_INT(kill(parent, SIGKILL), 0);
+	/* Nobody has the pipe open when the child has ended, too. */
+	CHECK_INT(read(ends[0], &byte, 1), 0);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	close(ends[0]);
+	close(fd);
+}
+
 /* --- questions -------------------------------------------------------------------------------- */
 
 /* The file's build id, and the question twice. */

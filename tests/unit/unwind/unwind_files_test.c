@@ -112,7 +112,7 @@ static void move_symbols(const char *path, const struct orma_elf_part *symbols)
 		section.sh_offset = end;
 		memcpy(content.data + at, &section, sizeof(section));
 		/* With room for all of it, the bytes that are appended stay where they are read. */
-		CHECK_INT(orma_base_buf_reserve(&content, symbols->size), 0);
+		CHECK_INT(orma_base_buf_reserve(&content, (size_t)symbols->size), 0);
 		for (uint64_t k = 0; k < symbols->size; k++) {
 			CHECK_INT(orma_base_buf_append(&content, content.data + symbols->offset + k,
 						       1),
