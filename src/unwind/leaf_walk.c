@@ -10,8 +10,9 @@
  *   - the word lies in code that has a rule;
  *   - by that rule, the caller has a caller in a module, too, or none.
  *
- * The walk goes on from the caller as if it had been interrupted within its call. The frame pointer,
- * which orma_unwind_walk() tries for code without a rule, is the caller's, and would leave it out.
+ * The walk goes on from the caller as if it had been interrupted within its call. For code without a
+ * rule, orma_unwind_walk() follows the frame pointer. That does not help here: a leaf function leaves
+ * the frame pointer of its caller in place, so the walk would find the caller's caller.
  *
  * Rejected: looking for the call before the return address (walks read the stack and nothing else);
  * searching more words than the first (the stack is full of return addresses of calls that are over);

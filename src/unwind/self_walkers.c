@@ -2,9 +2,9 @@
  * self_walkers.c - the walkers of this process's stacks; self_space.c has the protocol.
  *
  * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
- * gives, so that it mostly meets the same walker and its cache. 10,000 threads need no more memory
- * than WALKERS_MAX caches, there is nothing to clean up when a thread ends, and a signal handler
- * that interrupts a walk takes another walker. A handler may also leave the walk with siglongjmp().
+ * gives, so that it mostly meets the same walker and its cache. Therefore 10,000 threads need no more
+ * memory than WALKERS_MAX caches, and nothing is to be cleaned up when a thread ends. A signal handler
+ * that interrupts a walk takes another walker. It may also leave the walk with siglongjmp().
  * `busy` is the stack pointer at which a walk began. A later walk on the same stack that does not
  * begin below that was not called from there, so the earlier walk has been left, and it takes the
  * walker over.

@@ -101,9 +101,9 @@ int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc);
  * file could not be read, it counts as one that cannot. */
 void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits);
 /*
- * Lets calls wait, with those of all processes that share the patience, as long as it permits. After that, a process gets
- * what one gets that does not wait, but there is no end of trying: it costs little. The patience is borrowed, and the
- * caller has given it `max_ns` and as much of `left_ns`.
+ * Lets calls wait for files. All processes that share the patience have one limit together. When it is used up, calls return
+ * at once. No file is given up, because a later call costs little and waits again when some patience is left. The patience is
+ * borrowed. The caller has set its `max_ns`, and `left_ns` to the same value.
  */
 void orma_unwind_process_set_patience(struct orma_unwind_process *process,
 				      struct orma_unwind_patience *patience);

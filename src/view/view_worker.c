@@ -4,9 +4,9 @@
  * A job is in `waiting`, or is `running`, or is in `finished`, from where the loop's thread takes it. All three are guarded
  * by the mutex, which is never held over a function of the job.
  *
- * A query of the user's may take a minute, and the page has to draw meanwhile. So a job with SQL gives way now and then, and
- * those without run within it. A second thread would need locks around all that queries and answers share: the strings, the
- * arguments that were read last, columns that are made when they are asked for.
+ * A query of the user's may take a minute, and the page has to draw meanwhile. So a job with SQL pauses now and then, and the
+ * waiting jobs without SQL run during the pause, on the same thread. Rejected: a second thread, because queries and answers share
+ * strings, the arguments that were read last, and columns that are made on demand, and all of these would need locks.
  *
  * A request to stop a query is lost when the query has not begun yet, because each query begins by forgetting such requests,
  * and a job may make several. So a job that has to end is interrupted again every 50 ms until it has.

@@ -1,4 +1,4 @@
-// What boxes, bands and arrows look like, pixel by pixel: the page's own modules draw into a canvas of the test. And what keys do
+// Tests the pixels of boxes, bands and arrows, which the page's own modules draw into a canvas of the test. It also tests the keys
 // that only change how things are shown.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -11,9 +11,9 @@
  * samples late. Its end is that of its main thread. If others still run by then, which /proc tells,
  * it stays for another second, and so on.
  *
- * A recorder that starts a program follows its own children. A child that calls exec() is the program.
- * A child that does not is a part of the recorder, such as the builder of unwind tables, and is out
- * of scope until it does.
+ * A recorder that starts a program follows its own children. A child that has called exec() is the
+ * program, and is in scope. A child that has not is a part of the recorder, such as the builder of
+ * unwind tables, and is not in scope.
  *
  * The name of a process is that of its record, or else its parent's at the fork, or else what /proc
  * says when the process is seen first. linux.process_stats gets it, because the process may have ended

@@ -15,8 +15,9 @@
  *
  * So an attacker who controls the daemon can read the files that its user may read, and write to
  * open connections and files, but cannot execute programs, connect, trace or signal processes, or
- * change an existing file. Deleting and renaming stay possible, because the daemon removes the file
- * of a session that failed to start, and max_file_count renames files. A filter cannot limit which
+ * change an existing file. The attacker can still delete and rename files, because the daemon does
+ * both: it deletes the file of a session that failed to start, and it renames the files of a rotated
+ * recording. A filter cannot limit which
  * paths are opened, because it does not see their text. The options of the systemd unit can. Rejected:
  * a process that opens files for the daemon, because clients already pass descriptors, and only
  * output_path would need it.

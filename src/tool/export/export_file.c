@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * export_file.c - writes FILE.part and renames it, so that an older file stays until the new one is whole. Standard output,
- * which is called -, devices and pipes are written as they are: root would replace /dev/null by a file.
+ * export_file.c - writes FILE.part and renames it, so that an older file stays until the new one is whole.
+ *
+ * Standard output (-), devices and pipes are written directly. Renaming a file to the name of a device would replace the device,
+ * such as /dev/null, when root does it.
  */
 #include "tool/export/export_file.h"
 
