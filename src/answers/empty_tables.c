@@ -111,6 +111,14 @@ static const struct {
 	{"profiler_smaps", "memory"},
 };
 
+int orma_empty_tables_protect(struct orma_sql *sql)
+{
+	int r = 0;
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(views) && r == 0; i++)
+		r = orma_sql_protect(sql, views[i].name);
+	return r;
+}
+
 /* Makes the view of this name. 1, 0 (there is none), or a negative errno value. */
 static int define_view(struct orma_sql *sql, const char *name, struct orma_error *reterr)
 {

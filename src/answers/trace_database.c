@@ -97,6 +97,7 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 					   .module_text = orma_module_text,
 					   .module_name = orma_module_name,
 					   .define = orma_empty_table_define,
+					   .own_modules = "prelude.",
 					   .checks_views = database->options.checks_views};
 	int r = orma_sql_new(&options, &database->sql, reterr);
 	if (r == 0)
@@ -125,6 +126,10 @@ static int open_sql(struct orma_trace_database *database, struct orma_error *ret
 		r = orma_sql_execute(database->sql,
 				     (struct orma_str){prelude_text, sizeof(prelude_text) - 1},
 				     reterr);
+	if (r == 0)
+		r = orma_sql_protect_all(database->sql, reterr);
+	if (r == 0)
+		r = orma_empty_tables_protect(database->sql);
 	return r;
 }
 

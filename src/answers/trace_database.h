@@ -132,6 +132,8 @@ int orma_derived_columns_add(struct orma_trace_database *database);
 /* The options of SQL take it. */
 int orma_empty_table_define(void *ctx, struct orma_sql *sql, const char *name,
 			    struct orma_error *reterr);
+/* Protects the views that it makes. 0 or -ENOMEM. */
+int orma_empty_tables_protect(struct orma_sql *sql);
 /* The names that it knows; NULL behind the last. */
 const char *orma_empty_table_name(size_t idx);
 /* For the relation of slices; see orma_relation.call. */

@@ -113,6 +113,12 @@ int orma_sql_describe(struct orma_sql *sql, int sqlite_code, struct orma_error *
 		return r;
 	if (r == -ECANCELED)
 		return orma_base_error_set(reterr, r, "the query was stopped");
+	if (sqlite_code == SQLITE_AUTH && sql->rules.refused)
+		return orma_base_error_set(
+			reterr, r,
+			"%s belongs to the trace, and can be neither dropped nor "
+			"replaced; give what you make another name",
+			sql->rules.refused);
 	return orma_base_error_set(reterr, r, "%s", sqlite3_errmsg(sql->db));
 }
 
@@ -166,6 +172,7 @@ int orma_sql_prepare(struct orma_sql *sql, struct orma_str text, sqlite3_stmt **
 		     struct orma_error *reterr)
 {
 	sql->fault = NULL;
+	sql->rules.refused = NULL;
 	if (text.size > INT32_MAX)
 		return -EMSGSIZE;
 	for (int tries = 0;; tries++) {

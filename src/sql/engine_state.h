@@ -4,6 +4,7 @@
 #ifndef ORMA_SQL_ENGINE_STATE_H
 #define ORMA_SQL_ENGINE_STATE_H
 
+#include "sql/authorizer.h"
 #include "sql/interrupt.h"
 #include "sql/macro.h"
 #include "sql/perfetto_statement.h"
@@ -19,6 +20,7 @@ struct orma_sql_index_name {
 struct orma_sql {
 	sqlite3 *db;
 	struct orma_sql_options options;
+	struct orma_sql_rules rules;
 	struct orma_interrupt interrupt;
 	struct orma_macro_set macros;
 	struct orma_relation **relations;

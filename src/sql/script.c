@@ -364,6 +364,13 @@ static void locate_body(const struct orma_sql_script *script,
 				&statement->body_line, &statement->body_column);
 }
 
+static bool is_in_own_module(const struct orma_sql_script *script)
+{
+	const char *module = script->texts[script->depth - 1].module;
+	const char *own = script->sql->options.own_modules;
+	return module && own && strncmp(module, own, strlen(own)) == 0;
+}
+
 /* Runs one statement; 1 when it has rows to step through. */
 static int run_statement(struct orma_sql_script *script, size_t end, struct orma_error *reterr)
 {
@@ -388,8 +395,13 @@ static int run_statement(struct orma_sql_script *script, size_t end, struct orma
 	}
 	text->offset = end + 1;
 	locate_body(script, &statement);
-	return statement.kind == ORMA_PERFETTO_NONE ? start(script, sql, reterr)
-						    : carry_out(script, &statement, reterr);
+	/* A script may run within a statement of another one. */
+	bool was_own = script->sql->rules.is_own;
+	script->sql->rules.is_own = is_in_own_module(script);
+	r = statement.kind == ORMA_PERFETTO_NONE ? start(script, sql, reterr)
+						 : carry_out(script, &statement, reterr);
+	script->sql->rules.is_own = was_own;
+	return r;
 }
 
 int orma_sql_script_next(struct orma_sql_script *script, struct orma_error *reterr)

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/error_message.h"
 #include "base/macros.h"
-#include "sql/authorizer.h"
 #include "sql/engine_state.h"
 #include "sql/functions.h"
 #include "sql/perfetto_function.h"
@@ -55,7 +54,7 @@ static int set_up(struct orma_sql *sql)
 	    SQLITE_OK)
 		return -ENOMEM;
 	sqlite3_progress_handler(db, STEPS_BETWEEN_QUESTIONS, pause_or_stop, sql);
-	sqlite3_set_authorizer(db, orma_sql_authorize, &sql->options.allows_files);
+	sqlite3_set_authorizer(db, orma_sql_authorize, &sql->rules);
 	int r = orma_sql_add_functions(sql);
 	if (r == 0)
 		r = orma_sql_add_span_joins(sql);
@@ -76,6 +75,7 @@ int orma_sql_new(const struct orma_sql_options *options, struct orma_sql **ret,
 	if (!sql)
 		return -ENOMEM;
 	sql->options = *options;
+	sql->rules.allows_files = options->allows_files;
 	sql->interrupt.should_stop = options->should_stop;
 	sql->interrupt.ctx = options->ctx;
 	int r = 0, code = sqlite3_open_v2(
@@ -113,12 +113,40 @@ void orma_sql_free(struct orma_sql *sql)
 	orma_base_free(sql->modules);
 	orma_base_free(sql->indexes);
 	orma_sql_macros_done(&sql->macros);
+	orma_sql_rules_done(&sql->rules);
 	orma_base_free(sql);
 }
 
 sqlite3 *orma_sql_db(struct orma_sql *sql)
 {
 	return sql->db;
+}
+
+int orma_sql_protect(struct orma_sql *sql, const char *name)
+{
+	return orma_sql_rules_protect(&sql->rules, name, true);
+}
+
+int orma_sql_protect_all(struct orma_sql *sql, struct orma_error *reterr)
+{
+	sqlite3_stmt *names;
+	int r = orma_sql_prepare(
+		sql,
+		ORMA_STR("select name, 0 from sqlite_master union all select name, 1 from "
+			 "pragma_module_list where name like '\\_%' escape '\\'"),
+		&names, reterr);
+	if (r < 0)
+		return r;
+	int code;
+	while (r == 0 && (code = sqlite3_step(names)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(names, 0);
+		bool is_outside = sqlite3_column_int(names, 1) != 0;
+		r = name ? orma_sql_rules_protect(&sql->rules, name, is_outside) : -ENOMEM;
+	}
+	if (r == 0 && code != SQLITE_DONE)
+		r = orma_sql_describe(sql, code, reterr);
+	sqlite3_finalize(names);
+	return r;
 }
 
 void orma_sql_set_pause(struct orma_sql *sql, void (*pause)(void *ctx), void *ctx)

@@ -31,6 +31,8 @@ struct orma_sql_options {
 	 * when it knows none, or a negative errno value.
 	 */
 	int (*define)(void *ctx, struct orma_sql *sql, const char *name, struct orma_error *reterr);
+	/* Modules whose names begin so may make what is protected; NULL = none may. */
+	const char *own_modules;
 	bool (*should_stop)(void *ctx); /* asked now and then during a query */
 	bool checks_views;              /* the values of views with a schema are those of a table */
 	bool allows_files;              /* `attach` and `vacuum into` */
@@ -49,6 +51,14 @@ int orma_sql_add_relation(struct orma_sql *sql, struct orma_relation *relation);
 struct orma_relation *orma_sql_find_relation(const struct orma_sql *sql, const char *name);
 /* The relations in no order; NULL behind the last. */
 const struct orma_relation *orma_sql_relation_at(const struct orma_sql *sql, size_t idx);
+
+/*
+ * From now on, statements can neither drop nor replace the table or view of this name, which a module will make. 0 or
+ * -ENOMEM.
+ */
+int orma_sql_protect(struct orma_sql *sql, const char *name);
+/* The same for every table and view that exists. 0, -ENOMEM, or -EINVAL with a message. */
+int orma_sql_protect_all(struct orma_sql *sql, struct orma_error *reterr);
 
 /*
  * Prepares one statement of SQLite, with macros already expanded; makes what `define` knows. 0, -ENOMEM, -ECANCELED, or

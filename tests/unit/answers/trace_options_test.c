@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/macros.h"
 #include "harness.h"
 #include "trace_fixture.h"
 
@@ -141,4 +142,46 @@ ORMA_TEST(answers_are_the_same_within_a_small_budget)
 		orma_trace_database_free(database);
 		close(fd);
 	}
+}
+
+ORMA_TEST(the_tables_of_a_trace_cannot_be_dropped_or_hidden)
+{
+	static const char refused[] =
+		"belongs to the trace, and can be neither dropped nor replaced";
+	static const char *const dropping[] = {
+		"drop view slice",
+		"DROP VIEW IF EXISTS main.Slice",
+		"drop table args",
+		"alter table args rename to other",
+		"create temp view thread as select 1",
+		"create temp table thread(x)",
+		"create or replace perfetto view sched as select 1 as x",
+		"create or replace perfetto table args as select 1 as x",
+		"create table __intrinsic_slice(x)",
+		"create or replace perfetto table __intrinsic_slice as select 1 as x",
+		/* A module makes these views when one of them is first used. */
+		"create view perf_sample as select 1 as x",
+		"create temp view perf_sample as select 1 as x",
+		"select count(*) from perf_sample; drop view perf_sample",
+		"drop view perf_session",
+		"include perfetto module prelude.after_eof.memory; drop view heap_profile",
+	};
+	struct orma_trace_database *database =
+		fixture_open("packet { timestamp: 5 trusted_packet_sequence_id: 1 "
+			     "track_event { type: TYPE_INSTANT name: \"x\" track_uuid: 1 } }");
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(dropping); i++)
+		fixture_refuse(database, dropping[i], refused);
+	fixture_check(database, "select name from slice", "\"x\"\n");
+	fixture_check(database, "select count(*) from perf_sample", "0\n");
+	fixture_check(database, "select count(*) from heap_profile", "0\n");
+	fixture_check(database, "select count(*) from __intrinsic_aggregate_profile", "0\n");
+	/* Queries may drop and replace their own tables and views. */
+	fixture_check(database,
+		      "create view mine as select 1 as x; create or replace perfetto view mine as "
+		      "select 2 as x; create table plain(x); alter table plain add column y; "
+		      "create or replace perfetto table t as select 3 as x; drop table plain; "
+		      "drop table t; create temp view t as select 4 as x; drop view mine; "
+		      "create view if not exists slice as select 1; select x from t",
+		      "4\n");
+	fixture_close(database);
 }
