@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * demangle_cxx.c - the names of C++ in the Itanium ABI, as g++ and clang++ write them: names of functions and data.
  *
- * The name is read once, and its texts are put together from the inside out. A substitution is the text that was read
- * before. Names of hostile programs can double their text with each substitution: 280 bytes let c++filt take a minute
- * and 4 GB. Here all texts together have a limit.
+ * The name is read once, and its texts are put together from the inside out. A substitution is a text that was read earlier. A
+ * hostile name can double its text with each substitution: with one of 280 bytes, c++filt takes a minute and 4 GB. Here all texts
+ * of a name share one limit (demangle_cxx_text.c).
  *
- * A name that is not understood is shown as it is in the file; these are some with rare forms of expressions. Rejected: __cxa_demangle() of
- * libstdc++, for its missing limit; libiberty, for the same, and for its licences.
+ * A name that is not understood is shown as it is in the file. Some names with rare forms of expressions are not understood.
+ *
+ * Rejected: __cxa_demangle() of libstdc++, because it has no limit; libiberty, for the same reason and for its licences.
  */
 #include "symbols/demangle_cxx.h"
 
@@ -15,94 +16,6 @@
 
 #include "base/alloc.h"
 #include "symbols/demangle.h"
-
-/* --- texts ------------------------------------------------------------------------------------ */
-
-void orma_cxx_refuse(struct orma_cxx *cxx)
-{
-	if (cxx->error == 0)
-		cxx->error = -EBADMSG;
-}
-
-bool orma_cxx_eat(struct orma_cxx *cxx, const char *wanted)
-{
-	size_t size = strlen(wanted);
-
-	if (cxx->error || (size_t)(cxx->end - cxx->at) < size || memcmp(cxx->at, wanted, size) != 0)
-		return false;
-	cxx->at += size;
-	return true;
-}
-
-struct orma_cxx_text orma_cxx_put(struct orma_cxx *cxx, const char *text, size_t size)
-{
-	struct orma_cxx_text ret = {(uint32_t)cxx->scratch->size, (uint32_t)size};
-
-	if (cxx->scratch->size + size > ORMA_CXX_SCRATCH_MAX)
-		orma_cxx_refuse(cxx);
-	if (cxx->error == 0)
-		cxx->error = orma_base_buf_append(cxx->scratch, text, size);
-	return cxx->error ? (struct orma_cxx_text){0, 0} : ret;
-}
-
-struct orma_cxx_text orma_cxx_str(struct orma_cxx *cxx, const char *text)
-{
-	return orma_cxx_put(cxx, text, strlen(text));
-}
-
-struct orma_cxx_text orma_cxx_join(struct orma_cxx *cxx, struct orma_cxx_text a,
-				   struct orma_cxx_text b)
-{
-	if (cxx->error || a.size == 0 || b.size == 0)
-		return a.size == 0 ? b : a;
-	uint32_t at = (uint32_t)cxx->scratch->size;
-	if (cxx->scratch->size + a.size + b.size > ORMA_CXX_SCRATCH_MAX)
-		orma_cxx_refuse(cxx);
-	else if (orma_base_buf_reserve(cxx->scratch, a.size + b.size) < 0)
-		cxx->error = -ENOMEM;
-	if (cxx->error)
-		return (struct orma_cxx_text){0, 0};
-	memcpy(cxx->scratch->data + at, cxx->scratch->data + a.at, a.size);
-	memcpy(cxx->scratch->data + at + a.size, cxx->scratch->data + b.at, b.size);
-	cxx->scratch->size += a.size + b.size;
-	return (struct orma_cxx_text){at, a.size + b.size};
-}
-
-struct orma_cxx_text orma_cxx_join3(struct orma_cxx *cxx, struct orma_cxx_text a, const char *b,
-				    struct orma_cxx_text c)
-{
-	struct orma_cxx_text ab = orma_cxx_join(cxx, a, orma_cxx_str(cxx, b));
-
-	return orma_cxx_join(cxx, ab, c);
-}
-
-char orma_cxx_last(const struct orma_cxx *cxx, struct orma_cxx_text text)
-{
-	if (text.size == 0)
-		return 0;
-	return (char)cxx->scratch->data[text.at + text.size - 1];
-}
-
-int64_t orma_cxx_number(struct orma_cxx *cxx)
-{
-	int64_t value = 0;
-
-	if (orma_cxx_peek(cxx) < '0' || orma_cxx_peek(cxx) > '9')
-		return -1;
-	while (orma_cxx_peek(cxx) >= '0' && orma_cxx_peek(cxx) <= '9') {
-		value = value * 10 + (*cxx->at++ - '0');
-		if (value > UINT32_MAX)
-			orma_cxx_refuse(cxx);
-	}
-	return value;
-}
-
-bool orma_cxx_enter(struct orma_cxx *cxx)
-{
-	if (++cxx->depth > ORMA_CXX_DEPTH_MAX)
-		orma_cxx_refuse(cxx);
-	return cxx->error == 0;
-}
 
 /* --- parts of names --------------------------------------------------------------------------- */
 
@@ -277,14 +190,9 @@ struct orma_cxx_text orma_cxx_qualifiers(struct orma_cxx *cxx)
 	return text;
 }
 
-static struct orma_cxx_type plain(struct orma_cxx_text text)
-{
-	return (struct orma_cxx_type){.left = text};
-}
-
 static struct orma_cxx_text last_part(struct orma_cxx *cxx, struct orma_cxx_text text)
 {
-	/* "std::allocator" has "allocator" as its last part. */
+	/* The last part of "std::allocator" is "allocator". */
 	if (text.size == 0)
 		return text;
 	const char *bytes = (const char *)cxx->scratch->data + text.at;
@@ -343,7 +251,7 @@ static struct orma_cxx_name read_nested(struct orma_cxx *cxx, bool is_type)
 						       : part;
 		}
 		if (!was_known && orma_cxx_peek(cxx) != 'E')
-			orma_cxx_add_substitution(cxx, plain(name.text));
+			orma_cxx_add_substitution(cxx, orma_cxx_plain(name.text));
 	}
 	return name;
 }
@@ -416,7 +324,7 @@ struct orma_cxx_name orma_cxx_read_name(struct orma_cxx *cxx, bool is_type)
 	}
 	if (orma_cxx_peek(cxx) == 'I') {
 		if (!was_known)
-			orma_cxx_add_substitution(cxx, plain(name.text));
+			orma_cxx_add_substitution(cxx, orma_cxx_plain(name.text));
 		name.text =
 			orma_cxx_join(cxx, name.text, orma_cxx_template_arguments(cxx, !is_type));
 		name.has_arguments = true;
@@ -441,7 +349,7 @@ static void skip_offset(struct orma_cxx *cxx)
 		orma_cxx_refuse(cxx);
 }
 
-/* Things that the compiler makes: tables of virtual functions, thunks. */
+/* Names of what the compiler generates, such as tables of virtual functions and thunks. */
 static struct orma_cxx_text read_special(struct orma_cxx *cxx)
 {
 	static const struct {
@@ -519,7 +427,7 @@ struct orma_cxx_text orma_cxx_encoding(struct orma_cxx *cxx)
 
 /* NOLINTEND(misc-no-recursion) */
 
-/* ".constprop.0" is " [clone .constprop.0]". */
+/* ".constprop.0" is shown as " [clone .constprop.0]". */
 static struct orma_cxx_text read_suffix(struct orma_cxx *cxx, struct orma_cxx_text text)
 {
 	while (orma_cxx_peek(cxx) == '.') {

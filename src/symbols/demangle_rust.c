@@ -1,329 +1,198 @@
 /* SPDX-License-Identifier: Apache-2.0
- * demangle_rust.c - the names that rustc writes since 1.37 ("v0", RFC 2603).
+ * demangle_rust.c - the paths and types in names that rustc writes since 1.37 ("v0", RFC 2603).
  *
- * A name is read and printed in one pass. A back reference moves the position back and returns. Invariants: `depth`
- * bounds the recursion, and `budget` the output, because a few back references in each other can stand for more text than
- * there is memory. Where only the syntax counts, `is_silent` keeps the text away.
+ * A name is read and printed in one pass; a back reference is printed by reading its target again. demangle_rust_text.c bounds
+ * both. Where only the syntax counts, `is_silent` suppresses the output.
  *
- * Printed as rustc's own short form: without the hashes of crates and the types of constants.
+ * The result is rustc's short form: without the hashes of crates and the types of constants.
  */
+#include "symbols/demangle_rust.h"
+
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "symbols/demangle.h"
 
-enum { DEPTH_MAX = 128, OUTPUT_MAX = 64 << 10, STEPS_MAX = 1 << 16 };
-
-struct v0 {
-	const char *text; /* behind the prefix */
-	size_t at, size;
-	struct orma_buf *out;
-	size_t budget;
-	unsigned steps, depth;
-	uint64_t bound_lifetimes;
-	bool is_silent;
-	int error; /* 0; -EBADMSG: not such a name; -ENOMEM */
-};
-
-/* NOLINTBEGIN(misc-no-recursion): names nest. enter() bounds the depth, and so the stack. */
-static void print_path(struct v0 *v0, bool is_value);
-static void print_type(struct v0 *v0);
-static void print_const(struct v0 *v0);
-
-static bool has_failed(const struct v0 *v0)
-{
-	return v0->error != 0;
-}
-
-static void refuse(struct v0 *v0)
-{
-	if (v0->error == 0)
-		v0->error = -EBADMSG;
-}
-
-static void print(struct v0 *v0, const char *text, size_t size)
-{
-	if (v0->is_silent || has_failed(v0))
-		return;
-	if (size > v0->budget) {
-		refuse(v0);
-		return;
-	}
-	v0->budget -= size;
-	v0->error = orma_base_buf_append(v0->out, text, size);
-}
-
-static void print_str(struct v0 *v0, const char *text)
-{
-	print(v0, text, strlen(text));
-}
-
-static void print_number(struct v0 *v0, uint64_t number)
-{
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	do
-		digits[--at] = "0123456789"[number % 10];
-	while (number /= 10);
-	print(v0, digits + at, sizeof(digits) - at);
-}
-
-static char peek(const struct v0 *v0)
-{
-	if (v0->at == v0->size || has_failed(v0))
-		return 0;
-	return v0->text[v0->at];
-}
-
-static bool eat(struct v0 *v0, char wanted)
-{
-	if (peek(v0) != wanted)
-		return false;
-	v0->at++;
-	return true;
-}
-
-static char take(struct v0 *v0)
-{
-	char c = peek(v0);
-
-	if (c == 0 || ++v0->steps > STEPS_MAX)
-		refuse(v0);
-	else
-		v0->at++;
-	return c;
-}
-
-/* Base 62 with an underscore at its end; "_" alone is 0. */
-static uint64_t read_base62(struct v0 *v0)
-{
-	uint64_t value = 0;
-
-	if (eat(v0, '_'))
-		return 0;
-	for (char c; (c = take(v0)) != '_' && !has_failed(v0);) {
-		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-				 : c >= 'a' && c <= 'z' ? (unsigned)(c - 'a') + 10
-				 : c >= 'A' && c <= 'Z' ? (unsigned)(c - 'A') + 36
-							: 62;
-		if (digit > 61 || __builtin_mul_overflow(value, 62, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			refuse(v0);
-	}
-	if (value == UINT64_MAX)
-		refuse(v0);
-	return value + 1;
-}
-
-/* An optional number behind a tag: 0 without it, else one more than what is written. */
-static uint64_t read_optional(struct v0 *v0, char tag)
-{
-	return eat(v0, tag) ? read_base62(v0) + 1 : 0;
-}
-
-static struct orma_str read_undisambiguated(struct v0 *v0, bool *ret_is_punycode)
-{
-	uint64_t size = 0;
-
-	*ret_is_punycode = eat(v0, 'u');
-	if (!eat(v0, '0')) {
-		if (peek(v0) < '1' || peek(v0) > '9')
-			refuse(v0);
-		while (peek(v0) >= '0' && peek(v0) <= '9' && size < v0->size)
-			size = size * 10 + (uint64_t)(take(v0) - '0');
-	}
-	(void)eat(v0, '_');
-	if (has_failed(v0) || size > v0->size - v0->at) {
-		refuse(v0);
-		return (struct orma_str){"", 0};
-	}
-	v0->at += (size_t)size;
-	return (struct orma_str){v0->text + v0->at - size, (size_t)size};
-}
-
-static void print_identifier(struct v0 *v0, struct orma_str name, bool is_punycode)
-{
-	if (is_punycode)
-		print_str(v0, "punycode{");
-	print(v0, name.data, name.size);
-	if (is_punycode)
-		print_str(v0, "}");
-}
-
-/* Goes back to where a back reference points, if it is one, and has it printed there. */
-static bool follow(struct v0 *v0, void (*print_there)(struct v0 *v0))
-{
-	size_t start = v0->at;
-
-	if (!eat(v0, 'B'))
-		return false;
-	uint64_t target = read_base62(v0);
-	size_t next = v0->at;
-	if (target >= start) /* it would never end */
-		refuse(v0);
-	/* Without printing there is no reason to read it again. */
-	if (has_failed(v0) || v0->is_silent)
-		return true;
-	v0->at = (size_t)target;
-	print_there(v0);
-	v0->at = next;
-	return true;
-}
-
-static bool enter(struct v0 *v0)
-{
-	if (++v0->depth > DEPTH_MAX)
-		refuse(v0);
-	return !has_failed(v0);
-}
+/* NOLINTBEGIN(misc-no-recursion): names nest. orma_rust_enter() bounds the depth, and so the stack. */
+static void print_path(struct orma_rust *rust, bool is_value);
+static void print_type(struct orma_rust *rust);
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-static void print_value_path(struct v0 *v0)
+/* "5hello", or "u" and the same for names that are not ASCII. */
+static struct orma_str read_identifier(struct orma_rust *rust, bool *ret_is_punycode)
 {
-	print_path(v0, true);
+	uint64_t size = 0;
+
+	*ret_is_punycode = orma_rust_eat(rust, 'u');
+	if (!orma_rust_eat(rust, '0')) {
+		if (orma_rust_peek(rust) < '1' || orma_rust_peek(rust) > '9')
+			orma_rust_refuse(rust);
+		while (orma_rust_peek(rust) >= '0' && orma_rust_peek(rust) <= '9' &&
+		       size < rust->size)
+			size = size * 10 + (uint64_t)(orma_rust_take(rust) - '0');
+	}
+	(void)orma_rust_eat(rust, '_');
+	if (orma_rust_has_failed(rust) || size > rust->size - rust->at) {
+		orma_rust_refuse(rust);
+		return (struct orma_str){"", 0};
+	}
+	rust->at += (size_t)size;
+	return (struct orma_str){rust->text + rust->at - size, (size_t)size};
 }
 
-static void print_type_path(struct v0 *v0)
+static void print_identifier(struct orma_rust *rust, struct orma_str name, bool is_punycode)
 {
-	print_path(v0, false);
+	if (is_punycode)
+		orma_rust_print_str(rust, "punycode{");
+	orma_rust_print(rust, name.data, name.size);
+	if (is_punycode)
+		orma_rust_print_str(rust, "}");
 }
 
-static void print_lifetime(struct v0 *v0, uint64_t idx)
+static void print_value_path(struct orma_rust *rust)
 {
-	print_str(v0, "'");
+	print_path(rust, true);
+}
+
+static void print_type_path(struct orma_rust *rust)
+{
+	print_path(rust, false);
+}
+
+static void print_lifetime(struct orma_rust *rust, uint64_t idx)
+{
+	orma_rust_print_str(rust, "'");
 	if (idx == 0) {
-		print_str(v0, "_");
+		orma_rust_print_str(rust, "_");
 		return;
 	}
-	if (idx > v0->bound_lifetimes) {
-		refuse(v0);
+	if (idx > rust->bound_lifetimes) {
+		orma_rust_refuse(rust);
 		return;
 	}
-	uint64_t depth = v0->bound_lifetimes - idx;
+	uint64_t depth = rust->bound_lifetimes - idx;
 	char letter = (char)('a' + depth % 26);
 	if (depth < 26) {
-		print(v0, &letter, 1);
+		orma_rust_print(rust, &letter, 1);
 	} else {
-		print_str(v0, "_");
-		print_number(v0, depth);
+		orma_rust_print_str(rust, "_");
+		orma_rust_print_number(rust, depth);
 	}
 }
 
-static void print_generic_arg(struct v0 *v0)
+static void print_generic_arg(struct orma_rust *rust)
 {
-	if (eat(v0, 'L'))
-		print_lifetime(v0, read_base62(v0));
-	else if (eat(v0, 'K'))
-		print_const(v0);
+	if (orma_rust_eat(rust, 'L'))
+		print_lifetime(rust, orma_rust_read_base62(rust));
+	else if (orma_rust_eat(rust, 'K'))
+		orma_rust_print_const(rust);
 	else
-		print_type(v0);
+		print_type(rust);
 }
 
-/* A list up to its E. Returns how many there are. */
-static size_t print_list(struct v0 *v0, void (*print_item)(struct v0 *v0), const char *separator)
+/* Prints the items of a list up to its E. Returns their number. */
+static size_t print_list(struct orma_rust *rust, void (*print_item)(struct orma_rust *rust),
+			 const char *separator)
 {
 	size_t count = 0;
 
-	while (!has_failed(v0) && !eat(v0, 'E')) {
+	while (!orma_rust_has_failed(rust) && !orma_rust_eat(rust, 'E')) {
 		if (count++ > 0)
-			print_str(v0, separator);
-		print_item(v0);
+			orma_rust_print_str(rust, separator);
+		print_item(rust);
 	}
 	return count;
 }
 
-/* Reads where an implementation stands, which is not printed. */
-static void skip_impl_path(struct v0 *v0)
+/* Reads the path of the module that has an `impl`. The short form does not print it. */
+static void skip_impl_path(struct orma_rust *rust)
 {
-	bool was_silent = v0->is_silent;
+	bool was_silent = rust->is_silent;
 
-	v0->is_silent = true;
-	(void)read_optional(v0, 's');
-	print_path(v0, false);
-	v0->is_silent = was_silent;
+	rust->is_silent = true;
+	(void)orma_rust_read_optional(rust, 's');
+	print_path(rust, false);
+	rust->is_silent = was_silent;
 }
 
-static void print_nested(struct v0 *v0, bool is_value)
+static void print_nested(struct orma_rust *rust, bool is_value)
 {
-	char kind = take(v0);
+	char kind = orma_rust_take(rust);
 	bool is_punycode;
 
-	print_path(v0, is_value);
-	uint64_t disambiguator = read_optional(v0, 's');
-	struct orma_str name = read_undisambiguated(v0, &is_punycode);
+	print_path(rust, is_value);
+	uint64_t disambiguator = orma_rust_read_optional(rust, 's');
+	struct orma_str name = read_identifier(rust, &is_punycode);
 	if (kind >= 'A' && kind <= 'Z') {
-		print_str(v0, "::{");
-		print_str(v0, kind == 'C' ? "closure" : kind == 'S' ? "shim" : "");
+		orma_rust_print_str(rust, "::{");
+		orma_rust_print_str(rust, kind == 'C' ? "closure" : kind == 'S' ? "shim" : "");
 		if (kind != 'C' && kind != 'S')
-			print(v0, &kind, 1);
+			orma_rust_print(rust, &kind, 1);
 		if (name.size > 0) {
-			print_str(v0, ":");
-			print_identifier(v0, name, is_punycode);
+			orma_rust_print_str(rust, ":");
+			print_identifier(rust, name, is_punycode);
 		}
-		print_str(v0, "#");
-		print_number(v0, disambiguator);
-		print_str(v0, "}");
+		orma_rust_print_str(rust, "#");
+		orma_rust_print_number(rust, disambiguator);
+		orma_rust_print_str(rust, "}");
 	} else if (kind >= 'a' && kind <= 'z') {
 		if (name.size > 0) {
-			print_str(v0, "::");
-			print_identifier(v0, name, is_punycode);
+			orma_rust_print_str(rust, "::");
+			print_identifier(rust, name, is_punycode);
 		}
 	} else {
-		refuse(v0);
+		orma_rust_refuse(rust);
 	}
 }
 
-static void print_impl(struct v0 *v0, char kind)
+static void print_impl(struct orma_rust *rust, char kind)
 {
 	if (kind != 'Y')
-		skip_impl_path(v0);
-	print_str(v0, "<");
-	print_type(v0);
+		skip_impl_path(rust);
+	orma_rust_print_str(rust, "<");
+	print_type(rust);
 	if (kind != 'M') {
-		print_str(v0, " as ");
-		print_path(v0, false);
+		orma_rust_print_str(rust, " as ");
+		print_path(rust, false);
 	}
-	print_str(v0, ">");
+	orma_rust_print_str(rust, ">");
 }
 
-static void print_path(struct v0 *v0, bool is_value)
+static void print_path(struct orma_rust *rust, bool is_value)
 {
 	bool is_punycode;
 
-	if (!enter(v0) || follow(v0, is_value ? print_value_path : print_type_path)) {
-		v0->depth--;
+	if (!orma_rust_enter(rust) ||
+	    orma_rust_follow(rust, is_value ? print_value_path : print_type_path)) {
+		rust->depth--;
 		return;
 	}
-	char kind = take(v0);
+	char kind = orma_rust_take(rust);
 	switch (kind) {
 	case 'C':
-		(void)read_optional(v0, 's');
-		struct orma_str name = read_undisambiguated(v0, &is_punycode);
-		print_identifier(v0, name, is_punycode);
+		(void)orma_rust_read_optional(rust, 's');
+		struct orma_str name = read_identifier(rust, &is_punycode);
+		print_identifier(rust, name, is_punycode);
 		break;
 	case 'N':
-		print_nested(v0, is_value);
+		print_nested(rust, is_value);
 		break;
 	case 'M':
 	case 'X':
 	case 'Y':
-		print_impl(v0, kind);
+		print_impl(rust, kind);
 		break;
 	case 'I':
-		print_path(v0, is_value);
-		print_str(v0, is_value ? "::<" : "<");
-		(void)print_list(v0, print_generic_arg, ", ");
-		print_str(v0, ">");
+		print_path(rust, is_value);
+		orma_rust_print_str(rust, is_value ? "::<" : "<");
+		(void)print_list(rust, print_generic_arg, ", ");
+		orma_rust_print_str(rust, ">");
 		break;
 	default:
-		refuse(v0);
+		orma_rust_refuse(rust);
 	}
-	v0->depth--;
+	rust->depth--;
 }
 
 /* --- types ------------------------------------------------------------------------------------ */
@@ -338,302 +207,203 @@ static const char *basic_type(char c)
 	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
-/* Lifetimes that `for<...>` declares. Returns how many there are, for the end of their scope. */
-static uint64_t print_binder(struct v0 *v0)
+/* Prints the lifetimes that `for<...>` declares. Returns their number; the caller ends their scope. */
+static uint64_t print_binder(struct orma_rust *rust)
 {
-	uint64_t count = read_optional(v0, 'G');
+	uint64_t count = orma_rust_read_optional(rust, 'G');
 
 	if (count == 0)
 		return 0;
-	if (count > DEPTH_MAX) {
-		refuse(v0);
+	if (count > ORMA_RUST_DEPTH_MAX) {
+		orma_rust_refuse(rust);
 		return 0;
 	}
-	print_str(v0, "for<");
+	orma_rust_print_str(rust, "for<");
 	for (uint64_t i = 0; i < count; i++) {
 		if (i > 0)
-			print_str(v0, ", ");
-		v0->bound_lifetimes++;
-		print_lifetime(v0, 1);
+			orma_rust_print_str(rust, ", ");
+		rust->bound_lifetimes++;
+		print_lifetime(rust, 1);
 	}
-	print_str(v0, "> ");
+	orma_rust_print_str(rust, "> ");
 	return count;
 }
 
-static void print_abi(struct v0 *v0)
+static void print_abi(struct orma_rust *rust)
 {
 	bool is_punycode;
 
-	print_str(v0, "extern \"");
-	if (eat(v0, 'C')) {
-		print_str(v0, "C");
+	orma_rust_print_str(rust, "extern \"");
+	if (orma_rust_eat(rust, 'C')) {
+		orma_rust_print_str(rust, "C");
 	} else {
-		struct orma_str name = read_undisambiguated(v0, &is_punycode);
+		struct orma_str name = read_identifier(rust, &is_punycode);
 		for (size_t i = 0; i < name.size; i++)
-			print(v0, name.data[i] == '_' ? "-" : name.data + i, 1);
+			orma_rust_print(rust, name.data[i] == '_' ? "-" : name.data + i, 1);
 	}
-	print_str(v0, "\" ");
+	orma_rust_print_str(rust, "\" ");
 }
 
-static void print_function(struct v0 *v0)
+static void print_function(struct orma_rust *rust)
 {
-	uint64_t bound = print_binder(v0);
+	uint64_t bound = print_binder(rust);
 
-	if (eat(v0, 'U'))
-		print_str(v0, "unsafe ");
-	if (eat(v0, 'K'))
-		print_abi(v0);
-	print_str(v0, "fn(");
-	(void)print_list(v0, print_type, ", ");
-	print_str(v0, ")");
-	if (!eat(v0, 'u')) {
-		print_str(v0, " -> ");
-		print_type(v0);
+	if (orma_rust_eat(rust, 'U'))
+		orma_rust_print_str(rust, "unsafe ");
+	if (orma_rust_eat(rust, 'K'))
+		print_abi(rust);
+	orma_rust_print_str(rust, "fn(");
+	(void)print_list(rust, print_type, ", ");
+	orma_rust_print_str(rust, ")");
+	if (!orma_rust_eat(rust, 'u')) {
+		orma_rust_print_str(rust, " -> ");
+		print_type(rust);
 	}
-	v0->bound_lifetimes -= bound;
+	rust->bound_lifetimes -= bound;
 }
 
-/* A trait whose arguments stay open, so that its associated types can be added. Returns whether they are. */
-static bool print_open_trait(struct v0 *v0)
+/* Prints a trait. True when it has arguments: their list is not closed yet, so that the caller can add the associated types. */
+static bool print_open_trait(struct orma_rust *rust)
 {
 	size_t next = 0;
 
-	/* A back reference to one is read there, and what follows it is read here. */
-	if (peek(v0) == 'B') {
-		size_t start = v0->at++;
-		uint64_t target = read_base62(v0);
-		next = v0->at;
-		if (target >= start || !enter(v0)) {
-			refuse(v0);
+	/* As orma_rust_follow(), but the list of the target stays open. */
+	if (orma_rust_peek(rust) == 'B') {
+		size_t start = rust->at++;
+		uint64_t target = orma_rust_read_base62(rust);
+		next = rust->at;
+		if (target >= start || !orma_rust_enter(rust)) {
+			orma_rust_refuse(rust);
 			return false;
 		}
-		v0->at = (size_t)target;
-		bool is_open = print_open_trait(v0);
-		v0->depth--;
-		v0->at = next;
+		rust->at = (size_t)target;
+		bool is_open = print_open_trait(rust);
+		rust->depth--;
+		rust->at = next;
 		return is_open;
 	}
-	if (!eat(v0, 'I')) {
-		print_path(v0, false);
+	if (!orma_rust_eat(rust, 'I')) {
+		print_path(rust, false);
 		return false;
 	}
-	print_path(v0, false);
-	print_str(v0, "<");
-	(void)print_list(v0, print_generic_arg, ", ");
+	print_path(rust, false);
+	orma_rust_print_str(rust, "<");
+	(void)print_list(rust, print_generic_arg, ", ");
 	return true;
 }
 
-static void print_dyn_trait(struct v0 *v0)
+static void print_dyn_trait(struct orma_rust *rust)
 {
-	bool is_open = print_open_trait(v0), is_punycode;
+	bool is_open = print_open_trait(rust), is_punycode;
 
-	while (eat(v0, 'p')) {
-		print_str(v0, is_open ? ", " : "<");
+	while (orma_rust_eat(rust, 'p')) {
+		orma_rust_print_str(rust, is_open ? ", " : "<");
 		is_open = true;
-		struct orma_str name = read_undisambiguated(v0, &is_punycode);
-		print_identifier(v0, name, is_punycode);
-		print_str(v0, " = ");
-		print_type(v0);
+		struct orma_str name = read_identifier(rust, &is_punycode);
+		print_identifier(rust, name, is_punycode);
+		orma_rust_print_str(rust, " = ");
+		print_type(rust);
 	}
 	if (is_open)
-		print_str(v0, ">");
+		orma_rust_print_str(rust, ">");
 }
 
-static void print_dyn(struct v0 *v0)
+static void print_dyn(struct orma_rust *rust)
 {
-	print_str(v0, "dyn ");
-	uint64_t bound = print_binder(v0);
-	(void)print_list(v0, print_dyn_trait, " + ");
-	v0->bound_lifetimes -= bound;
-	if (!eat(v0, 'L')) {
-		refuse(v0);
+	orma_rust_print_str(rust, "dyn ");
+	uint64_t bound = print_binder(rust);
+	(void)print_list(rust, print_dyn_trait, " + ");
+	rust->bound_lifetimes -= bound;
+	if (!orma_rust_eat(rust, 'L')) {
+		orma_rust_refuse(rust);
 		return;
 	}
-	uint64_t lifetime = read_base62(v0);
+	uint64_t lifetime = orma_rust_read_base62(rust);
 	if (lifetime > 0) {
-		print_str(v0, " + ");
-		print_lifetime(v0, lifetime);
+		orma_rust_print_str(rust, " + ");
+		print_lifetime(rust, lifetime);
 	}
 }
 
-static void print_reference(struct v0 *v0, bool is_mutable)
+static void print_reference(struct orma_rust *rust, bool is_mutable)
 {
-	print_str(v0, "&");
-	if (eat(v0, 'L')) {
-		uint64_t lifetime = read_base62(v0);
+	orma_rust_print_str(rust, "&");
+	if (orma_rust_eat(rust, 'L')) {
+		uint64_t lifetime = orma_rust_read_base62(rust);
 		if (lifetime > 0) {
-			print_lifetime(v0, lifetime);
-			print_str(v0, " ");
+			print_lifetime(rust, lifetime);
+			orma_rust_print_str(rust, " ");
 		}
 	}
-	print_str(v0, is_mutable ? "mut " : "");
-	print_type(v0);
+	orma_rust_print_str(rust, is_mutable ? "mut " : "");
+	print_type(rust);
 }
 
-static void print_array(struct v0 *v0, bool has_size)
+static void print_array(struct orma_rust *rust, bool has_size)
 {
-	print_str(v0, "[");
-	print_type(v0);
+	orma_rust_print_str(rust, "[");
+	print_type(rust);
 	if (has_size) {
-		print_str(v0, "; ");
-		print_const(v0);
+		orma_rust_print_str(rust, "; ");
+		orma_rust_print_const(rust);
 	}
-	print_str(v0, "]");
+	orma_rust_print_str(rust, "]");
 }
 
-static void print_tuple(struct v0 *v0)
+static void print_tuple(struct orma_rust *rust)
 {
-	print_str(v0, "(");
-	if (print_list(v0, print_type, ", ") == 1)
-		print_str(v0, ",");
-	print_str(v0, ")");
+	orma_rust_print_str(rust, "(");
+	if (print_list(rust, print_type, ", ") == 1)
+		orma_rust_print_str(rust, ",");
+	orma_rust_print_str(rust, ")");
 }
 
-static void print_other_type(struct v0 *v0, char kind)
+static void print_other_type(struct orma_rust *rust, char kind)
 {
 	switch (kind) {
 	case 'R':
 	case 'Q':
-		print_reference(v0, kind == 'Q');
+		print_reference(rust, kind == 'Q');
 		break;
 	case 'P':
 	case 'O':
-		print_str(v0, kind == 'P' ? "*const " : "*mut ");
-		print_type(v0);
+		orma_rust_print_str(rust, kind == 'P' ? "*const " : "*mut ");
+		print_type(rust);
 		break;
 	case 'A':
 	case 'S':
-		print_array(v0, kind == 'A');
+		print_array(rust, kind == 'A');
 		break;
 	case 'T':
-		print_tuple(v0);
+		print_tuple(rust);
 		break;
 	case 'F':
-		print_function(v0);
+		print_function(rust);
 		break;
 	case 'D':
-		print_dyn(v0);
+		print_dyn(rust);
 		break;
 	default:
-		/* Everything else is a path. */
-		v0->at--;
-		print_path(v0, false);
+		rust->at--;
+		print_path(rust, false);
 	}
 }
 
-static void print_type(struct v0 *v0)
+static void print_type(struct orma_rust *rust)
 {
-	const char *basic = basic_type(peek(v0));
+	const char *basic = basic_type(orma_rust_peek(rust));
 
 	if (basic) {
-		(void)take(v0);
-		print_str(v0, basic);
+		(void)orma_rust_take(rust);
+		orma_rust_print_str(rust, basic);
 		return;
 	}
-	if (enter(v0) && !follow(v0, print_type)) {
-		char kind = take(v0);
-		if (!has_failed(v0))
-			print_other_type(v0, kind);
+	if (orma_rust_enter(rust) && !orma_rust_follow(rust, print_type)) {
+		char kind = orma_rust_take(rust);
+		if (!orma_rust_has_failed(rust))
+			print_other_type(rust, kind);
 	}
-	v0->depth--;
-}
-
-/* --- constants -------------------------------------------------------------------------------- */
-
-/* Hexadecimal digits up to the underscore. */
-static struct orma_str read_hex(struct v0 *v0, uint64_t *ret)
-{
-	size_t start = v0->at;
-
-	*ret = 0;
-	for (char c; (c = take(v0)) != '_' && !has_failed(v0);) {
-		bool is_digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-
-		if (!is_digit)
-			refuse(v0);
-		*ret = *ret << 4 | (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-	}
-	return has_failed(v0) ? (struct orma_str){"", 0}
-			      : (struct orma_str){v0->text + start, v0->at - 1 - start};
-}
-
-static void print_char(struct v0 *v0, uint64_t value)
-{
-	char c = (char)value;
-
-	if (value < 0x20 || value >= 0x7f) {
-		char text[16];
-		int size = snprintf(text, sizeof(text), "\\u{%x}", (unsigned)value);
-		print_str(v0, "'");
-		print(v0, text, (size_t)size);
-		print_str(v0, "'");
-		return;
-	}
-	print_str(v0, c == '\'' || c == '\\' ? "'\\" : "'");
-	print(v0, &c, 1);
-	print_str(v0, "'");
-}
-
-static void print_integer(struct v0 *v0, bool can_be_negative)
-{
-	uint64_t value;
-
-	if (eat(v0, 'n')) {
-		if (!can_be_negative)
-			refuse(v0);
-		print_str(v0, "-");
-	}
-	struct orma_str digits = read_hex(v0, &value);
-	if (digits.size <= 16) {
-		print_number(v0, value);
-	} else {
-		print_str(v0, "0x");
-		print(v0, digits.data, digits.size);
-	}
-}
-
-static void print_const(struct v0 *v0)
-{
-	uint64_t value;
-
-	if (follow(v0, print_const))
-		return;
-	char kind = take(v0);
-	switch (kind) {
-	case 'p':
-		print_str(v0, "_");
-		break;
-	case 'h':
-	case 't':
-	case 'm':
-	case 'y':
-	case 'o':
-	case 'j':
-		print_integer(v0, false);
-		break;
-	case 'a':
-	case 's':
-	case 'l':
-	case 'x':
-	case 'n':
-	case 'i':
-		print_integer(v0, true);
-		break;
-	case 'b':
-		(void)read_hex(v0, &value);
-		if (value > 1)
-			refuse(v0);
-		print_str(v0, value ? "true" : "false");
-		break;
-	case 'c':
-		(void)read_hex(v0, &value);
-		if (value > 0x10ffff)
-			refuse(v0);
-		print_char(v0, value);
-		break;
-	default:
-		refuse(v0);
-	}
+	rust->depth--;
 }
 
 /* NOLINTEND(misc-no-recursion) */
@@ -642,25 +412,25 @@ static void print_const(struct v0 *v0)
 
 int orma_demangle_rust_v0(const char *name, struct orma_buf *buf)
 {
-	/* Compilers add suffixes for copies of a function, which begin with a dot. */
+	/* A suffix that begins with a dot marks a copy of the function. */
 	size_t size = strcspn(name, "."), before = buf->size;
-	struct v0 v0 = {.out = buf, .budget = OUTPUT_MAX};
+	struct orma_rust rust = {.out = buf, .budget = ORMA_RUST_OUTPUT_MAX};
 
-	/* A number would be the version of another encoding. */
+	/* A digit after "_R" is the version of another encoding. */
 	if (size < 3 || memcmp(name, "_R", 2) != 0 || name[2] < 'A' || name[2] > 'Z')
 		return 0;
-	v0.text = name + 2;
-	v0.size = size - 2;
-	print_path(&v0, true);
-	/* The crate that a generic function was compiled for may follow. */
-	if (v0.at < v0.size) {
-		v0.is_silent = true;
-		print_path(&v0, false);
+	rust.text = name + 2;
+	rust.size = size - 2;
+	print_path(&rust, true);
+	/* The path of the crate that a generic function was instantiated in may follow. */
+	if (rust.at < rust.size) {
+		rust.is_silent = true;
+		print_path(&rust, false);
 	}
-	/* An empty text would say less than the name. */
-	if (v0.at < v0.size || buf->size == before)
-		refuse(&v0);
-	if (v0.error)
+	/* The mangled name says more than an empty text. */
+	if (rust.at < rust.size || buf->size == before)
+		orma_rust_refuse(&rust);
+	if (rust.error)
 		buf->size = before;
-	return v0.error == -ENOMEM ? -ENOMEM : v0.error == 0;
+	return rust.error == -ENOMEM ? -ENOMEM : rust.error == 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * packet_index.c - reads the outer fields of all packets once, in the order of the file.
  *
- * All that depends on that order is decided here and only here: which packets have a valid incremental state, which clock
- * snapshots a timestamp knows, which notes an event's names come from. The second pass reads each sequence on its own,
- * merged by time, and takes from here the runs of entries to read.
+ * Everything that depends on that order is decided in this pass: which packets have a valid incremental state, which clock
+ * snapshots apply to a timestamp, and which interned data the names of an event come from. The second pass reads the sequences
+ * merged by time. It takes the runs of entries to read from this index.
  *
- * Packets that a conversion writes are taken when it writes them, records many at a time, so that only the second pass reads them.
+ * Packets that a conversion writes are indexed while it writes them, many records at a time. So only the second pass reads them.
  *
- * Invariants: the runs of a sequence are in the order of the file, and are all of its entries but for bundles of kernel
- * events; a run starts and ends at entries. Notes are in the order of their addresses.
- * A run costs 16 bytes and is as long as what the service wrote in one piece, 4 KB and more.
+ * Invariants: the runs of a sequence are in the order of the file, and cover all of its entries but bundles of kernel events. A run
+ * starts and ends at entries. Notes are in the order of their addresses. A run costs 16 bytes and covers what the service wrote in
+ * one piece, which is 4 KB or more.
  *
- * Rejected: sorting all events in memory, which takes 12 bytes and more for each; and one pass that emits what is older than
- * the last flush, which needs traces with flushes and loses events that come late.
+ * Rejected: sorting all events in memory, because that takes at least 12 bytes for each; one pass that emits what is older than
+ * the last flush, because it needs traces with flushes and loses late events.
  */
 #include "trace/packet_index.h"
 
@@ -26,6 +26,7 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "store/grow.h"
 #include "trace/bundle_index.h"
+#include "trace/packet_sequences.h"
 #include "trace/remote_clocks.h"
 
 enum {
@@ -35,67 +36,6 @@ enum {
 	UNPACKED_MAX_TIMES = 200,       /* the size of the trace, from all of them and beyond one */
 	NO_KIND = 0,
 };
-
-/* Returns the machine's index, or a negative errno value. The first machine is the host; if the trace begins with packets of another
- * machine, that one stands for the host. */
-static int find_machine(struct orma_packet_index *index, uint32_t id)
-{
-	uintptr_t known = (uintptr_t)orma_base_map_get(&index->machines, id);
-	if (known)
-		return (int)(known - 1);
-	if (index->machine_count == 1 && !index->is_host_used && index->machine_ids[0] == 0) {
-		index->machine_ids[0] = id;
-		return orma_base_map_put(&index->machines, id, (void *)(uintptr_t)1);
-	}
-	int r = orma_store_grow(&index->machine_ids, (uint64_t)index->machine_count + 1,
-				&index->machine_capacity, sizeof(*index->machine_ids));
-	if (r < 0)
-		return r;
-	r = orma_base_map_put(&index->machines, id, (void *)((uintptr_t)index->machine_count + 1));
-	if (r < 0)
-		return r;
-	index->machine_ids[index->machine_count] = id;
-	return (int)index->machine_count++;
-}
-
-int orma_packet_index_sequence(struct orma_packet_index *index, const struct orma_packet *packet,
-			       struct orma_sequence **ret)
-{
-	*ret = index->last_sequence;
-	if (*ret && (*ret)->id == packet->sequence && index->last_machine == packet->machine)
-		return 0;
-	int machine = find_machine(index, packet->machine);
-	if (machine < 0)
-		return machine;
-	uint64_t key = (uint64_t)(uint32_t)machine << 32 | packet->sequence;
-	*ret = index->last_sequence = orma_base_map_get(&index->sequence_map, key);
-	index->last_machine = packet->machine;
-	if (*ret)
-		return 0;
-	int r = orma_store_grow(&index->sequences, (uint64_t)index->sequence_count + 1,
-				&index->sequence_capacity, sizeof(*index->sequences));
-	if (r < 0)
-		return r;
-	struct orma_sequence *sequence = orma_base_zalloc(sizeof(*sequence));
-	if (!sequence)
-		return -ENOMEM;
-	sequence->id = packet->sequence;
-	sequence->machine_idx = (uint32_t)machine;
-	sequence->trace_file = index->trace_file;
-	sequence->seed = index->seed;
-	sequence->time.sequence = packet->sequence;
-	sequence->time.machine_idx = (uint32_t)machine;
-	sequence->last_ns = INT64_MIN;
-	sequence->utid = -1;
-	r = orma_base_map_put(&index->sequence_map, key, sequence);
-	if (r < 0) {
-		orma_base_free(sequence);
-		return r;
-	}
-	index->sequences[index->sequence_count++] = sequence;
-	*ret = sequence;
-	return 0;
-}
 
 static int add_note(struct orma_sequence *sequence, const struct orma_packet *packet,
 		    uint32_t flags)
@@ -133,42 +73,6 @@ static inline int add_run(struct orma_packet_index *index, struct orma_sequence 
 	return 0;
 }
 
-int orma_packet_index_add_gap(struct orma_packet_index *index, const struct orma_gap *gap)
-{
-	if (index->gap_count == ORMA_GAPS_MAX)
-		return 0;
-	int r = orma_store_grow(&index->gaps, (uint64_t)index->gap_count + 1, &index->gap_capacity,
-				sizeof(*index->gaps));
-	if (r == 0)
-		index->gaps[index->gap_count++] = *gap;
-	return r;
-}
-
-/* Ends the gap of a sequence at a time. */
-static int end_gap(struct orma_packet_index *index, struct orma_sequence *sequence, int64_t ns)
-{
-	struct orma_gap gap = {.sequence = sequence,
-			       .machine_idx = sequence->machine_idx,
-			       .causes = sequence->gap_causes,
-			       .first_ns = ORMA_MIN(sequence->gap_first_ns, ns),
-			       .end_ns = ns};
-	/* Before the gap there was no packet with a time. */
-	if (sequence->gap_first_ns == INT64_MIN)
-		gap.first_ns = ns;
-	sequence->gap_causes = 0;
-	return orma_packet_index_add_gap(index, &gap);
-}
-
-static void count_losses(struct orma_sequence *sequence, uint32_t causes)
-{
-	if (sequence->gap_causes == 0)
-		sequence->gap_first_ns = sequence->last_ns;
-	sequence->gap_causes |= causes;
-	sequence->losses++;
-	for (unsigned i = 0; i < ORMA_LOSS_CAUSES; i++)
-		sequence->losses_by_cause[i] += causes >> i & 1;
-}
-
 static void count_missing_sequence(struct orma_packet_index *index,
 				   const struct orma_packet *packet)
 {
@@ -200,7 +104,7 @@ static int update_state(struct orma_packet_index *index, struct orma_sequence *s
 		return 0;
 	}
 	if (packet->dropped && sequence->packets > 1)
-		count_losses(sequence, packet->dropped);
+		orma_sequence_count_loss(sequence, packet->dropped);
 	if (packet->flags & ORMA_PACKET_IS_CLEARED)
 		notes |= ORMA_NOTE_CLEARED;
 	if (packet->flags & ORMA_PACKET_HAS_DEFAULTS)
@@ -311,7 +215,7 @@ static int place_packet(struct orma_packet_index *index, struct orma_sequence *s
 	if (!is_known)
 		return add_untimed(index, sequence, packet);
 	sequence->events += is_event;
-	int r = sequence->gap_causes ? end_gap(index, sequence, ns) : 0;
+	int r = sequence->gap_causes ? orma_sequence_end_gap(index, sequence, ns) : 0;
 	check_order(index, sequence, orma_packet_rank(packet, is_event), ns);
 	return r;
 }
@@ -478,7 +382,7 @@ static int begin(struct orma_packet_index *index)
 	index->clocks.domains.seed = index->clocks.sets_by_key.seed = index->seed;
 	index->trace_default_clock = ORMA_CLOCK_BOOTTIME;
 	index->has_begun = true;
-	return find_machine(index, 0) < 0 ? -ENOMEM : 0;
+	return orma_packet_machine_find(index, 0) < 0 ? -ENOMEM : 0;
 }
 
 /* Takes all records of a run as take_usual() takes each. 1, 0 (they have to be taken one by one), or -ENOMEM. */
@@ -578,24 +482,13 @@ int orma_packet_index_build(struct orma_packet_index *index, struct orma_error *
 
 void orma_packet_index_done(struct orma_packet_index *index)
 {
-	for (uint32_t i = 0; i < index->sequence_count; i++) {
-		struct orma_sequence *sequence = index->sequences[i];
-		orma_sequence_time_done(&sequence->time);
-		orma_base_free(sequence->runs);
-		orma_base_free(sequence->notes);
-		orma_base_free(sequence);
-	}
+	orma_packet_sequences_done(index);
 	for (uint32_t i = 0; i < index->lane_count; i++) {
 		orma_base_free(index->lanes[i]->bundles);
 		orma_base_free(index->lanes[i]);
 	}
-	orma_base_free(index->sequences);
 	orma_base_free(index->lanes);
 	orma_base_free(index->untimed);
-	orma_base_free(index->gaps);
-	orma_base_free(index->machine_ids);
-	orma_base_map_done(&index->machines);
-	orma_base_map_done(&index->sequence_map);
 	orma_base_map_done(&index->cpus);
 	orma_trace_clocks_done(&index->clocks);
 	*index = (struct orma_packet_index){0};

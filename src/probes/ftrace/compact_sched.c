@@ -39,14 +39,13 @@
 static bool find(const struct orma_ftrace_format *format, const char *name,
 		 enum orma_ftrace_kind kind, uint16_t size, uint16_t *ret_offset)
 {
-	for (uint16_t i = 0; i < format->field_count; i++) {
-		const struct orma_ftrace_field *field = &format->fields[i];
-		if (!orma_base_str_is(field->name, name))
-			continue;
-		*ret_offset = field->offset;
-		return field->kind == kind && field->size == size;
-	}
-	return false;
+	const struct orma_ftrace_field *field =
+		orma_ftrace_format_field(format, orma_base_str(name));
+
+	if (!field)
+		return false;
+	*ret_offset = field->offset;
+	return field->kind == kind && field->size == size;
 }
 
 static void learn_switch(struct orma_compact_format *compact,

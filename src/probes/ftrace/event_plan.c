@@ -31,17 +31,15 @@
 #include "probes/ftrace/event_plan.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "probes/ftrace/met.h"
+#include "probes/ftrace/plan_tasks.h"
 #include "probes/ftrace/printk_formats.h"
 #include "probes/probe_text.h"
 #include "proto/wire.h"
 
 #define ELEMENTS_MAX 64 /* numbers of one fixed array; longer ones do not fit */
-#define COMM_BYTES   16
 
 /* Types of FieldDescriptorProto. */
 enum { TYPE_INT64 = 3, TYPE_UINT64 = 4, TYPE_STRING = 9, TYPE_BYTES = 12 };
@@ -301,105 +299,6 @@ static void fit_generic_field(struct builder *builder, uint32_t field_id,
 			   is_repeated);
 }
 
-/* --- tasks ---------------------------------------------------------------------------------- */
-
-static const struct orma_ftrace_field *find_field(const struct orma_ftrace_format *format,
-						  struct orma_str name)
-{
-	for (uint16_t i = 0; i < format->field_count; i++) {
-		if (orma_base_str_is_equal(format->fields[i].name, name))
-			return &format->fields[i];
-	}
-	return NULL;
-}
-
-static uint16_t comm_offset(const struct orma_ftrace_format *format, struct orma_str name)
-{
-	const struct orma_ftrace_field *comm = find_field(format, name);
-
-	return comm && comm->kind == ORMA_FTRACE_TEXT && comm->size == COMM_BYTES ? comm->offset
-										  : 0;
-}
-
-/* The name of the task in "prev_pid" is in "prev_comm". */
-static uint16_t comm_offset_beside(const struct orma_ftrace_format *format, struct orma_str pid)
-{
-	char name[64];
-	int prefix = (int)(pid.size - strlen("pid"));
-
-	if (!orma_probes_text_has_suffix(pid, "pid") || pid.size >= sizeof(name))
-		return 0;
-	snprintf(name, sizeof(name), "%.*scomm", prefix, pid.data);
-	return comm_offset(format, orma_base_str(name));
-}
-
-/* The task renames itself; not all kernels also have a field for it. */
-static void add_rename(struct builder *builder, const struct orma_ftrace_format *format)
-{
-	if (builder->plan->pid_offset == 0)
-		return;
-	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
-		.kind = ORMA_MET_RENAMED,
-		.tid_offset = builder->plan->pid_offset,
-		.comm_offset = comm_offset(format, ORMA_STR("newcomm")),
-	};
-}
-
-/* Returns false when a field is missing. */
-static bool add_new_task(struct builder *builder, const struct orma_ftrace_format *format)
-{
-	const struct orma_ftrace_field *pid = find_field(format, ORMA_STR("pid"));
-	const struct orma_ftrace_field *flags = find_field(format, ORMA_STR("clone_flags"));
-	uint16_t comm = comm_offset(format, ORMA_STR("comm"));
-
-	if (!pid || pid->kind != ORMA_FTRACE_PID || !flags || flags->size != 8 || comm == 0)
-		return false;
-	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
-		.kind = ORMA_MET_NEW,
-		.tid_offset = pid->offset,
-		.comm_offset = comm,
-		.clone_flags_offset = flags->offset,
-	};
-	return true;
-}
-
-static void add_syscall(struct builder *builder, const struct orma_ftrace_format *format)
-{
-	const struct orma_ftrace_field *number = find_field(format, ORMA_STR("id"));
-	const struct orma_ftrace_field *result = find_field(format, ORMA_STR("ret"));
-
-	if (!number || !result || number->kind != ORMA_FTRACE_INTEGER ||
-	    result->kind != ORMA_FTRACE_INTEGER || number->size != result->size)
-		return;
-	builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
-		.kind = ORMA_MET_SYSCALL,
-		.number_offset = number->offset,
-		.result_offset = result->offset,
-		.long_bytes = (uint8_t)number->size,
-	};
-}
-
-static void add_tasks(struct builder *builder, const struct orma_ftrace_format *format)
-{
-	if (orma_base_str_is(format->name, "task_rename")) {
-		add_rename(builder, format);
-		return;
-	}
-	if (orma_base_str_is(format->name, "sys_exit"))
-		add_syscall(builder, format);
-	if (orma_base_str_is(format->name, "task_newtask") && add_new_task(builder, format))
-		return;
-	for (uint16_t i = format->common_count; i < format->field_count; i++) {
-		const struct orma_ftrace_field *field = &format->fields[i];
-		if (field->kind != ORMA_FTRACE_PID)
-			continue;
-		builder->tasks[builder->plan->task_count++] = (struct orma_plan_task){
-			.tid_offset = field->offset,
-			.comm_offset = comm_offset_beside(format, field->name),
-		};
-	}
-}
-
 /* --- plans ---------------------------------------------------------------------------------- */
 
 static size_t number_room(const struct orma_ftrace_format *format)
@@ -421,7 +320,8 @@ static int builder_init(struct builder *builder, const struct orma_ftrace_format
 			uint32_t field_id, struct orma_arena *arena)
 {
 	size_t count = (size_t)format->field_count + 1;
-	const struct orma_ftrace_field *pid = find_field(format, ORMA_STR("common_pid"));
+	const struct orma_ftrace_field *pid =
+		orma_ftrace_format_field(format, ORMA_STR("common_pid"));
 
 	*builder = (struct builder){
 		.plan = orma_base_arena_alloc(arena, sizeof(struct orma_event_plan)),
@@ -467,7 +367,7 @@ static bool builder_finish(struct builder *builder, const struct orma_ftrace_for
 
 	if (builder->fixed_bytes > UINT16_MAX || builder->dynamic_factor > UINT16_MAX)
 		return false;
-	add_tasks(builder, format);
+	plan->task_count = orma_plan_tasks_find(format, plan->pid_offset, builder->tasks);
 	sort_others(builder);
 	plan->fixed_bytes = (uint16_t)builder->fixed_bytes;
 	plan->dynamic_factor = (uint16_t)builder->dynamic_factor;
@@ -513,7 +413,8 @@ int orma_event_plan_typed(const struct orma_ftrace_format *format,
 		const struct orma_ftrace_field *field = &format->fields[i];
 		const struct orma_proto_field_desc *to =
 			orma_proto_desc_find_name(message, field->name);
-		if (to && find_field(format, field->name) == field && !is_left_out(format, field))
+		if (to && orma_ftrace_format_field(format, field->name) == field &&
+		    !is_left_out(format, field))
 			fitting += fit_field(&builder, to, field);
 	}
 	bool has_fields = message->field_count > 0 && format->field_count > format->common_count;

@@ -337,6 +337,16 @@ int orma_ftrace_format_parse(struct orma_str text, struct orma_arena *arena,
 	return 0;
 }
 
+const struct orma_ftrace_field *orma_ftrace_format_field(const struct orma_ftrace_format *format,
+							 struct orma_str name)
+{
+	for (uint16_t i = 0; i < format->field_count; i++) {
+		if (orma_base_str_is_equal(format->fields[i].name, name))
+			return &format->fields[i];
+	}
+	return NULL;
+}
+
 /* --- a page --------------------------------------------------------------------------------- */
 
 int orma_ftrace_page_layout_parse(struct orma_str text, struct orma_ftrace_page_layout *ret)

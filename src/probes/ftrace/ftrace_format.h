@@ -53,6 +53,10 @@ struct orma_ftrace_format {
 int orma_ftrace_format_parse(struct orma_str text, struct orma_arena *arena,
 			     struct orma_ftrace_format *ret);
 
+/* The first field of this name, or NULL. */
+const struct orma_ftrace_field *orma_ftrace_format_field(const struct orma_ftrace_format *format,
+							 struct orma_str name);
+
 /* Where the parts of a page of the ring buffer are. */
 struct orma_ftrace_page_layout {
 	uint32_t page_bytes;   /* header and data */
