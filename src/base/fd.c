@@ -59,6 +59,18 @@ void orma_base_fds_close_in_child(void)
 	}
 }
 
+int orma_base_fd_next_kept(int fd)
+{
+	for (; fd < ORMA_BASE_CLOSE_ON_FORK_MAX; fd = (fd / 64 + 1) * 64) {
+		uint64_t bits =
+			atomic_load_explicit(&marks[fd / 64], memory_order_relaxed) >> fd % 64;
+
+		if (bits)
+			return fd + __builtin_ctzll(bits);
+	}
+	return INT_MAX;
+}
+
 int orma_base_fd_close(int fd)
 {
 	if (fd >= 0) {

@@ -86,6 +86,8 @@ void orma_base_fd_set_close_on_fork(int fd);
  * Async-signal-safe. */
 void orma_base_fds_close_in_child(void);
 #define ORMA_BASE_CLOSE_ON_FORK_MAX 4096
+/* The first selected descriptor from `fd` on, which is not negative; INT_MAX = none. Async-signal-safe. */
+int orma_base_fd_next_kept(int fd);
 /* As write(), but returns -errno, retries after EINTR, and raises no signal when a pipe or socket
  * has no reader (-EPIPE). */
 ssize_t orma_base_fd_write(int fd, const void *data, size_t size);

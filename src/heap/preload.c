@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "client/link.h"
 #include "client/thread.h"
+#include "heap/descriptors.h"
 #include "heap/heap_maps.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
@@ -184,6 +185,7 @@ __attribute__((constructor)) static void on_load(void)
 	bool waits = is_set("ORMA_HEAP_WAIT");
 
 	orma_heap_next_find();
+	orma_heap_descriptors_init();
 	orma_heap_stack_init();
 	if (getauxval(AT_SECURE))
 		return;

@@ -74,6 +74,11 @@ static void mark_process(void)
 	is_own_process = page;
 }
 
+bool orma_heap_is_own_process(void)
+{
+	return *is_own_process != 0;
+}
+
 int orma_heap_visit_init(void)
 {
 	int r = -pthread_key_create(&thread_key, on_thread_exit);

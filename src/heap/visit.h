@@ -26,6 +26,8 @@ static inline void orma_heap_add(_Atomic uint64_t *counter)
 
 /* Makes what the threads need. Call it once, in the constructor. 0 or -errno. */
 int orma_heap_visit_init(void);
+/* False: this is the child of a bare clone(), whose memory is a copy. Async-signal-safe. */
+bool orma_heap_is_own_process(void);
 /* In the child of a fork: the thread is outside, and not registered. Async-signal-safe. */
 void orma_heap_visit_forked(void);
 /* False: this process or this thread must not be sampled now. */

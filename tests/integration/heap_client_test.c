@@ -484,6 +484,32 @@ ORMA_TEST(a_thread_that_jumps_out_of_the_profiler_is_profiled_again)
 	CHECK_INT(count(7903, false), 100);
 }
 
+static void check_profile_of_closer(const char *way)
+{
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "close", way), 0);
+	end();
+	CHECK_INT(count(7801, false), 1);
+	CHECK_INT(count(7802, false), 100);
+	CHECK_INT(count(7803, false), 100);
+	CHECK(seen.processes == 1 && seen.byes == 1);
+}
+
+ORMA_TEST(a_program_that_closes_all_descriptors_is_profiled_to_its_end)
+{
+	check_profile_of_closer("loop");
+}
+
+ORMA_TEST(a_program_that_closes_a_range_of_descriptors_is_profiled_to_its_end)
+{
+	check_profile_of_closer("range");
+}
+
+ORMA_TEST(a_program_that_closes_descriptors_from_0_on_is_profiled_to_its_end)
+{
+	check_profile_of_closer("from");
+}
+
 ORMA_TEST(what_a_killed_program_has_sampled_arrives)
 {
 	begin("sampling_interval_bytes: 1");

@@ -4,6 +4,7 @@
  * Sizes above 7000 are unlike any that the C library asks for, so a test recognises them.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -302,6 +303,35 @@ static void run_jump(void)
 	allocate_deep(4);
 }
 
+/* Closes everything as daemons do, in all ways, and takes the numbers that this made free. */
+static void run_close(const char *way)
+{
+	int (*close_range_of_libc)(unsigned, unsigned, int);
+	void (*closefrom_of_libc)(int);
+
+	sink = malloc(7801);
+	if (strcmp(way, "loop") == 0)
+		for (int fd = 0; fd < 4096; fd++)
+			close(fd);
+	if (strcmp(way, "range") == 0) {
+		load("close_range", &close_range_of_libc);
+		if (close_range_of_libc(3, ~0U, 0) != 0 || close_range_of_libc(5, 4, 0) == 0)
+			exit(1);
+	}
+	if (strcmp(way, "from") == 0) {
+		load("closefrom", &closefrom_of_libc);
+		closefrom_of_libc(0);
+	}
+	for (unsigned i = 0; i < 1100; i++)
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	for (unsigned i = 0; i < 100; i++)
+		sink = malloc(7802);
+	usleep(200000);
+	for (unsigned i = 0; i < 100; i++)
+		sink = malloc(7803);
+}
+
 int main(int argument_count, char **arguments)
 {
 	const char *mode = argument_count > 1 ? arguments[1] : "";
@@ -338,6 +368,8 @@ int main(int argument_count, char **arguments)
 		pause();
 	} else if (strcmp(mode, "jump") == 0)
 		run_jump();
+	else if (strcmp(mode, "close") == 0)
+		run_close(arguments[2]);
 	else if (strcmp(mode, "kill") == 0) {
 		sink = malloc(7601);
 		/* The library's thread has to tell the service that this thread has a sequence. */

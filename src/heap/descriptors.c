@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * descriptors.c - programs that close all descriptors, as daemons do, leave those of the library open.
+ *
+ * close(), close_range() and closefrom() take the place of the C library's, and treat the library's descriptors as numbers
+ * that nobody has opened. base/fd.h knows these descriptors, because a child has to close them after fork(). A program that
+ * calls the kernel without the C library, or puts another file on such a number with dup2(), still takes them away.
+ *
+ * Rejected: connecting anew after each loss. The program may open a file of its own under the same number first, and what
+ * was sampled meanwhile would be lost.
+ *
+ * Threads: any, any time, also in signal handlers. Nothing locks or allocates.
+ */
+#include "heap/descriptors.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <orma-heap/heap_profile.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "heap/visit.h"
+
+/* Older headers have neither the number nor the flag. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#define UNSHARE_FIRST   2
+#define DESCRIPTORS_MAX (1u << 20)
+
+/* Newer C libraries than some that the library runs with have these. */
+ORMA_HEAP_API int close_range(unsigned int first, unsigned int last, int flags);
+ORMA_HEAP_API void closefrom(int first);
+
+/* The C library's close(), where a thread may be cancelled. Constant after the constructor. */
+static int (*next_close)(int fd);
+
+void orma_heap_descriptors_init(void)
+{
+	void *address = dlsym(RTLD_NEXT, "close");
+
+	memcpy(&next_close, &address, sizeof(next_close));
+}
+
+/* The first number from `fd` on that the library has; INT_MAX = none. The child of a bare clone() has none that it needs. */
+static int next_own(int fd)
+{
+	return orma_heap_is_own_process() ? orma_base_fd_next_kept(fd) : INT_MAX;
+}
+
+ORMA_HEAP_API int close(int fd)
+{
+	if (fd >= 0 && next_own(fd) == fd) {
+		errno = EBADF;
+		return -1;
+	}
+	return next_close ? next_close(fd) : (int)syscall(SYS_close, fd);
+}
+
+ORMA_HEAP_API int close_range(unsigned int first, unsigned int last, int flags)
+{
+	while (first <= last && first <= INT_MAX) {
+		unsigned int own = (unsigned int)next_own((int)first);
+
+		if (own > last || own == INT_MAX)
+			break;
+		if (own > first) {
+			int r = (int)syscall(SYS_close_range, first, own - 1, flags);
+
+			if (r < 0)
+				return r;
+			flags &= ~UNSHARE_FIRST;
+		}
+		first = own + 1;
+		if (first > last)
+			return 0;
+	}
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+/* As the C library's, but the numbers end at the limit where the kernel has no close_range(). */
+ORMA_HEAP_API void closefrom(int first)
+{
+	struct rlimit limit = {.rlim_cur = 0};
+	int saved_errno = errno;
+
+	first = first < 0 ? 0 : first;
+	if (close_range((unsigned int)first, ~0u, 0) < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		for (rlim_t i = (rlim_t)first; i < limit.rlim_cur && i < DESCRIPTORS_MAX; i++)
+			(void)close((int)i);
+	errno = saved_errno;
+}
