@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_folder.c - the folder with the socket of a recorder that runs without a daemon.
+ * private_folder.c - the folder with the sockets of a recorder that runs without a daemon, and with a trace that nobody keeps.
  *
  * A process that is killed cannot remove its folder, so the next recorder does. The kernel knows
  * whether a folder is in use: its owner holds a lock on it (flock), which ends with the process. A
@@ -60,10 +60,9 @@ static int open_ours(int parent_fd, const char *name)
 static void remove_content(int fd)
 {
 	static const char *const names[] = {
-		ORMA_PRIVATE_FOLDER_SOCKET,
-		ORMA_PRIVATE_FOLDER_PRODUCERS,
-		ORMA_PRIVATE_FOLDER_PROFILER,
-		ORMA_PRIVATE_FOLDER_LIBRARY,
+		ORMA_PRIVATE_FOLDER_SOCKET,   ORMA_PRIVATE_FOLDER_PRODUCERS,
+		ORMA_PRIVATE_FOLDER_PROFILER, ORMA_PRIVATE_FOLDER_LIBRARY,
+		ORMA_PRIVATE_FOLDER_TRACE,
 	};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)

@@ -13,6 +13,9 @@
 /* A link that orma heap makes when the path of its library cannot be preloaded. */
 #define ORMA_PRIVATE_FOLDER_LIBRARY "liborma-heap.so"
 
+/* A trace that nobody keeps: something else is made of it. */
+#define ORMA_PRIVATE_FOLDER_TRACE "trace.pftrace"
+
 #define ORMA_PRIVATE_FOLDER_PRODUCERS ORMA_PRIVATE_FOLDER_INNER "/producer"
 #define ORMA_PRIVATE_FOLDER_PROFILER  ORMA_PRIVATE_FOLDER_INNER "/profiler"
 

@@ -52,7 +52,6 @@ struct heap_run {
 	struct orma_record_places places;
 	bool has_places;  /* no daemon records */
 	char *trace_path; /* owned */
-	bool is_temporary;
 };
 
 /* --- the environment of the program ----------------------------------------------------------- */
@@ -144,14 +143,25 @@ static int make_preloadable(struct heap_run *run)
 	return ORMA_EXIT_OK;
 }
 
-/* The recorder's own service, and its profiler, have their sockets in a folder of this user's. */
-static int use_private_sockets(struct heap_run *run)
+/* Makes the private folder, if that has not been done yet. */
+static int make_folder(struct heap_run *run)
 {
 	struct orma_error error = {0};
 
-	if (orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")), &run->folder,
+	if (!run->folder.path[0] &&
+	    orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")), &run->folder,
 				     &error) < 0)
 		return orma_tool_fail("%s", error.message);
+	return ORMA_EXIT_OK;
+}
+
+/* The recorder's own service, and its profiler, have their sockets in a folder of this user's. */
+static int use_private_sockets(struct heap_run *run)
+{
+	int status = make_folder(run);
+
+	if (status != ORMA_EXIT_OK)
+		return status;
 	if (mkdirat(run->folder.fd, ORMA_PRIVATE_FOLDER_INNER, 0700) < 0)
 		return orma_tool_fail("cannot make a folder in %s: %s", run->folder.path,
 				      strerror(errno));
@@ -164,7 +174,7 @@ static int use_private_sockets(struct heap_run *run)
 		return ORMA_EXIT_OK;
 	snprintf(run->profiler, sizeof(run->profiler), "%s/" ORMA_PRIVATE_FOLDER_PROFILER,
 		 run->folder.path);
-	int status = make_preloadable(run);
+	status = make_preloadable(run);
 	if (status == ORMA_EXIT_OK && make_environment(run, run->profiler) < 0)
 		return orma_tool_fail("no memory");
 	return status;
@@ -348,27 +358,23 @@ static bool is_output(const char *path)
 	       (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)));
 }
 
+/* A trace that nobody wants to keep is in the private folder, which the next recorder removes if this one is killed. */
 static int choose_trace(struct heap_run *run)
 {
 	const char *wanted = run->options->out_path;
-	const char *folder = getenv("TMPDIR");
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 
 	if (wanted && !is_report(wanted) && !is_output(wanted)) {
 		run->trace_path = orma_base_strdup(wanted);
 		return run->trace_path ? ORMA_EXIT_OK : orma_tool_fail("no memory");
 	}
-	if (orma_base_buf_printf(&path, "%s/orma-heap-XXXXXX",
-				 folder && *folder ? folder : "/tmp") < 0 ||
+	int status = make_folder(run);
+	if (status != ORMA_EXIT_OK)
+		return status;
+	if (orma_base_buf_printf(&path, "%s/" ORMA_PRIVATE_FOLDER_TRACE, run->folder.path) < 0 ||
 	    !orma_base_buf_cstr(&path) ||
 	    !(run->trace_path = orma_base_strdup(orma_base_buf_cstr(&path))))
 		return orma_tool_fail("no memory");
-	int fd = mkostemp(run->trace_path, O_CLOEXEC);
-	if (fd < 0)
-		return orma_tool_fail("cannot make %s: %s; TMPDIR chooses another folder",
-				      run->trace_path, strerror(errno));
-	orma_base_fd_close(fd);
-	run->is_temporary = true;
 	return ORMA_EXIT_OK;
 }
 
@@ -458,8 +464,6 @@ int orma_heap_run(const struct orma_heap_options *options)
 		status = choose_trace(&run);
 	if (status == ORMA_EXIT_OK)
 		status = finish(&run, record(&run));
-	if (run.is_temporary)
-		(void)unlink(run.trace_path);
 	orma_private_folder_remove(&run.folder);
 	free_environment(&run);
 	orma_base_buf_done(&run.library);

@@ -24,6 +24,7 @@
 #include "tool/ask/ask.h"
 #include "tool/ask/units.h"
 #include "tool/daemon/descriptor_limit.h"
+#include "tool/daemon/private_folder.h"
 #include "tool/export/export.h"
 #include "tool/print.h"
 #include "tool/profile/profile.h"
@@ -35,10 +36,9 @@
 enum form { FORM_TRACE, FORM_REPORT, FORM_PPROF, FORM_COLLAPSED };
 enum { REPORT_ROWS = 20, REPORT_KB = 10 << 10, PATH_BYTES = 128 };
 
-extern char **environ;
-
 struct folder {
-	char path[64], producers[PATH_BYTES], consumers[PATH_BYTES], trace[PATH_BYTES];
+	struct orma_private_folder private_folder;
+	char producers[PATH_BYTES], trace[PATH_BYTES];
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -86,32 +86,19 @@ static bool may_start(void *ctx)
 	return !cannot;
 }
 
-/* The recorder and the probes read their addresses in the environment. */
-static int set_address(const char *name, const char *value)
-{
-	return setenv(name, value, 1); /* calls: allow setenv, because no other thread runs yet */
-}
-
 static int make_folder(struct folder *folder)
 {
-	*folder = (struct folder){.path = "/tmp/orma-profile-XXXXXX"};
-	if (!mkdtemp(folder->path))
-		return orma_tool_fail("cannot make a folder in /tmp: %s", strerror(errno));
-	snprintf(folder->producers, PATH_BYTES, "%s/producer", folder->path);
-	snprintf(folder->consumers, PATH_BYTES, "%s/consumer", folder->path);
-	snprintf(folder->trace, PATH_BYTES, "%s/trace.pftrace", folder->path);
-	if (set_address("PERFETTO_PRODUCER_SOCK_NAME", folder->producers) ||
-	    set_address("PERFETTO_CONSUMER_SOCK_NAME", folder->consumers))
-		return orma_tool_fail("%s", strerror(errno));
-	return ORMA_EXIT_OK;
-}
+	struct orma_error error = {0};
 
-static void remove_folder(const struct folder *folder)
-{
-	(void)unlink(folder->trace);
-	(void)unlink(folder->producers);
-	(void)unlink(folder->consumers);
-	(void)rmdir(folder->path);
+	if (orma_private_folder_make(orma_private_folder_parent(getenv("TMPDIR")),
+				     &folder->private_folder, &error) < 0)
+		return orma_tool_fail("%s", error.message);
+	const char *path = folder->private_folder.path;
+	if (mkdirat(folder->private_folder.fd, ORMA_PRIVATE_FOLDER_INNER, 0700) < 0)
+		return orma_tool_fail("cannot make a folder in %s: %s", path, strerror(errno));
+	snprintf(folder->producers, PATH_BYTES, "%s/" ORMA_PRIVATE_FOLDER_PRODUCERS, path);
+	snprintf(folder->trace, PATH_BYTES, "%s/" ORMA_PRIVATE_FOLDER_TRACE, path);
+	return ORMA_EXIT_OK;
 }
 
 static int make_config(const struct orma_profile_options *options, struct orma_record_config *ret)
@@ -136,9 +123,10 @@ static int make_config(const struct orma_profile_options *options, struct orma_r
 	return r < 0 ? orma_tool_fail_in_text(&error) : ORMA_EXIT_OK;
 }
 
-static int record(const struct orma_profile_options *options, char *const *environment,
+static int record(const struct orma_profile_options *options, const char *producers,
 		  const char *trace, struct target *target)
 {
+	const struct orma_record_places places = {.producers = producers};
 	struct orma_record_config config = {0};
 	int status = make_config(options, &config);
 	/* Tasks that are watched one by one need a descriptor each for each CPU. */
@@ -147,12 +135,12 @@ static int record(const struct orma_profile_options *options, char *const *envir
 	if (status == ORMA_EXIT_OK) {
 		struct orma_record_options record = {
 			.config = &config,
+			.places = &places,
 			.out_path = trace,
 			.may_serve = true,
 			.is_quiet = true,
 			.ready_fd = -1,
 			.app_argv = options->argv,
-			.app_environment = environment,
 			.app_descriptors = descriptors,
 			.on_perf_failure = on_perf_failure,
 			.may_start_app = may_start,
@@ -365,22 +353,9 @@ int orma_profile_check_output(const char *path)
 			      strerror(errno));
 }
 
-/* The strings belong to the process, and stay when their variables change. */
-static char **copy_environment(void)
+static int run(const struct orma_profile_options *options)
 {
-	size_t count = 0;
-
-	while (environ[count])
-		count++;
-	char **copy = orma_base_alloc_array(count + 1, sizeof(*copy));
-	if (copy)
-		memcpy(copy, environ, (count + 1) * sizeof(*copy));
-	return copy;
-}
-
-static int run(const struct orma_profile_options *options, char *const *environment)
-{
-	struct folder folder;
+	struct folder folder = {0};
 	struct stat facts, old = {0};
 	struct target target = {.name = options->argv ? options->argv[0] : NULL};
 	int status = make_folder(&folder);
@@ -388,7 +363,7 @@ static int run(const struct orma_profile_options *options, char *const *environm
 
 	if (status == ORMA_EXIT_OK) {
 		(void)stat(trace, &old);
-		status = record(options, environment, trace, &target);
+		status = record(options, folder.producers, trace, &target);
 		/* The program's exit status is ours, and it may have failed for its own reasons. */
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
@@ -403,7 +378,7 @@ static int run(const struct orma_profile_options *options, char *const *environm
 			status = status == ORMA_EXIT_OK ? r : status;
 		}
 	}
-	remove_folder(&folder);
+	orma_private_folder_remove(&folder.private_folder);
 	return status;
 }
 
@@ -414,11 +389,5 @@ int orma_profile_run(const struct orma_profile_options *options)
 	/* Before the service begins to write, or a name that is not a program's would cost an earlier profile. */
 	if (status == ORMA_EXIT_OK && options->argv)
 		status = orma_record_app_find(options->argv[0]);
-	if (status != ORMA_EXIT_OK)
-		return status;
-	/* The program finds the services that the user's other programs find, and not the profile's own. */
-	char **environment = copy_environment();
-	status = environment ? run(options, environment) : orma_tool_fail("no memory");
-	orma_base_free(environment);
-	return status;
+	return status == ORMA_EXIT_OK ? run(options) : status;
 }

@@ -78,6 +78,7 @@ ORMA_TEST(folders_of_the_killed_are_removed_and_those_of_the_living_are_not)
 		orma_base_fd_close(mine.fd);
 		make(&other);
 		put_file(other.path, ORMA_PRIVATE_FOLDER_SOCKET);
+		put_file(other.path, ORMA_PRIVATE_FOLDER_TRACE);
 		if (write(fds[1], other.path, sizeof(other.path)) != sizeof(other.path))
 			_exit(1);
 		for (;;)
