@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * top_decoder.c - reads packets in the order in which they arrive, each once.
  *
- * It reads with the engine's readers of packets, interned data and events (src/trace), but into rows instead of tables.
- * Times are compared only with other times of the same track. They are on one clock, so that no clock is converted, and
- * no clock snapshot is kept.
+ * It uses the engine's readers of packets, interned data and events (src/trace), but fills rows instead of tables. A time is only
+ * compared with times of the same track, and those are on one clock. So no clock is converted, and no clock snapshot is kept.
  *
  * Everything that a producer can make grow has a limit: sequences, interned data, tracks, producers and CPUs. A sequence whose
- * interned data finds no room is treated as one that lost data: its events are counted as not decoded until it clears its
- * incremental state, which the session asks for every few seconds.
+ * interned data exceeds the limit is treated as one that lost data. Its events are counted as not decoded until it clears its
+ * incremental state, which the session requests every few seconds.
  */
 #include "tool/top/top_decoder.h"
 
@@ -26,7 +25,7 @@
 #include "trace/incremental_state.h"
 #include "trace/track_event_read.h"
 
-enum { QUIET_MAX = ORMA_TOP_PAST, VALUE_SCALE = 1000 };
+enum { VALUE_SCALE = 1000 };
 
 struct sequence {
 	uint32_t id, interval; /* the number of the interval of its last packet */
@@ -59,7 +58,7 @@ struct event {
 	int64_t ns;
 };
 
-/* --- sequences and producers ------------------------------------------------------------------ */
+/* --- sequences -------------------------------------------------------------------------------- */
 
 static void free_sequence(struct orma_top_decoder *decoder, struct sequence *sequence)
 {
@@ -69,7 +68,7 @@ static void free_sequence(struct orma_top_decoder *decoder, struct sequence *seq
 	orma_base_free(sequence);
 }
 
-/* Once per interval, because it looks at all. */
+/* At most once per interval, because it visits all sequences. */
 static void remove_quiet_sequences(struct orma_top_decoder *decoder)
 {
 	struct orma_map_slot *slot;
@@ -79,7 +78,7 @@ static void remove_quiet_sequences(struct orma_top_decoder *decoder)
 	decoder->swept_interval = decoder->interval;
 	while ((slot = orma_base_map_next(&decoder->sequences, &position))) {
 		struct sequence *sequence = slot->value;
-		if (decoder->interval - sequence->interval < QUIET_MAX)
+		if (decoder->interval - sequence->interval < ORMA_TOP_QUIET_MAX)
 			continue;
 		(void)orma_base_map_remove(&decoder->sequences, slot->key);
 		free_sequence(decoder, sequence);
@@ -107,50 +106,6 @@ static struct sequence *use_sequence(struct orma_top_decoder *decoder, uint32_t 
 		return NULL;
 	}
 	return sequence;
-}
-
-static struct orma_top_producer *use_producer(struct orma_top_decoder *decoder, int32_t pid)
-{
-	uint64_t key = (uint64_t)(uint32_t)pid + 1;
-	struct orma_top_producer *producer = orma_base_map_get(&decoder->producers, key);
-	if (producer)
-		return producer;
-	producer = decoder->producers.count < ORMA_TOP_PRODUCERS_MAX
-			   ? orma_base_zalloc(sizeof(*producer))
-			   : NULL;
-	if (!producer)
-		return NULL;
-	producer->pid = pid;
-	if (orma_base_map_put(&decoder->producers, key, producer) < 0) {
-		orma_base_free(producer);
-		return NULL;
-	}
-	return producer;
-}
-
-static void remove_quiet_producers(struct orma_top_decoder *decoder)
-{
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&decoder->producers, &position))) {
-		struct orma_top_producer *producer = slot->value;
-		if (producer->quiet < QUIET_MAX)
-			continue;
-		(void)orma_base_map_remove(&decoder->producers, slot->key);
-		orma_base_free(producer);
-		position--; /* Another one may have moved into the slot. */
-	}
-}
-
-const char *orma_top_producer_label(const struct orma_top_decoder *decoder, int32_t pid,
-				    char buffer[ORMA_TOP_LABEL_BYTES])
-{
-	const char *name = orma_top_tracks_process(&decoder->tracks, pid);
-	/* The probes of a service of our own do not say their name. */
-	if (!name)
-		name = pid == getpid() ? "orma top" : "process";
-	snprintf(buffer, ORMA_TOP_LABEL_BYTES, "%s %" PRId32, name, pid);
-	return buffer;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -186,6 +141,17 @@ static struct orma_str category_of(const struct event *event)
 					ORMA_PB_TRACK_EVENT_CATEGORIES, &field) > 0)
 		text = field.bytes;
 	return text.size > 0 ? text : ORMA_STR("(no category)");
+}
+
+const char *orma_top_producer_label(const struct orma_top_decoder *decoder, int32_t pid,
+				    char buffer[ORMA_TOP_LABEL_BYTES])
+{
+	const char *name = orma_top_tracks_process(&decoder->tracks, pid);
+	/* Probes in this process write no process descriptor. */
+	if (!name)
+		name = pid == getpid() ? "orma top" : "process";
+	snprintf(buffer, ORMA_TOP_LABEL_BYTES, "%s %" PRId32, name, pid);
+	return buffer;
 }
 
 static struct orma_top_row *row_of(const struct event *event)
@@ -309,8 +275,8 @@ static void add_event(const struct event *event)
 	}
 }
 
-/* Events that name no track are of the sequence's thread. Without a default it gets a track of its own, whose number no program
- * uses: numbers of programs are hashes. */
+/* An event without a track is on the default track of its sequence. A sequence without a default gets a track of its own, which has
+ * the sequence's id. No program uses such a number for a track, because those are hashes. */
 static uint64_t track_of(const struct event *event)
 {
 	if (event->read.flags & ORMA_EVENT_HAS_TRACK && event->read.track_uuid)
@@ -319,7 +285,7 @@ static uint64_t track_of(const struct event *event)
 						    : event->sequence->id;
 }
 
-/* Returns the time on the clock that it is on, which moves on by it if it is incremental. */
+/* Returns the time of a packet on its own clock. An incremental timestamp advances that clock. */
 static int64_t time_of(const struct sequence *sequence, const struct orma_packet *packet)
 {
 	uint32_t clock = packet->clock ? packet->clock : sequence->time.default_clock;
@@ -338,7 +304,7 @@ static int take_event(struct orma_top_decoder *decoder, struct sequence *sequenc
 		      const struct orma_packet *packet)
 {
 	struct event event = {.decoder = decoder, .sequence = sequence, .packet = packet};
-	/* Even if the event makes no sense, its time moves the sequence's clock on. */
+	/* First, because the timestamp of a malformed event advances an incremental clock, too. */
 	event.ns = time_of(sequence, packet);
 	int r = orma_track_event_read(packet->content, &event.read);
 	if (r < 0)
@@ -391,7 +357,7 @@ static int take_bundle(struct orma_top_decoder *decoder, const struct orma_packe
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* Begins or ends of slices may be among what is lost. */
+/* The lost packets may have had begins and ends of slices. */
 static void lose(struct orma_top_decoder *decoder, const struct sequence *sequence,
 		 const struct orma_packet *packet)
 {
@@ -478,7 +444,9 @@ static void take(struct orma_top_decoder *decoder, const struct orma_packet *pac
 	enum orma_tool_gap gap = is_first ? ORMA_TOOL_GAP_NONE : orma_tool_gap_of(packet->dropped);
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
 	struct orma_top_producer *producer =
-		packet->flags & ORMA_PACKET_HAS_PID ? use_producer(decoder, packet->pid) : NULL;
+		packet->flags & ORMA_PACKET_HAS_PID
+			? orma_top_producers_get(&decoder->producers, packet->pid)
+			: NULL;
 	struct sequence *sequence = packet->flags & ORMA_PACKET_HAS_SEQUENCE
 					    ? use_sequence(decoder, packet->sequence)
 					    : NULL;
@@ -513,44 +481,19 @@ void orma_top_decoder_take(struct orma_top_decoder *decoder, const void *data, s
 
 /* --- intervals -------------------------------------------------------------------------------- */
 
-static void end_traffic(struct orma_top_traffic *running, struct orma_top_traffic *last,
-			struct orma_top_traffic *all)
-{
-	all->packets += running->packets;
-	all->bytes += running->bytes;
-	all->events += running->events;
-	all->undecoded += running->undecoded;
-	for (size_t i = 0; i < ORMA_TOOL_GAP_KINDS; i++)
-		all->losses[i] += running->losses[i];
-	*last = *running;
-	*running = (struct orma_top_traffic){0};
-}
-
 void orma_top_decoder_end_interval(struct orma_top_decoder *decoder)
 {
-	struct orma_map_slot *slot;
-	size_t position = 0;
 	decoder->interval++;
 	orma_top_rows_end_interval(&decoder->rows);
-	end_traffic(&decoder->running, &decoder->last, &decoder->all);
-	while ((slot = orma_base_map_next(&decoder->producers, &position))) {
-		struct orma_top_producer *producer = slot->value;
-		producer->quiet = producer->running.packets > 0 ? 0 : producer->quiet + 1;
-		end_traffic(&producer->running, &producer->last, &producer->all);
-	}
-	remove_quiet_producers(decoder);
+	orma_top_traffic_end_interval(&decoder->running, &decoder->last, &decoder->all);
+	orma_top_producers_end_interval(&decoder->producers);
 }
 
 void orma_top_decoder_zero(struct orma_top_decoder *decoder)
 {
-	struct orma_map_slot *slot;
-	size_t position = 0;
 	orma_top_rows_zero(&decoder->rows);
 	decoder->running = decoder->last = decoder->all = (struct orma_top_traffic){0};
-	while ((slot = orma_base_map_next(&decoder->producers, &position))) {
-		struct orma_top_producer *producer = slot->value;
-		producer->running = producer->last = producer->all = (struct orma_top_traffic){0};
-	}
+	orma_top_producers_zero(&decoder->producers);
 }
 
 int orma_top_decoder_set_by(struct orma_top_decoder *decoder, enum orma_top_by by)
@@ -598,11 +541,8 @@ void orma_top_decoder_done(struct orma_top_decoder *decoder)
 	size_t position = 0;
 	while ((slot = orma_base_map_next(&decoder->sequences, &position)))
 		free_sequence(decoder, slot->value);
-	position = 0;
-	while ((slot = orma_base_map_next(&decoder->producers, &position)))
-		orma_base_free(slot->value);
 	orma_base_map_done(&decoder->sequences);
-	orma_base_map_done(&decoder->producers);
+	orma_top_producers_done(&decoder->producers);
 	orma_top_tracks_done(&decoder->tracks);
 	orma_top_rows_done(&decoder->rows);
 	if (decoder->kernel) {

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "tool/top/top_tracks.h"
-#include "tool/trace/trace_file.h"
+#include "tool/top/top_traffic.h"
 
 /* The meaning of a row. */
 enum orma_top_by {
@@ -22,22 +22,8 @@ enum orma_top_by {
 
 enum {
 	ORMA_TOP_SEQUENCES_MAX = 8192,
-	ORMA_TOP_PRODUCERS_MAX = 256,
 	ORMA_TOP_CPUS_MAX = 1024,
 	ORMA_TOP_INTERNED_MAX_BYTES = 64 << 20, /* for all sequences */
-};
-
-/* Counts of an interval, and of all time. */
-struct orma_top_traffic {
-	uint64_t packets, bytes, events;
-	uint64_t undecoded; /* events whose names or track are not known, after a loss */
-	uint64_t losses[ORMA_TOOL_GAP_KINDS];
-};
-
-struct orma_top_producer {
-	int32_t pid;
-	uint32_t quiet; /* intervals since the last packet */
-	struct orma_top_traffic running, last, all;
 };
 
 struct orma_top_decoder {
@@ -49,19 +35,19 @@ struct orma_top_decoder {
 	struct orma_top_traffic running, last, all;
 	size_t interned_bytes;
 	uint64_t seed;
-	uint32_t interval, swept_interval; /* when sequences were last looked for that are quiet */
+	uint32_t interval, swept_interval; /* when quiet sequences were last removed */
 	struct orma_top_kernel *kernel;    /* see top_decoder.c */
 };
 
 /* 0 or -ENOMEM; done() is called in any case. */
 int orma_top_decoder_init(struct orma_top_decoder *decoder, enum orma_top_by by, uint64_t seed);
 void orma_top_decoder_done(struct orma_top_decoder *decoder);
-/* Takes the next packet, which is not trusted. A packet that makes no sense or finds no memory is counted as not decoded. */
+/* Takes the next packet, which is not trusted. A malformed packet, or one without memory, is counted as not decoded. */
 void orma_top_decoder_take(struct orma_top_decoder *decoder, const void *packet, size_t size);
 void orma_top_decoder_end_interval(struct orma_top_decoder *decoder);
-/* Forgets all figures, but neither tracks nor what is open. */
+/* Sets all figures to 0. Tracks and open slices stay. */
 void orma_top_decoder_zero(struct orma_top_decoder *decoder);
-/* Begins rows of another kind. Slices that are open now are not counted. 0, or -ENOMEM and all is as before. */
+/* Begins rows of another kind. Slices that are open now are not counted. 0, or -ENOMEM without a change. */
 int orma_top_decoder_set_by(struct orma_top_decoder *decoder, enum orma_top_by by);
 /* Forgets the sequences of a session that has ended. */
 void orma_top_decoder_forget_session(struct orma_top_decoder *decoder);
