@@ -100,7 +100,7 @@ typedef int orma_file_order_fn(void *ctx, struct orma_packet_index *index,
 			       struct orma_sequence *sequence, const struct orma_packet *packet,
 			       int64_t ns);
 /* Sees each packet but compressed ones, in the order of the file; `is_skipped`: its sequence has no valid state. */
-typedef int orma_packet_fn(void *ctx, const struct orma_packet *packet, bool is_skipped);
+typedef int orma_indexed_packet_fn(void *ctx, const struct orma_packet *packet, bool is_skipped);
 struct orma_bundle_head;
 /* Sees each bundle of kernel events, and each clock snapshot that was accepted, in the order of the file. */
 typedef int orma_bundle_fn(void *ctx, struct orma_sequence *sequence,
@@ -143,9 +143,9 @@ struct orma_packet_index {
 	enum orma_read_threads threads;
 	orma_unpack_fn *unpack;
 	orma_file_order_fn *file_order;
-	orma_packet_fn *each;       /* NULL = none */
-	orma_bundle_fn *bundle;     /* NULL = none */
-	orma_snapshot_fn *snapshot; /* NULL = none */
+	orma_indexed_packet_fn *each; /* NULL = none */
+	orma_bundle_fn *bundle;       /* NULL = none */
+	orma_snapshot_fn *snapshot;   /* NULL = none */
 	void *ctx;
 	struct orma_clocks clocks;
 	uint32_t trace_default_clock;

@@ -22,17 +22,9 @@
 #include "schema/gen/trace_packet.pb.h"
 #include "schema/gen/track_event.pb.h"
 #include "trace/bundle_read.h"
-#include "trace/incremental_state.h"
 #include "trace/track_event_read.h"
 
 enum { VALUE_SCALE = 1000 };
-
-struct sequence {
-	uint32_t id, interval; /* the number of the interval of its last packet */
-	size_t interned_bytes; /* its part of decoder->interned_bytes */
-	struct orma_sequence_time time;
-	struct orma_sequence_state state;
-};
 
 struct cpu {
 	int64_t since_ns; /* when the running task began to run */
@@ -50,63 +42,13 @@ struct orma_top_kernel {
 /* One event on its way to a row. */
 struct event {
 	struct orma_top_decoder *decoder;
-	struct sequence *sequence;
+	struct orma_top_sequence *sequence;
 	const struct orma_packet *packet;
 	struct orma_track_event read;
 	struct orma_legacy_event legacy;
 	struct orma_top_track *track;
 	int64_t ns;
 };
-
-/* --- sequences -------------------------------------------------------------------------------- */
-
-static void free_sequence(struct orma_top_decoder *decoder, struct sequence *sequence)
-{
-	decoder->interned_bytes -= sequence->interned_bytes;
-	orma_sequence_time_done(&sequence->time);
-	orma_sequence_state_done(&sequence->state);
-	orma_base_free(sequence);
-}
-
-/* At most once per interval, because it visits all sequences. */
-static void remove_quiet_sequences(struct orma_top_decoder *decoder)
-{
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	if (decoder->swept_interval == decoder->interval)
-		return;
-	decoder->swept_interval = decoder->interval;
-	while ((slot = orma_base_map_next(&decoder->sequences, &position))) {
-		struct sequence *sequence = slot->value;
-		if (decoder->interval - sequence->interval < ORMA_TOP_QUIET_MAX)
-			continue;
-		(void)orma_base_map_remove(&decoder->sequences, slot->key);
-		free_sequence(decoder, sequence);
-		position--; /* Another one may have moved into the slot. */
-	}
-}
-
-static struct sequence *use_sequence(struct orma_top_decoder *decoder, uint32_t id)
-{
-	uint64_t key = (uint64_t)id + 1;
-	struct sequence *sequence = orma_base_map_get(&decoder->sequences, key);
-	if (sequence)
-		return sequence;
-	if (decoder->sequences.count >= ORMA_TOP_SEQUENCES_MAX)
-		remove_quiet_sequences(decoder);
-	sequence = decoder->sequences.count < ORMA_TOP_SEQUENCES_MAX
-			   ? orma_base_zalloc(sizeof(*sequence))
-			   : NULL;
-	if (!sequence)
-		return NULL;
-	sequence->id = sequence->time.sequence = id;
-	sequence->state.interning.seed = decoder->seed;
-	if (orma_base_map_put(&decoder->sequences, key, sequence) < 0) {
-		orma_base_free(sequence);
-		return NULL;
-	}
-	return sequence;
-}
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -285,27 +227,12 @@ static uint64_t track_of(const struct event *event)
 						    : event->sequence->id;
 }
 
-/* Returns the time of a packet on its own clock. An incremental timestamp advances that clock. */
-static int64_t time_of(const struct sequence *sequence, const struct orma_packet *packet)
-{
-	uint32_t clock = packet->clock ? packet->clock : sequence->time.default_clock;
-	for (uint32_t i = 0; i < sequence->time.clock_count; i++) {
-		struct orma_sequence_clock *found = &sequence->time.clocks[i];
-		if (found->clock != clock)
-			continue;
-		found->now_ns = (int64_t)((uint64_t)found->now_ns +
-					  packet->timestamp * (uint64_t)found->unit_ns);
-		return found->now_ns;
-	}
-	return (int64_t)packet->timestamp;
-}
-
-static int take_event(struct orma_top_decoder *decoder, struct sequence *sequence,
+static int take_event(struct orma_top_decoder *decoder, struct orma_top_sequence *sequence,
 		      const struct orma_packet *packet)
 {
 	struct event event = {.decoder = decoder, .sequence = sequence, .packet = packet};
 	/* First, because the timestamp of a malformed event advances an incremental clock, too. */
-	event.ns = time_of(sequence, packet);
+	event.ns = orma_top_sequence_time(sequence, packet);
 	int r = orma_track_event_read(packet->content, &event.read);
 	if (r < 0)
 		return r;
@@ -358,7 +285,7 @@ static int take_bundle(struct orma_top_decoder *decoder, const struct orma_packe
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* The lost packets may have had begins and ends of slices. */
-static void lose(struct orma_top_decoder *decoder, const struct sequence *sequence,
+static void lose(struct orma_top_decoder *decoder, const struct orma_top_sequence *sequence,
 		 const struct orma_packet *packet)
 {
 	struct event event = {.decoder = decoder, .packet = packet};
@@ -376,45 +303,6 @@ static void lose(struct orma_top_decoder *decoder, const struct sequence *sequen
 		row->running.lost++;
 }
 
-/* Returns the memory of a sequence's interned data. */
-static size_t interned_bytes(const struct orma_interning *interning)
-{
-	const size_t entry_bytes = sizeof(struct orma_interned *) + sizeof(uint32_t);
-	size_t bytes = interning->arena.used_bytes;
-	for (size_t i = 0; i < ORMA_INTERNED_FIELDS; i++)
-		if (interning->tables[i])
-			bytes += interning->tables[i]->capacity * entry_bytes +
-				 interning->tables[i]->others.capacity *
-					 sizeof(struct orma_map_slot);
-	return bytes;
-}
-
-static void set_interned_bytes(struct orma_top_decoder *decoder, struct sequence *sequence)
-{
-	decoder->interned_bytes -= sequence->interned_bytes;
-	sequence->interned_bytes = interned_bytes(&sequence->state.interning);
-	decoder->interned_bytes += sequence->interned_bytes;
-}
-
-static int take_state(struct orma_top_decoder *decoder, struct sequence *sequence,
-		      const struct orma_packet *packet)
-{
-	const unsigned changes =
-		ORMA_PACKET_IS_CLEARED | ORMA_PACKET_HAS_DEFAULTS | ORMA_PACKET_HAS_INTERNED;
-	if (!(packet->flags & changes))
-		return 0;
-	int r = orma_sequence_state_take(&sequence->state, packet, sequence->time.is_valid);
-	set_interned_bytes(decoder, sequence);
-	if (r == 0 && decoder->interned_bytes > ORMA_TOP_INTERNED_MAX_BYTES)
-		r = -ENOMEM;
-	if (r < 0) {
-		orma_interning_clear(&sequence->state.interning);
-		set_interned_bytes(decoder, sequence);
-		sequence->time.is_valid = false;
-	}
-	return r;
-}
-
 static void count_loss(struct orma_top_decoder *decoder, struct orma_top_producer *producer,
 		       enum orma_tool_gap gap)
 {
@@ -423,14 +311,14 @@ static void count_loss(struct orma_top_decoder *decoder, struct orma_top_produce
 		producer->running.losses[gap]++;
 }
 
-static int take_of_sequence(struct orma_top_decoder *decoder, struct sequence *sequence,
+static int take_of_sequence(struct orma_top_decoder *decoder, struct orma_top_sequence *sequence,
 			    const struct orma_packet *packet)
 {
 	bool is_event = packet->kind == ORMA_PB_TRACE_PACKET_TRACK_EVENT;
-	sequence->interval = decoder->interval;
+	sequence->interval = decoder->sequences.interval;
 	int r = orma_sequence_time_take(&sequence->time, packet);
 	if (r == 0)
-		r = take_state(decoder, sequence, packet);
+		r = orma_top_sequence_take_state(&decoder->sequences, sequence, packet);
 	if (r < 0 || !orma_sequence_time_accepts(&sequence->time, packet))
 		return r < 0 ? r : is_event ? -EBADMSG : 0;
 	if (packet->kind == ORMA_PB_TRACE_PACKET_TRACK_DESCRIPTOR)
@@ -447,9 +335,10 @@ static void take(struct orma_top_decoder *decoder, const struct orma_packet *pac
 		packet->flags & ORMA_PACKET_HAS_PID
 			? orma_top_producers_get(&decoder->producers, packet->pid)
 			: NULL;
-	struct sequence *sequence = packet->flags & ORMA_PACKET_HAS_SEQUENCE
-					    ? use_sequence(decoder, packet->sequence)
-					    : NULL;
+	struct orma_top_sequence *sequence =
+		packet->flags & ORMA_PACKET_HAS_SEQUENCE
+			? orma_top_sequences_get(&decoder->sequences, packet->sequence)
+			: NULL;
 	int r = 0;
 	if (gap != ORMA_TOOL_GAP_NONE)
 		count_loss(decoder, producer, gap);
@@ -483,7 +372,7 @@ void orma_top_decoder_take(struct orma_top_decoder *decoder, const void *data, s
 
 void orma_top_decoder_end_interval(struct orma_top_decoder *decoder)
 {
-	decoder->interval++;
+	decoder->sequences.interval++;
 	orma_top_rows_end_interval(&decoder->rows);
 	orma_top_traffic_end_interval(&decoder->running, &decoder->last, &decoder->all);
 	orma_top_producers_end_interval(&decoder->producers);
@@ -513,20 +402,15 @@ int orma_top_decoder_set_by(struct orma_top_decoder *decoder, enum orma_top_by b
 
 void orma_top_decoder_forget_session(struct orma_top_decoder *decoder)
 {
-	struct orma_map_slot *slot;
-	size_t position = 0;
 	orma_top_tracks_release(&decoder->tracks);
-	while ((slot = orma_base_map_next(&decoder->sequences, &position)))
-		free_sequence(decoder, slot->value);
-	orma_base_map_done(&decoder->sequences);
-	decoder->sequences.seed = decoder->seed;
+	orma_top_sequences_clear(&decoder->sequences);
 	memset(decoder->kernel->cpus, 0, sizeof(decoder->kernel->cpus));
 }
 
 int orma_top_decoder_init(struct orma_top_decoder *decoder, enum orma_top_by by, uint64_t seed)
 {
 	*decoder = (struct orma_top_decoder){.by = by, .seed = seed};
-	decoder->sequences.seed = decoder->producers.seed = seed;
+	decoder->sequences.by_id.seed = decoder->producers.seed = seed;
 	decoder->tracks.by_uuid.seed = decoder->tracks.processes.seed = seed;
 	decoder->kernel = orma_base_zalloc(sizeof(*decoder->kernel));
 	if (!decoder->kernel)
@@ -537,11 +421,7 @@ int orma_top_decoder_init(struct orma_top_decoder *decoder, enum orma_top_by by,
 
 void orma_top_decoder_done(struct orma_top_decoder *decoder)
 {
-	struct orma_map_slot *slot;
-	size_t position = 0;
-	while ((slot = orma_base_map_next(&decoder->sequences, &position)))
-		free_sequence(decoder, slot->value);
-	orma_base_map_done(&decoder->sequences);
+	orma_top_sequences_clear(&decoder->sequences);
 	orma_top_producers_done(&decoder->producers);
 	orma_top_tracks_done(&decoder->tracks);
 	orma_top_rows_done(&decoder->rows);

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "tool/top/top_sequences.h"
 #include "tool/top/top_tracks.h"
 #include "tool/top/top_traffic.h"
 
@@ -20,23 +21,17 @@ enum orma_top_by {
 	ORMA_TOP_BY_KINDS,
 };
 
-enum {
-	ORMA_TOP_SEQUENCES_MAX = 8192,
-	ORMA_TOP_CPUS_MAX = 1024,
-	ORMA_TOP_INTERNED_MAX_BYTES = 64 << 20, /* for all sequences */
-};
+enum { ORMA_TOP_CPUS_MAX = 1024 };
 
 struct orma_top_decoder {
 	enum orma_top_by by;
 	struct orma_top_rows rows;
 	struct orma_top_tracks tracks;
-	struct orma_map sequences; /* by id + 1; struct sequence in top_decoder.c */
+	struct orma_top_sequences sequences;
 	struct orma_map producers; /* struct orma_top_producer by pid + 1 */
 	struct orma_top_traffic running, last, all;
-	size_t interned_bytes;
 	uint64_t seed;
-	uint32_t interval, swept_interval; /* when quiet sequences were last removed */
-	struct orma_top_kernel *kernel;    /* see top_decoder.c */
+	struct orma_top_kernel *kernel; /* see top_decoder.c */
 };
 
 /* 0 or -ENOMEM; done() is called in any case. */

@@ -246,7 +246,7 @@ ORMA_TEST(what_programs_make_grow_has_a_limit)
 		feed(&decoder, text);
 	}
 	CHECK(decoder.tracks.by_uuid.count <= ORMA_TOP_TRACKS_MAX);
-	CHECK_INT(decoder.sequences.count, ORMA_TOP_SEQUENCES_MAX);
+	CHECK_INT(decoder.sequences.by_id.count, ORMA_TOP_SEQUENCES_MAX);
 	CHECK_INT(decoder.producers.count, ORMA_TOP_PRODUCERS_MAX);
 	/* The track with an open slice is still there. */
 	feed(&decoder, END(3000));
@@ -259,7 +259,7 @@ ORMA_TEST(what_programs_make_grow_has_a_limit)
 	/* Quiet sequences make room. */
 	feed(&decoder, "packet { trusted_packet_sequence_id: 900000 trusted_pid: 10 timestamp: 5 "
 		       "track_event { type: TYPE_INSTANT name: 'i' } }");
-	CHECK_INT(decoder.sequences.count, 1);
+	CHECK_INT(decoder.sequences.by_id.count, 1);
 	CHECK(decoder.producers.count <= 1);
 	orma_top_decoder_done(&decoder);
 }
@@ -268,16 +268,16 @@ ORMA_TEST(interned_data_without_room_makes_its_sequence_unreadable)
 {
 	struct orma_top_decoder decoder;
 	start(&decoder, ORMA_TOP_BY_NAME);
-	decoder.interned_bytes = ORMA_TOP_INTERNED_MAX_BYTES;
+	decoder.sequences.interned_bytes = ORMA_TOP_INTERNED_MAX_BYTES;
 	feed(&decoder, BEGIN SLICE(1000, 1));
-	CHECK_INT(decoder.interned_bytes, ORMA_TOP_INTERNED_MAX_BYTES);
+	CHECK_INT(decoder.sequences.interned_bytes, ORMA_TOP_INTERNED_MAX_BYTES);
 	CHECK_INT(decoder.running.undecoded, 2);
-	decoder.interned_bytes = 0;
+	decoder.sequences.interned_bytes = 0;
 	feed(&decoder, BEGIN SLICE(1000, 1) END(1001));
 	CHECK_INT(decoder.running.undecoded, 2);
-	CHECK(decoder.interned_bytes > 0);
+	CHECK(decoder.sequences.interned_bytes > 0);
 	orma_top_decoder_forget_session(&decoder);
-	CHECK_INT(decoder.interned_bytes, 0);
+	CHECK_INT(decoder.sequences.interned_bytes, 0);
 	orma_top_decoder_done(&decoder);
 }
 
