@@ -52,8 +52,12 @@ const joined = (column) => `(select group_concat(flat_key || '=' || value_type |
 function statement_of(relation, columns) {
 	const list = columns.map((column) => (column.endsWith('arg_set_id') ? joined(column) : `"${column}"`));
 	// Times that loading took, and counts of zero, which only one of both may list. Newer versions than 55 leave the work out of
-	// the name of a worker's thread, as we do.
-	const wheres = { stats: ` where value != 0 and name not glob '*_duration_ns'`, thread: ` where coalesce(name, '') not glob 'kworker/*'` };
+	// the name of a worker's thread, as we do. The kernel gives -1 as the number of a thread that has ended; in the packet it has no
+	// sign.
+	const wheres = {
+		stats: ` where value != 0 and name not glob '*_duration_ns'`,
+		thread: ` where coalesce(name, '') not glob 'kworker/*' and tid not in (-1, 4294967295)`,
+	};
 	const where = wheres[relation] ?? '';
 	// The order of rows of one time is not defined in this view.
 	const order = relation === 'counters' ? ' order by ts, id' : '';

@@ -39,4 +39,4 @@ include perfetto module linux.memory.process; select * from memory_rss_and_swap_
 
 include perfetto module intervals.overlap; select * from intervals_overlap_count!((select ts, dur from slice where dur > 0), ts, dur)
 
-include perfetto module counters.intervals; select * from counter_leading_intervals!((select id, ts, track_id, value from counter))
+include perfetto module counters.intervals; select * from counter_leading_intervals!((select id, ts, track_id, value from counter)) order by id
