@@ -55,17 +55,17 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 		output->fd = open(path, O_CREAT | access | O_NOCTTY | O_CLOEXEC | clobber, 0600);
 	}
 	if (output->fd < 0)
-		return orma_tool_fail("cannot open %s: %s; choose another file with --out", path,
+		return orma_tool_fail("cannot open %s: %s; choose another file with -o", path,
 				      strerror(errno));
 	if (orma_trace_output_is_file(output) && orma_file_series_lock(output->fd)) {
 		output->is_new = false;
 		return orma_tool_fail("another recording writes into %s; choose another file with "
-				      "--out",
+				      "-o",
 				      orma_trace_output_name(output));
 	}
 	if (isatty(output->fd))
 		return orma_tool_fail("a trace is binary and is not written to a terminal; name a "
-				      "file with --out");
+				      "file with -o");
 	return ORMA_EXIT_OK;
 }
 
