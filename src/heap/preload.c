@@ -6,6 +6,7 @@
  *   ORMA_HEAP_WAIT    1: the program begins only when a session has started, or after 3 seconds
  *   ORMA_HEAP_FOLLOW  1: what the program forks or executes is profiled, too. Otherwise these variables, and this library
  *                     in LD_PRELOAD, are removed from the environment
+ *   ORMA_HEAP_RELEASE 1: what the C library keeps for itself is freed at the end
  *
  * A program that runs with more rights than its user gets no profiler: the library passes everything through.
  */
@@ -28,6 +29,7 @@
 #include "heap/heap_maps.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
+#include "heap/release.h"
 #include "heap/stack_capture.h"
 #include "heap/tracker.h"
 #include "heap/visit.h"
@@ -51,7 +53,7 @@
 #define DESCRIPTORS_END 1024u
 
 /* Constant after the constructor. */
-static bool is_active, follows_children;
+static bool is_active, follows_children, releases;
 /* The process that the library's thread is in; changes in a child of fork(). */
 static pid_t owner;
 
@@ -136,6 +138,7 @@ static void forget_environment(void)
 	remove_variable("ORMA_HEAP_SOCK");
 	remove_variable("ORMA_HEAP_WAIT");
 	remove_variable("ORMA_HEAP_FOLLOW");
+	remove_variable("ORMA_HEAP_RELEASE");
 }
 
 /* Shells and scripts choose numbers below 256 for their own descriptors, and replace what has them. */
@@ -190,6 +193,7 @@ __attribute__((constructor)) static void on_load(void)
 	if (getauxval(AT_SECURE))
 		return;
 	follows_children = is_set("ORMA_HEAP_FOLLOW");
+	releases = is_set("ORMA_HEAP_RELEASE");
 	if (follows_children)
 		orma_heap_tracker.idle_step = CHILD_STEP_BYTES;
 	owner = getpid();
@@ -205,8 +209,11 @@ __attribute__((constructor)) static void on_load(void)
 __attribute__((destructor)) static void on_unload(void)
 {
 	/* The child of a bare clone() has neither the library's thread nor a place of its own to write to. */
-	if (is_active && getpid() == owner)
-		orma_heap_source_say_bye(BYE_TIMEOUT_MS);
+	if (!is_active || getpid() != owner)
+		return;
+	if (releases)
+		orma_heap_release();
+	orma_heap_source_say_bye(BYE_TIMEOUT_MS);
 }
 
 /* Samples of what is mapped in the place of the library must not get its names. */

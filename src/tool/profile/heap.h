@@ -20,7 +20,7 @@ struct orma_heap_options {
 	const char *
 		out_path; /* a trace, or a report when it ends with .html; NULL = only the summary */
 	const char *library;     /* NULL = the one beside the binary */
-	uint64_t interval_bytes; /* 0 = the default */
+	uint64_t interval_bytes; /* between samples, on average; 1 records each allocation */
 	uint32_t duration_ms, dump_interval_ms;
 	bool has_all_heaps, follows_children, dumps_at_max, is_quiet;
 	bool fails_on_leak;

@@ -22,7 +22,7 @@ enum {
 	OPTION_LIBRARY,
 	OPTION_MAX
 };
-enum { ROWS_DEFAULT = 5 };
+enum { ROWS_DEFAULT = 5, INTERVAL_DEFAULT = 4096 };
 
 static const struct orma_tool_option option_table[] = {
 	{'o', "output", "FILE",
@@ -202,6 +202,8 @@ static int run(int argc, char **argv)
 	if (behind > 0)
 		options.app_argv = argv + optind;
 	status = check(&options);
+	if (options.interval_bytes == 0)
+		options.interval_bytes = options.fails_on_leak ? 1 : INTERVAL_DEFAULT;
 	return status >= 0 ? status : profile(&options);
 }
 

@@ -30,8 +30,7 @@
 #include "tool/report/report.h"
 #include "tool/tool.h"
 
-#define INTERVAL_DEFAULT 4096u
-#define BUFFER_KB        (256u << 10)
+#define BUFFER_KB (256u << 10)
 /* Every allocation is recorded: more memory, and the program waits for room in it. */
 #define DENSE_INTERVAL    64u
 #define DENSE_SHM_BYTES   (32u << 20)
@@ -59,10 +58,8 @@ struct heap_run {
 static bool is_ours(const char *variable)
 {
 	static const char *const names[] = {
-		"LD_PRELOAD=",
-		"ORMA_HEAP_SOCK=",
-		"ORMA_HEAP_WAIT=",
-		"ORMA_HEAP_FOLLOW=",
+		"LD_PRELOAD=",       "ORMA_HEAP_SOCK=",    "ORMA_HEAP_WAIT=",
+		"ORMA_HEAP_FOLLOW=", "ORMA_HEAP_RELEASE=",
 	};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
@@ -90,19 +87,21 @@ static int make_environment(struct heap_run *run, const char *socket)
 
 	while (environ[count])
 		count++;
-	run->environment = orma_base_alloc_array(count + 5, sizeof(*run->environment));
+	run->environment = orma_base_alloc_array(count + 6, sizeof(*run->environment));
 	if (!run->environment || !library)
 		return -ENOMEM;
+	const struct orma_heap_options *options = run->options;
 	char *own[] = {
 		make_variable("LD_PRELOAD", library, preload ? preload : ""),
 		make_variable("ORMA_HEAP_SOCK", socket, ""),
 		make_variable("ORMA_HEAP_WAIT", "1", ""),
-		run->options->follows_children ? make_variable("ORMA_HEAP_FOLLOW", "1", "") : NULL,
+		options->follows_children ? make_variable("ORMA_HEAP_FOLLOW", "1", "") : NULL,
+		options->fails_on_leak ? make_variable("ORMA_HEAP_RELEASE", "1", "") : NULL,
 	};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(own); i++)
 		if (own[i])
 			run->environment[used++] = own[i];
-	bool is_whole = used == 3u + run->options->follows_children;
+	bool is_whole = used == 3u + options->follows_children + options->fails_on_leak;
 	for (size_t i = 0; i < count && is_whole; i++) {
 		if (is_ours(environ[i]))
 			continue;
@@ -255,13 +254,6 @@ static int prepare_places(struct heap_run *run)
 
 /* --- the recording ---------------------------------------------------------------------------- */
 
-static uint64_t interval_of(const struct orma_heap_options *options)
-{
-	if (options->interval_bytes)
-		return options->interval_bytes;
-	return options->fails_on_leak ? 1 : INTERVAL_DEFAULT;
-}
-
 static int append_heaps(const struct orma_heap_options *options, struct orma_buf *text)
 {
 	int r = 0;
@@ -279,7 +271,7 @@ static int append_heaps(const struct orma_heap_options *options, struct orma_buf
 
 static int append_config(const struct orma_heap_options *options, struct orma_buf *text)
 {
-	uint64_t interval = interval_of(options);
+	uint64_t interval = options->interval_bytes;
 	int r = orma_base_buf_printf(
 		text,
 		"buffers { size_kb: %u fill_policy: DISCARD } data_sources { config { name: "
@@ -423,9 +415,10 @@ static int tell_leak(const struct orma_heap_options *options, const struct orma_
 		return orma_tool_fail("--fail-on-leak cannot say that all was freed, because the "
 				      "profile is incomplete");
 	}
-	orma_tool_warn("%lld bytes in %lld blocks were not freed, more than the %llu that "
+	orma_tool_warn("%lld %s in %lld %s were not freed, more than the %llu that "
 		       "--fail-on-leak allows",
-		       (long long)sums->live_bytes, (long long)sums->live_count,
+		       (long long)sums->live_bytes, sums->live_bytes == 1 ? "byte" : "bytes",
+		       (long long)sums->live_count, sums->live_count == 1 ? "block" : "blocks",
 		       (unsigned long long)options->leak_bytes);
 	return ORMA_EXIT_LEAK;
 }

@@ -20,6 +20,7 @@
 #include "tool/tool.h"
 
 #define FRAMES_SHOWN 16u
+#define COUNT_BYTES  (ORMA_UNIT_BYTES + 16u)
 
 struct order {
 	const struct orma_stack_tree *tree;
@@ -56,23 +57,34 @@ static void print_stack(const struct orma_stack_tree *tree, uint32_t node)
 	}
 }
 
-static void print_node(const struct orma_stack_tree *tree, uint32_t node, size_t space,
-		       size_t objects)
+/* "3 blocks"; "3 samples" where each stands for many blocks */
+static const char *describe_count(const struct orma_heap_options *options, int64_t count,
+				  char ret[COUNT_BYTES])
+{
+	const char *what = options->interval_bytes == 1 ? "block" : "sample";
+	char number[ORMA_UNIT_BYTES];
+
+	snprintf(ret, COUNT_BYTES, "%s %s%s", orma_units_count((uint64_t)count, number), what,
+		 count == 1 ? "" : "s");
+	return ret;
+}
+
+static void print_node(const struct orma_stack_tree *tree, uint32_t node,
+		       const struct orma_heap_options *options, size_t space, size_t objects)
 {
 	const int64_t *own = tree->nodes[node].own;
-	char size[ORMA_UNIT_BYTES], share[ORMA_UNIT_BYTES], count[ORMA_UNIT_BYTES];
+	char size[ORMA_UNIT_BYTES], share[ORMA_UNIT_BYTES], count[COUNT_BYTES];
 	int64_t sum = tree->sums[space];
 
 	orma_tool_print_line(
-		stdout, "%9s  %6s  in %s %s", orma_units_size((double)own[space], size),
+		stdout, "%9s  %6s  in %s", orma_units_size((double)own[space], size),
 		orma_units_share(sum > 0 ? (double)own[space] / (double)sum : 0, share),
-		orma_units_count((uint64_t)own[objects], count),
-		own[objects] == 1 ? "block" : "blocks");
+		describe_count(options, own[objects], count));
 	print_stack(tree, node);
 }
 
-static int print_stacks(const struct orma_stack_tree *tree, const char *title, size_t space,
-			size_t objects, uint64_t top)
+static int print_stacks(const struct orma_stack_tree *tree, const char *title,
+			const struct orma_heap_options *options, size_t space, size_t objects)
 {
 	struct order order = {tree, space};
 	ORMA_AUTO(orma_base_freep)
@@ -89,29 +101,33 @@ static int print_stacks(const struct orma_stack_tree *tree, const char *title, s
 	qsort_r(nodes, count, sizeof(*nodes), compare_nodes, &order);
 	puts("");
 	orma_tool_print_line(stdout, "%s", title);
-	for (uint32_t i = 0; i < count && i < top; i++)
-		print_node(tree, nodes[i], space, objects);
-	if (count > top)
+	for (uint32_t i = 0; i < count && i < options->top; i++)
+		print_node(tree, nodes[i], options, space, objects);
+	if (count > options->top)
 		orma_tool_print_line(stdout, "           and %u more call %s (-n)",
-				     (unsigned)(count - top),
-				     count - top == 1 ? "stack" : "stacks");
+				     (unsigned)(count - options->top),
+				     count - options->top == 1 ? "stack" : "stacks");
 	return 0;
 }
 
 static void print_sums(const struct orma_heap_options *options, const struct orma_heap_result *sums)
 {
-	char live[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], live_count[ORMA_UNIT_BYTES],
-		count[ORMA_UNIT_BYTES];
+	const char *when = options->dumps_at_max ? "lived when it was largest" : "live at the end";
+	char live[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], live_count[COUNT_BYTES],
+		count[COUNT_BYTES];
 
-	orma_tool_print_line(
-		stdout, "%s: %s in %s %s %s, of %s in %s %s", "Heap",
-		orma_units_size((double)sums->live_bytes, live),
-		orma_units_count((uint64_t)sums->live_count, live_count),
-		sums->live_count == 1 ? "block" : "blocks",
-		options->dumps_at_max ? "lived when it was largest" : "live at the end",
-		orma_units_size((double)sums->bytes, all),
-		orma_units_count((uint64_t)sums->count, count),
-		sums->count == 1 ? "block that was allocated" : "blocks that were allocated");
+	orma_units_size((double)sums->live_bytes, live);
+	orma_units_size((double)sums->bytes, all);
+	describe_count(options, sums->live_count, live_count);
+	describe_count(options, sums->count, count);
+	if (options->interval_bytes == 1)
+		orma_tool_print_line(stdout, "Heap: %s in %s %s, of %s in %s that %s allocated",
+				     live, live_count, when, all, count,
+				     sums->count == 1 ? "was" : "were");
+	else
+		orma_tool_print_line(stdout,
+				     "Heap: about %s (%s) %s, of about %s (%s) that were allocated",
+				     live, live_count, when, all, count);
 }
 
 static int print_page(const struct orma_stack_tree *tree, const struct orma_heap_options *options,
@@ -129,10 +145,10 @@ static int print_page(const struct orma_stack_tree *tree, const struct orma_heap
 	int r = print_stacks(tree,
 			     options->dumps_at_max ? "Live when the heap was largest, by call stack"
 						   : "Live at the end, by call stack",
-			     ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS, options->top);
+			     options, ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS);
 	if (r == 0 && !options->dumps_at_max)
-		r = print_stacks(tree, "Allocated in all, by call stack", ORMA_HEAP_ALLOC_SPACE,
-				 ORMA_HEAP_ALLOC_OBJECTS, options->top);
+		r = print_stacks(tree, "Allocated in all, by call stack", options,
+				 ORMA_HEAP_ALLOC_SPACE, ORMA_HEAP_ALLOC_OBJECTS);
 	return r;
 }
 
