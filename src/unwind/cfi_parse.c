@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cfi_parse.c - takes the records of .eh_frame apart.
  *
- * .eh_frame is a run of records {u32 size, u32 id, content}. A record with id 0 is common to
- * functions (DWARF calls it a CIE); any other is a function (an FDE), and its id says how many bytes
- * before the id its common record begins. A size of 0 ends the run.
+ * .eh_frame is a list of records {u32 size, u32 id, content}. A record with id 0 is common to several
+ * functions; DWARF calls it a CIE. Any other record is one function, an FDE. Its id is the distance in
+ * bytes from the id back to the common record. A size of 0 ends the list.
  *
- * The file is hostile. All reads go through a cursor, which cannot pass the end of its record: it
- * turns bad and gives zeros from then on, so callers check once per record. The work is linear in
- * the size of the section, since each record is visited once and a common record has a short
- * program (COMMON_PROGRAM_MAX), which is run again for every function.
+ * The file is hostile. All reads go through a cursor, which cannot pass the end of its record. A read
+ * beyond the end marks the cursor as bad and gives zeros, so callers check once per record. The work
+ * is linear in the size of the section: each record is visited once, and the program of a common
+ * record, which runs again for each function, has at most COMMON_PROGRAM_MAX bytes.
  */
 #include "unwind/cfi_parse.h"
 
@@ -159,7 +159,7 @@ struct orma_cfi_cursor orma_cfi_read_block(struct orma_cfi_cursor *cursor, uint6
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* True and the bytes behind the size of the record at the offset; false at the end of the run. */
+/* True and the id and content of the record at the offset; false at the end of the list. */
 static bool record_at(const struct orma_cfi_section *section, size_t offset,
 		      struct orma_cfi_cursor *ret)
 {
@@ -169,7 +169,7 @@ static bool record_at(const struct orma_cfi_section *section, size_t offset,
 					 section->address + offset, false};
 	uint64_t size = orma_cfi_read_u32(&cursor);
 
-	/* Records over 4 GiB have a longer size. Nothing writes them. */
+	/* UINT32_MAX begins a size of 8 bytes, for records over 4 GiB. No linker writes them. */
 	if (cursor.is_bad || size == 0 || size == UINT32_MAX)
 		return false;
 	*ret = orma_cfi_read_block(&cursor, size);
@@ -188,8 +188,8 @@ static void read_augmentation(struct orma_cfi_cursor *cursor, struct orma_cfi_cu
 			orma_cfi_read_u8(&values);
 			break;
 		case 'P': {
-			/* The personality routine: its value is not used, so its base does not
-			 * matter. */
+			/* The pointer to the personality routine is not used, so its base is
+			 * ignored. */
 			uint8_t encoding = orma_cfi_read_u8(&values);
 			orma_cfi_read_pointer(&values, encoding & POINTER_FORMAT);
 			break;

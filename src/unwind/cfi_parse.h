@@ -20,11 +20,11 @@ struct orma_cfi_section {
 /* Bytes that are left to read. `is_bad` is set by a read beyond the end, which gives 0. */
 struct orma_cfi_cursor {
 	const uint8_t *at, *end;
-	uint64_t address; /* that the byte at `at` has */
+	uint64_t address; /* where the byte at `at` lies */
 	bool is_bad;
 };
 
-/* The part that the functions of a compilation share. */
+/* A CIE of DWARF: what the functions of a compilation share. */
 struct orma_cfi_common {
 	uint64_t code_align;
 	int64_t data_align;
@@ -34,7 +34,7 @@ struct orma_cfi_common {
 	struct orma_cfi_cursor program;
 };
 
-/* One function, or a part of one. */
+/* An FDE of DWARF: one function, or a part of one. */
 struct orma_cfi_function {
 	uint64_t start, size;
 	uint32_t common_offset;
@@ -46,7 +46,7 @@ uint16_t orma_cfi_read_u16(struct orma_cfi_cursor *cursor);
 uint32_t orma_cfi_read_u32(struct orma_cfi_cursor *cursor);
 uint64_t orma_cfi_read_uleb(struct orma_cfi_cursor *cursor);
 int64_t orma_cfi_read_sleb(struct orma_cfi_cursor *cursor);
-/* A pointer in one of the encodings that linkers write for code; others are bad. */
+/* Reads a pointer in one of the encodings that linkers write for code. Another encoding makes the cursor bad. */
 uint64_t orma_cfi_read_pointer(struct orma_cfi_cursor *cursor, uint8_t encoding);
 /* Takes `size` bytes out of the cursor. */
 struct orma_cfi_cursor orma_cfi_read_block(struct orma_cfi_cursor *cursor, uint64_t size);
@@ -55,8 +55,7 @@ struct orma_cfi_cursor orma_cfi_read_block(struct orma_cfi_cursor *cursor, uint6
 int orma_cfi_common_parse(const struct orma_cfi_section *section, uint32_t offset,
 			  struct orma_cfi_common *ret);
 
-/* Goes through the records. `last` is the common record that was read last, because functions that
- * follow each other share it. */
+/* Visits the records. `last` is the common record that was read last; neighbouring functions share it. */
 struct orma_cfi_walk {
 	const struct orma_cfi_section *section;
 	size_t offset;

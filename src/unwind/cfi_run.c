@@ -2,15 +2,15 @@
  * cfi_run.c - runs the program of a function's call frame information and gives its rows.
  *
  * The state of the machine is one rule, because only three values are followed (unwind_rule.h).
- * Rules of other registers are read and dropped. The rule at the beginning of the function
- * (`initial`) is what a "restore" goes back to; "remember" puts the state on a stack of REMEMBER_MAX
- * places, which is more than compilers use.
+ * Rules of other registers are read and dropped. "Restore" goes back to `initial`, the rule at the
+ * beginning of the function. "Remember" pushes the state on a stack of REMEMBER_MAX places, which is
+ * more than compilers use.
  *
- * Expressions are compared with the few forms that occur: the word at a register plus an offset
- * (a signal's frame, a realigned stack) and the linker's expression for its procedure linkage table.
- * Rejected: a machine for all expressions, which would have to run while a stack is unwound.
+ * Only the forms of expressions that compilers and linkers write are recognized: the word at a
+ * register plus an offset (a signal's frame, a realigned stack), and the expression for a procedure
+ * linkage table. Rejected: a machine for all expressions, because it would run while a stack is unwound.
  *
- * A program ends: each instruction takes at least one byte, and none goes back.
+ * Every program ends, because each instruction takes at least one byte and none jumps back.
  */
 #include "unwind/cfi_run.h"
 
@@ -79,7 +79,7 @@ struct state {
 
 /* --- registers -------------------------------------------------------------------------------- */
 
-/* Offsets over 2 GiB do not occur; they become a rule that is not known. */
+/* Larger offsets do not occur in programs. They become a rule that is not known. */
 static bool fits(int64_t offset)
 {
 	return offset >= INT32_MIN && offset <= INT32_MAX;
@@ -155,8 +155,8 @@ static bool read_base(const struct state *state, struct orma_cfi_cursor *express
 	       (number == state->sp || number == state->fp);
 }
 
-/* The linker's: sp + 8 + ((pc & 15) >= N ? 8 : 0). Behind "sp + 8" it has these bytes, with N in
- * place of the sixth's low bits. */
+/* Recognizes the linker's expression for a PLT, sp + 8 + ((pc & 15) >= N ? 8 : 0), from behind "sp + 8"
+ * on: the bytes `before`, then DW_OP_lit0 + N, then the bytes `behind`. */
 static bool is_plt(struct orma_cfi_cursor expression, uint8_t *ret_split)
 {
 	static const uint8_t before[] = {0x80, 0x00, 0x3f, 0x1a}; /* pc + 0, 15, and */
@@ -206,7 +206,7 @@ static void set_register_expression(struct state *state, uint64_t number,
 
 static int emit(struct state *state, uint64_t end)
 {
-	/* The parts of a rule that have no meaning are zero, so that equal rules are equal. */
+	/* Members without a meaning become 0, because rules are compared as bytes. */
 	struct orma_unwind_rule rule = state->rule;
 
 	if (rule.cfa == ORMA_UNWIND_CFA_OTHER)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elf_file.c - finds the parts of an ELF file: segments, .eh_frame, symbols, build id.
  *
- * The file belongs to a traced program, so it may be anything. The invariant of struct
- * orma_elf_file: nothing in it has been believed beyond its syntax. Offsets and sizes of parts are
- * checked when they are read, in one place (read_at()), against the size that the file had when it
- * was opened. Counts of headers are limited, and every header is read by itself.
+ * The file belongs to a traced program, so it is not trusted. Only the syntax of the values in struct
+ * orma_elf_file has been checked. Offsets and sizes of parts are checked in read_at(), when a part is
+ * read, against the size that the file had when it was opened. Counts of headers are limited, and
+ * every header is read on its own.
  *
- * Sections are preferred, because they give .eh_frame a size. A file without section headers has
- * its .eh_frame found through PT_GNU_EH_FRAME, and it ends with its segment.
+ * Sections are preferred, because they tell the size of .eh_frame. If a file has no section headers,
+ * PT_GNU_EH_FRAME leads to .eh_frame, which is then taken to end with its segment.
  *
- * Rejected: mapping the file, because its owner can truncate it, and the reader would get SIGBUS;
- * libelf, because it is a dependency of the recorder for a few structs.
+ * Rejected: mapping the file, because its owner can truncate it and the reader would get SIGBUS;
+ * libelf, because the recorder would depend on it for a few structs.
  */
 #include "unwind/elf_file.h"
 
@@ -75,7 +75,7 @@ static bool is_build_id(const uint8_t *name, const Elf64_Nhdr *note)
 	       note->n_descsz <= ORMA_ELF_BUILD_ID_MAX;
 }
 
-/* Notes that make no sense end the search: a file without a build id is still of use. */
+/* Malformed notes are no error, because a file without a build id is still useful. */
 size_t orma_elf_find_build_id(const uint8_t *notes, size_t size, uint8_t ret[ORMA_ELF_BUILD_ID_MAX])
 {
 	for (size_t at = 0; size - at >= sizeof(Elf64_Nhdr);) {
@@ -154,8 +154,7 @@ uint64_t orma_elf_eh_frame_address(const struct orma_elf_eh_frame_hdr *hdr, uint
 	       (uint64_t)(int64_t)hdr->pointer;
 }
 
-/* The header of .eh_frame_hdr names the address of .eh_frame, which ends at the latest where its
- * segment ends in the file. */
+/* Finds .eh_frame by the address in .eh_frame_hdr. Its size is taken to be the rest of its segment. */
 static int find_eh_frame(struct orma_elf_file *file, const Elf64_Phdr *hdr)
 {
 	struct orma_elf_eh_frame_hdr start;
@@ -253,7 +252,7 @@ static int read_headers(struct orma_elf_file *file)
 		return -ENOTSUP;
 	file->machine = header.e_machine;
 	r = read_segments(file, &header, &hdr);
-	/* A running program has its segments, so damaged sections do not make it useless. */
+	/* Damaged sections are ignored, because a program runs from its segments. */
 	if (r == 0 && read_sections(file, &header) < 0)
 		file->symbols.size = file->eh_frame.size = file->debug_link.size =
 			file->debug_data.size = 0;

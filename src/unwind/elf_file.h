@@ -50,14 +50,14 @@ struct orma_elf_file {
  * programs have) or another -errno.
  */
 int orma_elf_file_init(struct orma_elf_file *file, int fd);
-/* The same for a file in memory, such as the vDSO. */
+/* Does the same for a file in memory, such as the vDSO. */
 int orma_elf_file_init_image(struct orma_elf_file *file, const void *image, size_t size);
 /* Appends a part of the file. 0, -EBADMSG (beyond the end of the file), -EFBIG (over limit_bytes),
  * -ENOMEM or another -errno. */
 int orma_elf_file_read_part(const struct orma_elf_file *file, const struct orma_elf_part *part,
 			    size_t limit_bytes, struct orma_buf *buf);
 
-/* The build id among notes, which may be any bytes. Returns its size, 0 when there is none. */
+/* Finds the build id in the bytes of a note segment, which are not trusted. Returns its size; 0 = none. */
 size_t orma_elf_find_build_id(const uint8_t *notes, size_t size,
 			      uint8_t ret[ORMA_ELF_BUILD_ID_MAX]);
 /* The beginning of .eh_frame_hdr (PT_GNU_EH_FRAME). */
@@ -65,7 +65,8 @@ struct orma_elf_eh_frame_hdr {
 	uint8_t version, pointer_encoding, count_encoding, table_encoding;
 	int32_t pointer;
 };
-/* The address of .eh_frame, when that of its header is `address`; 0 when it is of another kind. */
+/* Returns the address of .eh_frame for a header that lies at `address`; 0 if the header has another
+ * version or encoding than linkers write. */
 uint64_t orma_elf_eh_frame_address(const struct orma_elf_eh_frame_hdr *hdr, uint64_t address);
 
 #endif

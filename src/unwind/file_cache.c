@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file_cache.c - the files that are known, by what they are.
+ * file_cache.c - the files that have been read, found by their identity.
  *
  * Owns the files. A file is found by two keys: what stat() says (device, inode, time of change,
  * size), and its build id together with its owner. The owner is a part of the key, because anybody
- * can write a file that has the build id of libc; a table that was made from it must not serve
- * programs of others. A process cannot make files of other users.
+ * can write a file with the build id of libc, and a table that was made from it must not serve the
+ * programs of other users. A process cannot make files of other users.
  *
- * Invariants: `mutex` guards everything but the content of a file, which is written before anybody
- * else has it. `table_bytes` is the sum over all files. A file without users is in `unused`, oldest
- * first, has no descriptor, and goes when unused files have more than `limits.unused_bytes`.
+ * Invariants: `mutex` guards everything but the content of a file, which does not change after the
+ * file was put into the cache. `table_bytes` is the sum over all files. A file without users is in
+ * `unused`, oldest first, and has no descriptor. The oldest ones are freed while unused files take
+ * more than `limits.unused_bytes`.
  *
- * The descriptor of a file in use stays open, so that its symbols can be read at the end of a
- * recording, when the process and its mount namespace may be gone. Beyond a number of open files,
- * they are opened again by their path, if the same file is there.
+ * The descriptor of a file in use stays open, because its symbols are read at the end of a recording,
+ * when the process and its mount namespace may be gone. At most `limits.open_count` files have one.
+ * The others are opened again by their path, and only used if that still leads to the same file.
  */
 #include "unwind/file_cache.h"
 
@@ -100,8 +101,8 @@ static void free_file(struct orma_cached_file *file)
 	orma_cached_file_discard(file);
 }
 
-/* The headers and the identity become those of `fresh`, which has the same build id: the sections of
- * a file that was written again may lie elsewhere. */
+/* Takes the headers and the identity from `fresh`, which has the same build id. The file was written
+ * again, and its sections may have moved. */
 static void renew(struct orma_cached_file *file, const struct orma_cached_file *fresh)
 {
 	struct orma_file_cache *cache = file->cache;
@@ -113,8 +114,8 @@ static void renew(struct orma_cached_file *file, const struct orma_cached_file *
 	orma_base_map_put(&cache->by_stat, orma_file_identity_hash(&file->identity), file);
 }
 
-/* Takes the descriptor when the file had no user and so none. `fresh` has what was read from the
- * descriptor, or NULL; `identity` says what the descriptor is. */
+/* Adds a reference. The first user's descriptor becomes the file's. `fresh` has the headers that were read
+ * from the descriptor, or is NULL; `identity` is the descriptor's. */
 static void use_file(struct orma_cached_file *file, const struct orma_cached_file *fresh,
 		     const struct orma_file_identity *identity, int *fd)
 {
@@ -128,7 +129,7 @@ static void use_file(struct orma_cached_file *file, const struct orma_cached_fil
 		return;
 	if (fresh && fresh != file && !orma_file_identity_is_same(identity, &file->identity))
 		renew(file, fresh);
-	/* The offsets of one file would be wrong for another. */
+	/* The headers that are known have offsets into another file. */
 	if (!orma_file_identity_is_same(identity, &file->identity))
 		return;
 	file->base.elf.fd = *fd;
@@ -158,7 +159,7 @@ static void unuse_file(struct orma_cached_file *file)
 	}
 }
 
-/* The file becomes an unused one. On failure it is not in the cache, but works. */
+/* Adds the file as an unused one. */
 static void add_file(struct orma_file_cache *cache, struct orma_cached_file *file)
 {
 	file->cache = cache;
@@ -166,7 +167,7 @@ static void add_file(struct orma_file_cache *cache, struct orma_cached_file *fil
 	cache->table_bytes += file->bytes;
 	cache->unused_bytes += file->bytes;
 	orma_base_list_append(&cache->unused, &file->unused_item);
-	/* Without memory for its key it is read again by the next process. */
+	/* A file whose key found no memory works, but the next process reads it again. */
 	orma_base_map_put(&cache->by_stat, orma_file_identity_hash(&file->identity), file);
 	if (file->base.elf.build_id_size > 0)
 		orma_base_map_put(&cache->by_id, hash_id(&file->base.elf, file->identity.owner),
@@ -243,7 +244,7 @@ bool orma_cached_file_has_build_id(const struct orma_cached_file *file,
 	       memcmp(file->base.elf.build_id, map->build_id, map->build_id_size) == 0;
 }
 
-/* The headers of such a file were a danger to their reader. */
+/* The child died or hung when it read the headers, so there are none. */
 static bool is_unreadable(const struct orma_cached_file *file)
 {
 	return !file->image && file->base.elf.machine == 0;

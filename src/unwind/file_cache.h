@@ -19,7 +19,7 @@ struct orma_file_cache;
 struct orma_cached_file {
 	struct orma_unwind_file base;
 	struct orma_file_identity identity; /* all 0 = the vDSO */
-	size_t bytes;                       /* all that it takes */
+	size_t bytes;                       /* its memory, with its table */
 	void *image;                        /* the vDSO's; owned */
 	struct orma_file_cache *cache;
 	struct orma_list unused_item;
@@ -36,26 +36,28 @@ uint64_t orma_file_cache_next_number(struct orma_file_cache *cache);
 /* Tables take so much memory that no more should be built. */
 bool orma_file_cache_is_full(struct orma_file_cache *cache);
 
-/* All functions that give out a file give out a reference, and take the descriptor `*fd` if the
- * file has none and there are not too many; then it becomes -1. */
+/* All functions that return a file return a reference. They take the descriptor `*fd`, which becomes -1,
+ * if the file has none and fewer than the limit are open. */
 
 /*
- * The build id of a mapping, which the kernel tells, is enough to find a file that nobody but the
- * administrator can have written. A process that has ended leaves no more. For one that runs, it
- * saves opening the file, as long as others use it and keep its descriptor: `only_used`. 0 or -ENOENT.
+ * Finds a file of root by the build id that a record of the kernel gives for the mapping. Files of other
+ * users are not found, because anybody can write a file with a given build id. For a process that has
+ * ended, the build id may be all that is known. For a running process, this saves opening the file;
+ * `only_used` then leaves out files without users, because those have no descriptor. 0 or -ENOENT.
  */
 int orma_file_cache_find_build_id(struct orma_file_cache *cache, const struct orma_process_map *map,
 				  bool only_used, struct orma_cached_file **ret);
-/* A file that has been opened. 0; -ENOENT when it was not read before; -ESTALE when it is not the one
- * that was mapped: the path may have another program now than the process had. */
+/* Finds a file that has been opened, by its identity. 0; -ENOENT if it was not read before; -ESTALE if
+ * its build id is not the mapping's, because its path has another program by now. */
 int orma_file_cache_find_opened(struct orma_file_cache *cache, const struct orma_process_map *map,
 				const struct orma_file_identity *identity, int *fd,
 				struct orma_cached_file **ret);
 struct orma_cached_file *orma_file_cache_find_vdso(struct orma_file_cache *cache);
 /*
- * A file whose headers have been read. Gives out a known one with its build id and owner, and frees
- * `file`; else puts `file` into the cache if it has a table or the reason why not. NULL, and nothing has
- * changed: its table has to be built.
+ * Takes a file whose headers have been read. If a file with the same build id and owner, or the same
+ * identity, is known, returns that and frees `file`. Otherwise `file` is put into the cache and
+ * returned, if it has a table or the reason for having none. NULL if it has neither: nothing has
+ * changed, and its table has to be built.
  */
 struct orma_cached_file *orma_file_cache_share(struct orma_file_cache *cache,
 					       struct orma_cached_file *file, int *fd);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * leaf_walk.c - guesses the return address of a function without a rule.
  *
- * Owns nothing. Leaf functions of musl, and of assembler in other libraries, have neither a rule nor
- * a frame. There the return address lies at sp, or in the link register. Such a word is believed only
- * if everything agrees:
+ * Owns nothing. Leaf functions of musl, and assembly code of other libraries, have neither a rule nor
+ * a frame. Their return address lies at sp, or in the link register. It is only believed if all of
+ * this holds:
  *
  *   - the file has rules for other code, so it is not the code of a JIT compiler;
  *   - sp is where a call leaves it, because calls keep it at multiples of 16;
  *   - the word lies in code that has a rule;
- *   - by that rule, the caller has a caller in a module, too, or none.
+ *   - by that rule, the caller is the outermost function, or its own caller lies in a module.
  *
- * The walk goes on from the caller as if it had been interrupted within its call. For code without a
- * rule, orma_unwind_walk() follows the frame pointer. That does not help here: a leaf function leaves
- * the frame pointer of its caller in place, so the walk would find the caller's caller.
+ * The walk continues from the caller as if the caller had been interrupted within its call. For code
+ * without a rule, orma_unwind_walk() follows the frame pointer. This would skip the caller here,
+ * because a leaf function leaves the frame pointer of its caller in place.
  *
- * Rejected: looking for the call before the return address (walks read the stack and nothing else);
- * searching more words than the first (the stack is full of return addresses of calls that are over);
- * a part of orma_unwind_walk() (programs that walk their own stacks begin in a function with a rule,
- * and carry its code).
+ * Rejected: looking for a call instruction before the return address, because walks read nothing but
+ * the stack; searching more words than the first, because the stack is full of return addresses of
+ * earlier calls; making this a part of orma_unwind_walk(), because programs that walk their own stacks
+ * begin in a function with a rule and would carry the code for nothing.
  */
 #include "unwind/leaf_walk.h"
 
@@ -33,18 +33,7 @@
 static const struct orma_unwind_module *find_module(const struct orma_unwind_space *space,
 						    uint64_t address)
 {
-	size_t first = 0, last = space->module_count;
-
-	while (first < last) {
-		size_t middle = first + (last - first) / 2;
-		if (space->modules[middle].end <= address)
-			first = middle + 1;
-		else
-			last = middle;
-	}
-	return first < space->module_count && space->modules[first].start <= address
-		       ? &space->modules[first]
-		       : NULL;
+	return orma_unwind_find_module(space->modules, space->module_count, address);
 }
 
 static bool has_rule(const struct orma_unwind_module *module, uint64_t address)
@@ -55,7 +44,7 @@ static bool has_rule(const struct orma_unwind_module *module, uint64_t address)
 	return rule->cfa != ORMA_UNWIND_CFA_NONE && !rule->is_signal;
 }
 
-/* The registers of the caller, whose pc is within the call. */
+/* Guesses the registers of the caller, with a pc within its call. */
 static bool guess_caller(const struct orma_unwind_space *space,
 			 const struct orma_unwind_registers *registers,
 			 const struct orma_unwind_stack *stack, struct orma_unwind_registers *ret)
@@ -76,7 +65,7 @@ static bool guess_caller(const struct orma_unwind_space *space,
 	return pc != 0;
 }
 
-/* A walk that ends at a missing table is repeated when the table is there. */
+/* A pending walk is believed for now, because it is repeated when the table is there. */
 static bool is_believable(const struct orma_unwind_space *space,
 			  const struct orma_unwind_result *result, const uint64_t *addresses)
 {

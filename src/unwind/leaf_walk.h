@@ -6,8 +6,8 @@
 
 #include "unwind/unwind_walk.h"
 
-/* orma_unwind_walk() for such a function; at least two places. False, with nothing but the addresses
- * changed, when the innermost frame is not known to be one. */
+/* As orma_unwind_walk(), if the innermost frame is that of such a function; `max` is at least 2. False if
+ * it does not look like one; then nothing but the addresses has changed. */
 bool orma_unwind_leaf_walk(const struct orma_unwind_space *space,
 			   const struct orma_unwind_registers *registers,
 			   const struct orma_unwind_stack *stack, uint64_t *ret_addresses,

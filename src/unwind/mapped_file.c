@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mapped_file.c - opens the files that other processes have mapped.
  *
- * Owns nothing. Trust: a process chooses what it maps and what lies at the path of a mapping by now.
- * Therefore a path is opened with O_PATH first, which has no effect on devices and FIFOs and does
- * not wait for them. When that is a regular file and the one of the mapping, it is opened for
- * reading through /proc/self/fd. btrfs and overlayfs show another device in maps than in stat(), so
- * there the inode suffices. The worst that a process achieves is a wrong table for its own stacks.
+ * Owns nothing. Trust: a process chooses what it maps, and what lies at the path of a mapping later.
+ * Therefore a path is opened with O_PATH first, which neither waits for a FIFO nor has an effect on a
+ * device. If it is a regular file and the one of the mapping, it is opened for reading through
+ * /proc/self/fd. The inode suffices on btrfs and overlayfs, because they show another device in maps
+ * than in stat(). The worst that a process achieves is a wrong table for its own stacks.
  *
- * The file system may be one that the process itself serves, and never answers. So these functions
- * run on a thread that may wait.
+ * The process may serve the file system itself, and never answer. So these functions run on a thread
+ * that may wait.
  */
 #include "unwind/mapped_file.h"
 
@@ -60,12 +60,12 @@ static bool has_other_devices(int fd)
 	       ((uint32_t)fs.f_type == BTRFS_MAGIC || (uint32_t)fs.f_type == OVERLAY_MAGIC);
 }
 
-/* Is this what was mapped, as far as the mapping tells? Its build id is compared later. */
+/* Checks that this is the file that was mapped, as far as the mapping tells. The build id is compared later. */
 static int check_identity(int fd, const struct orma_process_map *map, struct stat *ret)
 {
 	if (fstat(fd, ret) < 0)
 		return -errno;
-	/* Files of /proc have no size, and some of them do something when they are read. */
+	/* Files of /proc have no size, and reading some of them has side effects. */
 	if (!S_ISREG(ret->st_mode) || ret->st_size < (off_t)sizeof(Elf64_Ehdr))
 		return -ENOEXEC;
 	if (map->inode == 0)
@@ -77,7 +77,7 @@ static int check_identity(int fd, const struct orma_process_map *map, struct sta
 	return 0;
 }
 
-/* Opens a path whose file may be anything. */
+/* Opens the path if it leads to the file of the mapping. */
 static int open_checked(const char *path, const struct orma_process_map *map,
 			struct orma_file_identity *ret)
 {
@@ -118,7 +118,7 @@ int orma_mapped_file_open(int32_t pid, const struct orma_process_map *map,
 
 	if (map->path.size == 0 || map->path.data[0] != '/')
 		return -ENOENT;
-	/* Needs CAP_CHECKPOINT_RESTORE, and gives the file itself, also when it has been deleted. */
+	/* This needs CAP_CHECKPOINT_RESTORE. It leads to the file itself, also after it was deleted. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
 	int fd = open_checked(path, map, ret);
@@ -127,7 +127,7 @@ int orma_mapped_file_open(int32_t pid, const struct orma_process_map *map,
 	int size = snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	append_path(path + size, sizeof(path) - (size_t)size, map->path);
 	fd = open_checked(path, map, ret);
-	/* A process that has ended has no root any more, but most have ours. */
+	/* A process that has ended has no root folder. Most processes had ours. */
 	return fd == -ENOENT || fd == -ESRCH ? open_checked(path + size, map, ret) : fd;
 }
 

@@ -11,7 +11,7 @@
 
 #include "unwind/process_maps.h"
 
-/* The parts of stat()'s answer that tell files and their versions apart. No padding. */
+/* The parts of struct stat that tell files and their versions apart. Without padding, because it is compared as bytes. */
 struct orma_file_identity {
 	uint64_t device, inode, size;
 	int64_t changed_s, changed_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * patience.h - how long a reader of samples waits for files of other processes.
  *
- * A file may lie on a file system that its user serves, and be as slow as that user likes, again and again. So the waits of
- * all processes together have a limit: `max_ns` at once, and a tenth of the time in the long run. The reader serves its other
- * clients meanwhile.
+ * A file may lie on a file system that its user serves, and be as slow as that user likes, again and again. Meanwhile the reader
+ * cannot serve other processes. So the waits for all processes together have a limit: `max_ns` at once, and a tenth of the time in
+ * the long run.
  */
 #ifndef ORMA_UNWIND_PATIENCE_H
 #define ORMA_UNWIND_PATIENCE_H
@@ -29,7 +29,7 @@ static inline uint64_t orma_unwind_patience_left(struct orma_unwind_patience *pa
 	return patience->left_ns;
 }
 
-/* A wait has begun when orma_unwind_patience_left() was asked, and ends now. */
+/* Ends a wait that began with orma_unwind_patience_left(). */
 static inline void orma_unwind_patience_spend(struct orma_unwind_patience *patience,
 					      uint64_t now_ns)
 {

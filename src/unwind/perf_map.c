@@ -3,15 +3,14 @@
  *
  *	7f3c1c0a4000 1b0 py::main:/srv/app.py
  *
- * Owns the text and an index of 16 bytes for each line. The invariant: starts rise strictly. Lines
- * are in the order of compilation, and a compiler uses memory again, so of two lines with one start
- * the later one counts.
+ * Owns the text and an index of 16 bytes for each line. Invariant: starts rise strictly. Lines are in
+ * the order of compilation, and a compiler reuses memory, so the later one of two lines with the same
+ * start counts.
  *
- * Trust: the target writes the file. It is found in the target's mount namespace, under its pid of
- * its own pid namespace. /tmp is open to all, so a file of another user is refused, as the perf tool
- * does. The last part of the path must not be a symbolic link: one that the target places would be
- * followed in our namespace, with our rights. Sizes and counts are limited, and names longer than
- * NAME_BYTES_MAX are cut.
+ * Trust: the target writes the file. All users can write to /tmp, so a file of another user is refused,
+ * as the perf tool does. The last part of the path must not be a symbolic link, because a link that the
+ * target places would be followed in our namespace, with our rights. Sizes and counts are limited, and
+ * names longer than NAME_BYTES_MAX are cut.
  */
 #include "unwind/perf_map.h"
 
@@ -90,7 +89,7 @@ static bool parse_line(struct orma_str line, const char *text, struct entry *ret
 	return true;
 }
 
-/* Names rise with lines, so they put the later line first. */
+/* In order of starts; of equal starts, the later line first. Offsets of names rise with lines. */
 static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
@@ -133,7 +132,7 @@ static int collect(struct orma_perf_map *map)
 	return 0;
 }
 
-/* Takes the text over. */
+/* The map takes over the text. */
 static int parse(struct orma_buf *text, struct orma_perf_map **ret)
 {
 	struct orma_perf_map *map = orma_base_zalloc(sizeof(*map));
@@ -188,8 +187,8 @@ struct orma_str orma_perf_map_find(const struct orma_perf_map *map, uint64_t add
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads the lines "NSpid:" and "Uid:" of /proc/PID/status: the pid in the innermost namespace,
- * which is the last number, and the effective user, which is the second. */
+/* Reads /proc/PID/status. The last number of "NSpid:" is the pid in the innermost namespace, and the
+ * second number of "Uid:" is the effective user. */
 static int read_status(int32_t pid, long *ret_pid, long *ret_user)
 {
 	char path[40];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_map_loader.c - a thread that reads perf maps.
  *
- * A map lies in the mount namespace of its process, where a user may serve the file system, and let each read() wait for
- * ever. The reader of samples has other processes meanwhile: it waits for MAX_NS at once, for a tenth of the time in the long
- * run (patience.h), and asks again later. The thread is another one than that of tables, which so does not wait for names.
+ * A map lies in the mount namespace of its process. A user may serve that file system, and let each read() wait for ever. The
+ * reader of samples must serve other processes meanwhile. So it waits at most MAX_NS at once and a tenth of the time in the long
+ * run (patience.h), and asks again later. Tables have a thread of their own (unwind_files.c), so that they never wait for names.
  */
 #include "unwind/perf_map_loader.h"
 

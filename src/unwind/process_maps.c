@@ -3,10 +3,9 @@
  *
  *   55d0c8a00000-55d0c8a21000 r-xp 00002000 fe:01 1234567    /usr/bin/name (deleted)
  *
- * The kernel writes the numbers, but the process chooses the path, which may contain anything but a
- * line feed, and the text may be cut anywhere. A line that does not have this form is skipped and
- * counted. The invariant: mappings that are given do not overlap and rise, so they can be searched
- * by halving.
+ * The kernel writes the numbers. The process chooses the path, which may have any byte but a line feed.
+ * The text may be cut anywhere. A line of another form is skipped and counted. Invariant: the mappings
+ * that are returned are in order of addresses and do not overlap, so they can be searched by halving.
  */
 #include "unwind/process_maps.h"
 
@@ -56,7 +55,7 @@ static void take_path(struct orma_str line, struct orma_process_map *map)
 	map->path = line;
 }
 
-/* The kernel writes a space behind the inode, also when no path follows. */
+/* A space follows the inode, also if there is no path. */
 static bool parse_line(struct orma_str line, struct orma_process_map *ret)
 {
 	uint64_t major, minor;
@@ -89,7 +88,7 @@ bool orma_process_maps_next(struct orma_process_maps *maps, struct orma_process_
 
 		maps->rest.data += end ? size + 1 : size;
 		maps->rest.size -= end ? size + 1 : size;
-		/* A line without an end is one that was cut. */
+		/* A line without a line feed was cut. */
 		if (end && parse_line(line, &map) && map.start >= maps->last_end) {
 			maps->last_end = map.end;
 			*ret = map;

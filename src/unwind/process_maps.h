@@ -16,11 +16,10 @@ struct orma_process_map {
 	uint64_t inode;  /* 0 = no file */
 	uint32_t device_major, device_minor;
 	bool is_executable, is_deleted;
-	/* Points into the text. The kernel writes a line feed in it as \012. Empty, "[heap]" and so
-	 * on when there is no file. */
+	/* Points into the text. The kernel writes a line feed in a path as \012. Without a file it is
+	 * empty, or a name such as "[heap]". */
 	struct orma_str path;
-	/* Borrowed. The text has none, but a record of the kernel may have it, and then it has no
-	 * inode. */
+	/* Borrowed. Only a mapping from a record of the kernel may have one; it has no inode then. */
 	const uint8_t *build_id;
 	size_t build_id_size;
 };
@@ -28,13 +27,13 @@ struct orma_process_map {
 struct orma_process_maps {
 	struct orma_str rest; /* the text that has not been read yet */
 	uint64_t last_end;
-	uint32_t bad_count; /* lines that make no sense, or are out of order */
+	uint32_t bad_count; /* lines of another form, or out of order */
 };
 
 /* True and the next mapping, or false at the end. Starts and ends of mappings rise. */
 bool orma_process_maps_next(struct orma_process_maps *maps, struct orma_process_map *ret);
-/* How far the file's addresses lie from those of the process: subtracting it from an address in the
- * mapping gives the file's. 0, or -ENODATA when no segment of code lies at the mapping's offset. */
+/* Finds the bias of the mapping: an address of the process minus the bias is the address in the file. 0,
+ * or -ENODATA if no segment of code lies at the mapping's offset. */
 int orma_process_map_bias(const struct orma_process_map *map, const struct orma_elf_file *file,
 			  uint64_t *ret);
 

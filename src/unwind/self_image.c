@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * self_image.c - the parts of a loaded module that unwinding needs, from its segments in memory.
  *
- * Nothing is read outside of a readable loaded segment. No file is opened: what lies at the path of
- * a module may be another one by now.
+ * Nothing is read outside of a readable loaded segment. No file is opened, because another file may lie
+ * at the path of a module by now.
  */
 #include "unwind/self_image.h"
 
@@ -23,9 +23,9 @@
 #endif
 #define EH_FRAME_BYTES_MAX (64u << 20)
 #define NOTES_BYTES_MAX    4096u
-#define PAGE               UINT64_C(4096) /* segments of larger pages only begin earlier */
+#define PAGE               UINT64_C(4096) /* with larger pages, a mapping only begins earlier */
 
-/* A sanitizer guards parts of modules that it has instrumented. */
+/* memcpy() without the checks of AddressSanitizer, which guards parts of instrumented modules. */
 __attribute__((no_sanitize("address"))) static void copy_memory(void *to, uint64_t from,
 								size_t size)
 {

@@ -10,12 +10,11 @@
 #include "base/buf.h"
 #include "unwind/self_space.h"
 
-/* Everything but the serial number, for one of its executable segments. */
+/* Describes one of the executable segments. The serial number is left to the caller. */
 void orma_self_image_describe(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
 			      struct orma_self_module *ret);
-/* Appends .eh_frame, which ends with a record of size 0, or at the latest with its segment.
- * *ret_address: where it lies by the file's addresses. 0, -ENODATA (there is none), -EFBIG or
- * -ENOMEM. */
+/* Copies .eh_frame into an empty buffer, with all that follows in its segment: a record of size 0 ends it.
+ * *ret_address is its address in the file. 0, -ENODATA (there is none), -EFBIG or -ENOMEM. */
 int orma_self_image_copy_eh_frame(const struct dl_phdr_info *info, struct orma_buf *bytes,
 				  uint64_t *ret_address);
 

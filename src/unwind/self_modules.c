@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * self_modules.c - keeps forks and visits of the dynamic loader's modules apart.
+ * self_modules.c - makes forks and visits of the dynamic loader's modules exclude each other.
  *
- * glibc does not make the lock of dl_iterate_phdr() free again in the child of a fork. If a thread of ours were inside at that
- * moment, the first dlopen() of the child, or the first exception that it throws, would wait for ever.
+ * glibc does not release the lock of dl_iterate_phdr() in the child of a fork. If a thread of ours were inside at that moment, the
+ * first dlopen() of the child, or the first exception that it throws, would wait for ever.
  *
  *   visit                                  fork
  *   1. visitors + 1            (seq_cst)   a. forks + 1                    (seq_cst)
@@ -10,11 +10,11 @@
  *   3. dl_iterate_phdr()                   c. fork
  *   4. visitors - 1                        d. forks - 1; in the child both are 0
  *
- * One of both sees the other. A visit does not wait for a fork, because its thread may be inside of dl_iterate_phdr() already, in
- * a function of the program that the forking thread waits for. A fork waits FORK_WAIT_MS at most, because a signal handler
- * may fork during a visit.
+ * At least one of them sees the other, because all four accesses are seq_cst. A visit does not wait for a fork: its thread may be
+ * inside of dl_iterate_phdr() already, in a function of the program that the forking thread waits for. A fork waits at most
+ * FORK_WAIT_MS, because a signal handler may fork during a visit.
  *
- * Rejected: a mutex (the visitor would wait for the fork, see above).
+ * Rejected: a mutex, because the visitor would wait for the fork.
  */
 #include "unwind/self_modules.h"
 
@@ -55,7 +55,7 @@ static void in_forked_child(void)
 
 static void watch_forks(void)
 {
-	/* Without memory for the handlers, a fork may find a visitor, as it would without this file. */
+	/* This only fails without memory. Then a fork may happen during a visit, as it would without this file. */
 	(void)pthread_atfork(before_fork, in_parent, in_forked_child);
 }
 

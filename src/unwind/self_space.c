@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * self_space.c - the modules of this process, published for walks that take no lock.
  *
- * Owns one snapshot: an array of modules with their tables, which nobody changes once `current`
- * points to it, except for the mark `is_wanted`. A refresh makes the next snapshot, publishes it,
- * waits until no walk uses the old one, and frees what only that one had.
+ * Owns one snapshot, an array of modules with their tables. Once `current` points to it, nothing in it
+ * changes but `is_wanted`. A refresh makes the next snapshot, publishes it, waits until no walk uses the
+ * old one, and frees what only that one had.
  *
- * A walk borrows a walker, a cache of rules by address (self_walkers.c), and returns it at its end:
+ * A walk borrows a walker (self_walkers.c), which has a cache of rules, and returns it at its end:
  *
  *   walk                                 refresh
  *   1. busy: 0 -> sp     (seq_cst)       a. current = new   (seq_cst)
@@ -13,22 +13,22 @@
  *   3. ... reads snapshot, tables ...       changed since a
  *   4. turn + 1, busy = 0 (release)      c. free old
  *
- * If b sees busy = 0 for a walker, a later walk with it does its step 1 after that load, so its
- * step 2 sees the new snapshot. If b sees another value, the walk may have the old one, and b waits for
+ * If b sees busy = 0 for a walker, a later walk with it does its step 1 after that load, so its step 2
+ * sees the new snapshot. If b sees another value, the walk may have the old snapshot, and b waits for
  * its end. A walk takes less than a microsecond, unless its thread is preempted or stopped. After
- * WAIT_MS the old snapshot is kept in `retired`, and the next refresh tries again: nothing is ever
- * freed under a walk, and no thread waits for another one.
+ * WAIT_MS the old snapshot is kept in `retired`, and the next refresh tries again. So no snapshot is
+ * freed while a walk uses it, and no thread waits longer than WAIT_MS.
  *
- * A module stays pending until a walk wants it, so that only tables which walks need take memory.
+ * A module stays pending until a walk needs it, so that only tables which walks need take memory.
  *
- * Tables are made from memory: PT_GNU_EH_FRAME leads to .eh_frame, which is loaded with the module.
- * No file is opened, so it does not matter what lies at the path by now. The bytes are copied while
- * the dynamic loader's lock is held (inside dl_iterate_phdr()), so the module cannot go meanwhile;
- * the table is built after that. The mutex is taken inside of the loader's lock, never the other way
- * round: a function that the program runs inside of dl_iterate_phdr() may walk, refresh and find.
+ * Tables are made from memory, where PT_GNU_EH_FRAME leads to .eh_frame. No file is opened, because
+ * another file may lie at the path of a module by now. The bytes are copied inside dl_iterate_phdr(),
+ * where the dynamic loader's lock keeps the module loaded. The table is built after that. The mutex is
+ * taken inside of the loader's lock, and never the other way round. So a function that the program runs
+ * inside of dl_iterate_phdr() may walk, refresh and find.
  *
- * Rejected: hazard pointers with membarrier() (a walk would be 10 ns faster, and sandboxes forbid the call);
- * _dl_find_object() for each frame (glibc 2.35 on; 20 ns).
+ * Rejected: hazard pointers with membarrier(), because sandboxes forbid that call (a walk would be 10 ns
+ * faster); _dl_find_object() for each frame, which needs glibc 2.35 and takes 20 ns.
  */
 #include "unwind/self_space.h"
 
@@ -96,22 +96,10 @@ static size_t table_bytes;
 /* The index of the span at an address, or SIZE_MAX. */
 static size_t find_span(const struct snapshot *snapshot, uint64_t address)
 {
-	size_t first = 0, count = snapshot->count;
+	const struct orma_unwind_module *span =
+		orma_unwind_find_module(snapshot->spans, snapshot->count, address);
 
-	while (count > 0) {
-		size_t half = count / 2;
-		const struct orma_unwind_module *span = &snapshot->spans[first + half];
-
-		if (address < span->start) {
-			count = half;
-		} else if (address >= span->end) {
-			first += half + 1;
-			count -= half + 1;
-		} else {
-			return first + half;
-		}
-	}
-	return SIZE_MAX;
+	return span ? (size_t)(span - snapshot->spans) : SIZE_MAX;
 }
 
 static int judge(const struct snapshot *snapshot, const struct orma_unwind_result *result,
@@ -255,7 +243,7 @@ static void publish(struct snapshot *snapshot)
 struct wanted {
 	struct module *module;
 	struct orma_buf bytes;
-	uint64_t address; /* in the file's terms */
+	uint64_t address; /* in the file */
 	int error;
 };
 
@@ -265,7 +253,7 @@ struct visit {
 	const struct snapshot *old;
 	bool has_mutex, has_news, has_wanted, is_first;
 	unsigned long long adds, subs;
-	struct wanted wanted[8]; /* further ones come with the next refresh */
+	struct wanted wanted[8]; /* the next refresh builds further ones */
 	size_t wanted_count;
 	int error;
 };
@@ -278,7 +266,7 @@ static bool is_same(const struct orma_self_module *a, const struct orma_self_mod
 	       strcmp(a->path, b->path) == 0;
 }
 
-/* The module of the last snapshot that this segment is, or a new one; with a reference. */
+/* Returns a reference to the module of this segment: that of the last snapshot, or a new one. */
 static struct module *take_module(struct visit *visit, const struct dl_phdr_info *info,
 				  const ElfW(Phdr) * segment, bool *ret_is_wanted)
 {
@@ -340,7 +328,7 @@ __attribute__((cold)) static int visit_module(struct dl_phdr_info *info, size_t 
 		visit->adds = info->dlpi_adds;
 		visit->subs = info->dlpi_subs;
 		visit->is_first = false;
-		/* The C library says so. */
+		/* The C library counts loads and unloads, and there was none. */
 		if (visit->old && !visit->has_wanted && visit->adds == last_module_adds &&
 		    visit->subs == last_module_subs)
 			return 1;
@@ -392,7 +380,7 @@ static void build_table(const struct wanted *wanted)
 		r = -EFBIG;
 	if (r == 0)
 		r = orma_unwind_table_new(&file, &module->table);
-	/* Without memory it is tried again. */
+	/* After -ENOMEM, the next refresh tries again. */
 	module->is_built = r != -ENOMEM;
 	if (r == 0)
 		table_bytes += orma_unwind_table_facts(module->table).bytes;
@@ -405,7 +393,7 @@ static int compare_modules(const void *left, const void *right)
 	return (a->info.start > b->info.start) - (a->info.start < b->info.start);
 }
 
-/* Takes over the references of the modules that were found. */
+/* The snapshot takes over the references to the modules that were found. */
 static struct snapshot *make_snapshot(struct visit *visit)
 {
 	struct snapshot *snapshot = new_snapshot(visit->count);

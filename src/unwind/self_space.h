@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * self_space.h - call stacks of this process, from inside: an allocation function or an event walks
- * its own stack without a lock, an allocation or a system call.
+ * self_space.h - call stacks of this process. An allocation function or an event walks its own stack
+ * without a lock, an allocation or a system call.
  *
  *	any thread, once:   orma_self_stack_find(&stack);
  *	any thread, often:  orma_self_registers(&registers);
  *	                    r = orma_self_walk(&registers, &stack, pcs, max, &frames);
  *	one thread:         if (r == -ESTALE) orma_self_space_refresh();
  *
- * Tables are built only for modules that a walk went through: the first walk through a module fails
- * with -ESTALE, and the next refresh builds its table. A program that walks through libc and its own
- * code needs about 250 KiB.
+ * Tables are built only for modules that a walk needs. The first walk through a module fails with
+ * -ESTALE, and the next refresh builds its table. The tables of libc and a typical program take about
+ * 250 KiB.
  *
- * The state is one per process (per copy of the library). A child of fork() has that of its parent
- * and calls orma_self_space_forked().
+ * There is one state in a process, or one for each copy of the library. A child of fork() has the state
+ * of its parent and calls orma_self_space_forked().
  */
 #ifndef ORMA_UNWIND_SELF_SPACE_H
 #define ORMA_UNWIND_SELF_SPACE_H
@@ -31,8 +31,8 @@ struct orma_self_stack {
 	uintptr_t low, high;
 };
 
-/* The registers here. Inline, so that they are those of the function that walks. That function must
- * not return before the walk. */
+/* Reads the registers of the calling function, and is inline for that reason. The function must not return
+ * before the walk. */
 static inline __attribute__((always_inline)) void
 orma_self_registers(struct orma_unwind_registers *ret)
 {
@@ -58,12 +58,12 @@ struct orma_self_frames {
 /*
  * Walks from the given registers, as orma_unwind_walk(). Memory outside of [sp, stack->high) is not
  * read. Async-signal-safe. 0 when the outermost frame was reached, or `max` frames; else:
- *   -ESTALE  an address lies in a module that is not known or has no table yet: a refresh helps
- *   -ENODATA the code has no rule, as some hand-written assembly and musl's libc.so
- *   -EFAULT  the stack pointer is outside of the bounds (another stack: sigaltstack, fiber), or
- *            the frames leave them
+ *   -ESTALE  a refresh helps: an address lies in a module that is not known or has no table yet
+ *   -ENODATA the code has no rule, as in some assembly code and in musl's libc.so
+ *   -EFAULT  the stack pointer is outside of the bounds (on the stack of sigaltstack() or of a fiber),
+ *            or the frames leave them
  *   -EBUSY   too many threads walk at this moment
- *   -ENOTSUP this machine has no walk
+ *   -ENOTSUP walks are not supported on this machine
  */
 int orma_self_walk(const struct orma_unwind_registers *registers,
 		   const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
@@ -76,16 +76,16 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 int orma_self_stack_find(struct orma_self_stack *ret);
 
 /*
- * Brings the modules up to date with dlopen() and dlclose(), and builds the tables that walks
- * lacked. Takes a mutex and the dynamic loader's lock; building takes about 1 ms for 3000
- * functions. It costs about a microsecond when nothing has changed. Returns 1 (walks may succeed now that
- * failed before), 0 (nothing has changed, or another thread forks now), -ENOMEM, or -ENOTSUP.
+ * Brings the modules up to date after dlopen() and dlclose(), and builds the tables that walks have
+ * missed. Takes a mutex and the dynamic loader's lock. It takes about a microsecond if nothing has
+ * changed, and about 1 ms for a table of 3000 functions. Returns 1 (a walk that failed may succeed now),
+ * 0 (nothing has changed, or another thread forks now), -ENOMEM, or -ENOTSUP.
  *
- * A library that is closed and another one opened at its place between two refreshes gives wrong
- * frames meanwhile, never wild reads. A caller that sees dlclose() refreshes after it.
+ * If a library is closed and another one opened at its place, walks give wrong frames until the next
+ * refresh, but never read outside of the stack. A caller that sees dlclose() refreshes after it.
  */
 int orma_self_space_refresh(void);
-/* In the child of a fork: walks that other threads of the parent were in have ended. */
+/* Ends the walks that other threads of the parent were in. The child of a fork calls it. */
 void orma_self_space_forked(void);
 
 /* A module of this process. */
@@ -95,9 +95,9 @@ struct orma_self_module {
 	uint64_t offset, load_bias; /* as in struct orma_unwind_mapping */
 	uint8_t build_id[ORMA_ELF_BUILD_ID_MAX];
 	size_t build_id_size;
-	char path[512]; /* cut if longer; the program's own name for the main program */
+	char path[512]; /* cut if longer; of the main program, that of /proc/self/exe */
 };
-/* Copies what is known of the module at an address. False when nothing is. Takes the mutex. */
+/* Copies the description of the module at an address. False if there is none. Takes the mutex. */
 bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret);
 
 struct orma_self_space_facts {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * self_walkers.c - the walkers of this process's stacks; self_space.c has the protocol.
  *
- * Walkers are not bound to threads: a thread begins its search at a place that its stack's address
- * gives, so that it mostly meets the same walker and its cache. Therefore 10,000 threads need no more
- * memory than WALKERS_MAX caches, and nothing is to be cleaned up when a thread ends. A signal handler
- * that interrupts a walk takes another walker. It may also leave the walk with siglongjmp().
- * `busy` is the stack pointer at which a walk began. A later walk on the same stack that does not
- * begin below that was not called from there, so the earlier walk has been left, and it takes the
- * walker over.
+ * Walkers are not bound to threads. A thread begins its search for a free walker at a place that its
+ * stack's address gives, so it usually gets the same walker and cache. Therefore 10,000 threads need no
+ * more memory than WALKERS_MAX caches, and nothing is left to clean up when a thread ends.
  *
- * Rejected: a cache in thread-local storage (16 KiB for each thread, and the room for initial-exec
- * variables of libraries that are opened later is a few hundred bytes).
+ * A signal handler that interrupts a walk takes another walker. It may also abandon the walk with
+ * siglongjmp(), and then the walker would stay busy. `busy` is the stack pointer at which a walk began. A
+ * later walk on the same stack that begins at this address or above cannot have interrupted that walk.
+ * So the earlier walk was abandoned, and the later one takes over the walker.
+ *
+ * Rejected: a cache in thread-local storage, because it takes 16 KiB for each thread, and libraries that
+ * are opened later have room for only a few hundred bytes of initial-exec variables.
  */
 #include "unwind/self_walkers.h"
 
@@ -32,7 +33,7 @@ __attribute__((cold)) int orma_self_walkers_make(void)
 
 	if (all)
 		return 0;
-	/* Not from the heap: pages that no thread uses take no memory. */
+	/* Mapped, because pages that no thread uses take no memory then. */
 	all = mmap(NULL, WALKERS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (all == MAP_FAILED)
@@ -53,7 +54,7 @@ static bool take_walker(struct orma_self_walker *walker, uintptr_t sp, uintptr_t
 		return false;
 	atomic_store_explicit(&walker->stack_high, high, memory_order_relaxed);
 	if (ORMA_UNLIKELY(was_left)) {
-		/* A slot may have been written in part. */
+		/* The walk may have been abandoned while it wrote a slot. */
 		memset(walker->cache, 0, sizeof(walker->cache));
 		memset(&walker->memo, 0, sizeof(walker->memo));
 	}
@@ -76,7 +77,7 @@ int orma_self_walker_borrow(uintptr_t sp, uintptr_t high, struct orma_self_walke
 	return all ? -EBUSY : -ESTALE;
 }
 
-/* --- the other side --------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 __attribute__((cold)) bool orma_self_walkers_wait(unsigned wait_ms)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table_builder.c - the parent's side of the process that builds unwind tables.
  *
- * A profiler has rights that the programs lack whose files it reads: it may be root, and see all
- * processes. An ELF file may be made to take over its reader. Therefore the reader is a child
- * without rights (table_sandbox.c), which gets open files, one after the other, and sends tables.
+ * A profiler has more rights than the programs whose files it reads. It may be root and see all
+ * processes, and an ELF file may be made to take over its reader. Therefore the reader is a child
+ * without rights (table_sandbox.c), which gets one open file after the other, and sends tables.
  *
  *	thread of unwind_files.c            child
  *	open, fstat: is it what was mapped?
@@ -13,21 +13,20 @@
  *	        <-- table --
  *	orma_unwind_table_from_bytes()
  *
- * Names of functions are read in the same way (src/profile/symbol_names.c): a question about the file
- * takes the place of its table.
+ * Names of functions are read in the same way (src/profile/symbol_names.c): instead of "build", the
+ * parent sends a question about the file.
  *
- * The invariant: nothing from the child is used before it was checked, and nothing waits for it
- * longer than timeout_ms. A child that dies, hangs or lies costs the table of the file that it had.
- * It is killed, and the next file starts another. A death may be an accident, such as the kernel's
- * want of memory, so a file is tried twice.
+ * Invariant: nothing from the child is used before it was checked, and no call waits for it longer than
+ * timeout_ms. If a child dies, hangs or sends nonsense, the file that it had gets no table. The child is
+ * killed, and the next file starts another. A file is tried twice if the child dies, because the kernel
+ * may have killed the child for lack of memory.
  *
- * The child is forked, not executed: the library has no program of its own. fork() copies page
- * tables, so it is not repeated for each file. A child serves FILES_MAX files, which keeps honest
- * ones below the limit of CPU time.
+ * The child is forked, not executed, because the library has no program of its own. fork() copies page
+ * tables, so one child serves up to FILES_MAX files. That many stay below its limit of CPU time.
  *
- * Rejected: a thread (a fault in the parser has all rights of the profiler); a child for each file (a
- * millisecond of fork() for most programs); a memory file for each table (it needs seals, or the
- * same copy, and more system calls in the child).
+ * Rejected: a thread, because a fault in the parser would have all rights of the profiler; a child for
+ * each file, because fork() takes a millisecond for most programs; a memory file for each table, because
+ * it needs seals or the same copy, and more system calls in the child.
  */
 #include "unwind/table_builder.h"
 
@@ -54,9 +53,9 @@ struct orma_table_builder {
 	struct orma_table_builder_options options;
 	int socket; /* -1 = there is no child */
 	pid_t child;
-	uint32_t file_count; /* that the child has got */
+	uint32_t file_count; /* files that the child has got */
 	int fd;              /* the current file; borrowed */
-	bool has_complained; /* about a missing filter */
+	bool has_complained; /* a log line about the missing filter was written */
 };
 
 /* --- the child -------------------------------------------------------------------------------- */
@@ -69,9 +68,20 @@ static void end_child(struct orma_table_builder *builder)
 	kill(builder->child, SIGKILL); /* calls: allow kill, because it is our child */
 	pid_t r;
 	do
-		/* It was killed. */
 		r = waitpid(builder->child, NULL, 0); /* calls: allow waitpid, because it ends */
 	while (r < 0 && errno == EINTR);
+}
+
+/* Waits until the socket is ready. 0 or -ETIMEDOUT. */
+static int wait_for(const struct orma_table_builder *builder, short events, uint64_t end_ns)
+{
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	struct pollfd wait = {.fd = builder->socket, .events = events};
+
+	if (now_ns >= end_ns)
+		return -ETIMEDOUT;
+	(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	return 0;
 }
 
 /* Receives `size` bytes. 0, -EPIPE (the child has died) or -ETIMEDOUT. */
@@ -79,22 +89,41 @@ static int receive(struct orma_table_builder *builder, void *data, size_t size)
 {
 	uint64_t end_ns =
 		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
+	int r = 0;
 
-	for (size_t done = 0; done < size;) {
-		ssize_t r = recv(builder->socket, (char *)data + done, size - done, MSG_DONTWAIT);
-		if (r > 0) {
-			done += (size_t)r;
-			continue;
-		}
-		if (r == 0 || (errno != EAGAIN && errno != EINTR))
-			return -EPIPE;
-		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= end_ns)
-			return -ETIMEDOUT;
-		struct pollfd wait = {.fd = builder->socket, .events = POLLIN};
-		(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	for (size_t done = 0; r == 0 && done < size;) {
+		ssize_t count =
+			recv(builder->socket, (char *)data + done, size - done, MSG_DONTWAIT);
+
+		if (count > 0)
+			done += (size_t)count;
+		else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+			r = -EPIPE;
+		else
+			r = wait_for(builder, POLLIN, end_ns);
 	}
-	return 0;
+	return r;
+}
+
+/* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. 0, -EPIPE or -ETIMEDOUT. */
+static int send_bytes(struct orma_table_builder *builder, const void *data, size_t size)
+{
+	uint64_t end_ns =
+		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
+	int r = 0;
+
+	for (size_t done = 0; r == 0 && done < size;) {
+		ssize_t count = send(builder->socket, (const char *)data + done, size - done,
+				     MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (count > 0)
+			done += (size_t)count;
+		else if (count < 0 && errno != EAGAIN && errno != EINTR)
+			r = -EPIPE;
+		else
+			r = wait_for(builder, POLLOUT, end_ns);
+	}
+	return r;
 }
 
 static int greet(struct orma_table_builder *builder)
@@ -163,12 +192,12 @@ static int send_file(struct orma_table_builder *builder)
 	return sendmsg(builder->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
 }
 
-static int send_answer(struct orma_table_builder *builder, char answer)
+static int send_request(struct orma_table_builder *builder, char request)
 {
-	return send(builder->socket, &answer, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
+	return send_bytes(builder, &request, 1);
 }
 
-/* Offsets and sizes are checked where a part is read, as always. */
+/* Offsets and sizes of parts are checked when a part is read (elf_file.c). */
 static bool are_headers_sane(const struct orma_elf_file *elf)
 {
 	uint8_t has_symtab;
@@ -178,7 +207,7 @@ static bool are_headers_sane(const struct orma_elf_file *elf)
 	       elf->build_id_size <= ORMA_ELF_BUILD_ID_MAX;
 }
 
-/* The child, or a file system of the target, may give any number. Callers know these. */
+/* The child, or the file system of the target, may give any number. Callers only handle these. */
 static int error_of(int64_t error)
 {
 	static const int known[] = {ENOEXEC, ENOTSUP, EBADMSG, EFBIG, ENODATA, ENOMEM};
@@ -212,7 +241,7 @@ static int read_headers(struct orma_table_builder *builder, struct orma_elf_file
 static int read_table(struct orma_table_builder *builder, struct orma_unwind_table **ret)
 {
 	struct orma_table_reply reply;
-	int r = send_answer(builder, ORMA_TABLE_BUILD);
+	int r = send_request(builder, ORMA_TABLE_BUILD);
 
 	if (r == 0)
 		r = receive(builder, &reply, sizeof(reply));
@@ -224,7 +253,7 @@ static int read_table(struct orma_table_builder *builder, struct orma_unwind_tab
 		return -EPIPE;
 	void *bytes = orma_base_alloc((size_t)reply.size);
 	if (!bytes) {
-		end_child(builder); /* the bytes that it sends would be taken for the next answer */
+		end_child(builder); /* its bytes would be taken for the next reply */
 		return -ENOMEM;
 	}
 	r = receive(builder, bytes, (size_t)reply.size);
@@ -233,30 +262,6 @@ static int read_table(struct orma_table_builder *builder, struct orma_unwind_tab
 	if (r < 0)
 		orma_base_free(bytes);
 	return r;
-}
-
-/* The child reads a question while it comes, so a large one need not fit into the socket. */
-static int send_question(struct orma_table_builder *builder, const void *data, size_t size)
-{
-	uint64_t end_ns =
-		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
-
-	for (size_t done = 0; done < size;) {
-		ssize_t r = send(builder->socket, (const char *)data + done, size - done,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (r > 0) {
-			done += (size_t)r;
-			continue;
-		}
-		if (r < 0 && errno != EAGAIN && errno != EINTR)
-			return -EPIPE;
-		uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= end_ns)
-			return -ETIMEDOUT;
-		struct pollfd wait = {.fd = builder->socket, .events = POLLOUT};
-		(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
-	}
-	return 0;
 }
 
 static int receive_answer(struct orma_table_builder *builder, struct orma_buf *ret)
@@ -272,7 +277,7 @@ static int receive_answer(struct orma_table_builder *builder, struct orma_buf *r
 		return -EPIPE;
 	r = orma_base_buf_reserve(ret, (size_t)reply.size);
 	if (r < 0) {
-		end_child(builder); /* the bytes that it sends would be taken for the next answer */
+		end_child(builder); /* its bytes would be taken for the next reply */
 		return r;
 	}
 	r = receive(builder, ret->data + ret->size, (size_t)reply.size);
@@ -314,7 +319,7 @@ void orma_table_builder_rest(struct orma_table_builder *builder)
 	end_child(builder);
 }
 
-/* Is the child of no use any more? -EPIPE is told to the caller as -EIO. */
+/* Ends a child that has failed. Callers get -EIO in place of -EPIPE. */
 static int finish(struct orma_table_builder *builder, int r)
 {
 	if (r == -EPIPE || r == -ETIMEDOUT)
@@ -357,7 +362,7 @@ int orma_table_builder_build(struct orma_table_builder *builder, struct orma_unw
 
 void orma_table_builder_drop(struct orma_table_builder *builder)
 {
-	(void)finish(builder, send_answer(builder, ORMA_TABLE_DROP));
+	(void)finish(builder, send_request(builder, ORMA_TABLE_DROP));
 }
 
 int orma_table_builder_ask(struct orma_table_builder *builder, const void *question, size_t size,
@@ -367,11 +372,11 @@ int orma_table_builder_ask(struct orma_table_builder *builder, const void *quest
 
 	if (size > ORMA_TABLE_QUESTION_BYTES_MAX)
 		return -EFBIG;
-	int r = send_answer(builder, ORMA_TABLE_ASK);
+	int r = send_request(builder, ORMA_TABLE_ASK);
 	if (r == 0)
-		r = send_question(builder, &head, sizeof(head));
+		r = send_bytes(builder, &head, sizeof(head));
 	if (r == 0)
-		r = send_question(builder, question, size);
+		r = send_bytes(builder, question, size);
 	if (r == 0)
 		r = receive_answer(builder, ret);
 	return finish(builder, r);

@@ -21,9 +21,8 @@
 struct orma_table_builder;
 
 struct orma_table_builder_options {
-	uint32_t timeout_ms; /* for one step of a file; 0 = 5 seconds */
-	orma_table_child_fn
-		*child; /* tests: what runs in the child; NULL = orma_table_child_run() */
+	uint32_t timeout_ms;        /* for one step of a file; 0 = 5 seconds */
+	orma_table_child_fn *child; /* runs in the child; NULL = orma_table_child_run() */
 };
 
 /* `options` may be NULL. 0 or -ENOMEM. The first file starts the child. */
@@ -31,24 +30,24 @@ int orma_table_builder_new(const struct orma_table_builder_options *options,
 			   struct orma_table_builder **ret);
 /* Ends the child. NULL does nothing. */
 void orma_table_builder_free(struct orma_table_builder *builder);
-/* Ends the child; the next file starts another. */
+/* Ends the child for now. The next file starts another. */
 void orma_table_builder_rest(struct orma_table_builder *builder);
 
 /*
- * Reads the headers of a file. 0, and the next call is one of the two below; the headers have no
- * descriptor, and their syntax has been checked. Errors are those of orma_elf_file_init(). -EIO: the
- * child has died or does not make sense, twice. -ETIMEDOUT: it needs too long. -ECHILD: there can be
- * no child.
+ * Reads the headers of a file. After 0, the next call is one of the three below. The headers have no
+ * descriptor, and only their syntax has been checked. Errors are those of orma_elf_file_init(), and:
+ * -EIO (the child has died or sent nonsense, twice), -ETIMEDOUT (it takes too long), -ECHILD (a child
+ * cannot be started).
  */
 int orma_table_builder_open(struct orma_table_builder *builder, int fd, struct orma_elf_file *ret);
-/* Builds the table. Errors are those of orma_unwind_table_new(), and the others above. */
+/* Builds the table. Errors are those of orma_unwind_table_new(), and -EIO, -ETIMEDOUT and -ECHILD. */
 int orma_table_builder_build(struct orma_table_builder *builder, struct orma_unwind_table **ret);
-/* Asks the function of the child about the file (orma_table_child_run_with()), in place of its table, and
- * appends the answer, at most ORMA_TABLE_ANSWER_BYTES_MAX that nobody has checked. Errors are those of
- * that function, -EFBIG, -ENOMEM, and the others above; a child that dies is not asked again. */
+/* Lets the child's function (orma_table_child_run_with()) answer a question about the file, and appends the
+ * answer, which is at most ORMA_TABLE_ANSWER_BYTES_MAX long and not trusted. Errors are those of that
+ * function, -EFBIG, -ENOMEM, -EIO and -ETIMEDOUT. The question is not repeated after the child has died. */
 int orma_table_builder_ask(struct orma_table_builder *builder, const void *question, size_t size,
 			   struct orma_buf *ret_untrusted);
-/* The table is not wanted. */
+/* Nothing more is needed of the file. */
 void orma_table_builder_drop(struct orma_table_builder *builder);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table_child.c - reads ELF files and builds their tables for table_builder.c, in its child.
  *
- * The child is a copy of its parent with one thread. It shares nothing with it but a socket, and
- * has no rights by the time it reads the first file (table_sandbox.c). One file is open at a time.
- * The end of the socket ends the child, so it does not outlive its parent.
+ * The child is a copy of its parent with one thread. It shares nothing with its parent but a socket. It
+ * has given up its rights before it reads the first file (table_sandbox.c). One file is open at a time.
+ * The child ends when the parent closes its end of the socket, so it does not outlive its parent.
  */
 #include "unwind/table_child.h"
 
@@ -18,7 +18,7 @@
 #include "unwind/table_sandbox.h"
 #include "unwind/unwind_table.h"
 
-/* A byte and a descriptor, or -errno; -EPIPE at the end. */
+/* Receives a byte with a descriptor. The descriptor, or -errno; -EPIPE at the end. */
 static int receive_file(int socket)
 {
 	union {
@@ -91,10 +91,10 @@ static int send_answer(int socket, const struct orma_elf_file *elf, orma_table_a
 	return r == 0 && reply.size > 0 ? orma_base_fd_write_all(socket, text.data, text.size) : r;
 }
 
-static int serve_file(int socket, int fd, orma_table_answer_fn *function)
+static int serve_file(int socket, int fd, orma_table_answer_fn *answer)
 {
 	struct orma_table_headers headers = {0};
-	char answer;
+	char request;
 
 	headers.error = orma_elf_file_init(&headers.elf, fd);
 	struct orma_elf_file elf = headers.elf;
@@ -102,12 +102,12 @@ static int serve_file(int socket, int fd, orma_table_answer_fn *function)
 	int r = orma_base_fd_write_all(socket, &headers, sizeof(headers));
 	if (r < 0 || headers.error < 0)
 		return r;
-	r = receive(socket, &answer, sizeof(answer));
+	r = receive(socket, &request, sizeof(request));
 	if (r < 0)
 		return r;
-	if (answer == ORMA_TABLE_ASK)
-		return send_answer(socket, &elf, function);
-	return answer == ORMA_TABLE_BUILD ? send_table(socket, &elf) : 0;
+	if (request == ORMA_TABLE_ASK)
+		return send_answer(socket, &elf, answer);
+	return request == ORMA_TABLE_BUILD ? send_table(socket, &elf) : 0;
 }
 
 void orma_table_child_serve(int socket, orma_table_answer_fn *answer)
@@ -128,7 +128,7 @@ _Noreturn void orma_table_child_run_with(int socket, orma_table_answer_fn *answe
 	hello.error = fd < 0 ? fd : 0;
 	if (orma_base_fd_write_all(fd < 0 ? socket : fd, &hello, sizeof(hello)) == 0 && fd >= 0)
 		orma_table_child_serve(fd, answer);
-	/* Nothing that the parent has registered for its own end must run here. */
+	/* exit() would run what the parent has registered with atexit(). */
 	_exit(0); /* calls: allow _exit, because this is the child */
 }
 

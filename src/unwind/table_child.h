@@ -9,7 +9,7 @@
  *	                                      struct orma_table_reply, then `size` bytes of the answer
  *	           or ORMA_TABLE_DROP         nothing
  *
- * Both sides are one program, so structs go as they are in memory. The parent trusts none of them.
+ * Both sides are the same program, so structs are sent as they are in memory. The parent trusts none of them.
  */
 #ifndef ORMA_UNWIND_TABLE_CHILD_H
 #define ORMA_UNWIND_TABLE_CHILD_H
@@ -23,7 +23,8 @@
 #define ORMA_TABLE_QUESTION_BYTES_MAX (8u << 20)
 #define ORMA_TABLE_ANSWER_BYTES_MAX   (64u << 20)
 
-enum orma_table_answer { ORMA_TABLE_DROP = 'd', ORMA_TABLE_BUILD = 'b', ORMA_TABLE_ASK = 'q' };
+/* The parent's request, once it has the headers. */
+enum orma_table_request { ORMA_TABLE_DROP = 'd', ORMA_TABLE_BUILD = 'b', ORMA_TABLE_ASK = 'q' };
 
 struct orma_table_hello {
 	int32_t error;        /* 0, or -errno: the child ends */
@@ -47,12 +48,12 @@ struct orma_table_reply {
 /* Serves a blocking socket until its other end is closed, and ends the process. */
 typedef void orma_table_child_fn(int socket);
 _Noreturn void orma_table_child_run(int socket);
-/* Answers a question about a file, which the parent may ask in place of a table. 0 or -errno. */
+/* Answers a question about a file, which the parent asks instead of requesting a table. 0 or -errno. */
 typedef int orma_table_answer_fn(const struct orma_elf_file *elf, const void *question, size_t size,
 				 struct orma_buf *ret);
-/* orma_table_child_run() with such a function. */
+/* The same, with a function for questions. */
 _Noreturn void orma_table_child_run_with(int socket, orma_table_answer_fn *answer);
-/* The same without giving up anything, for tests that make it misbehave. `answer` may be NULL. */
+/* Serves without giving up rights first, for tests that make the child misbehave. `answer` may be NULL. */
 void orma_table_child_serve(int socket, orma_table_answer_fn *answer);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table_sandbox.c - gives up rights, for a process that reads files of others.
  *
- * Owns nothing. The order matters: what needs a right comes before that right goes. Descriptors and
- * shared memory first, since /proc/self/maps has to be opened; then limits; then the user; then
- * system calls.
+ * Owns nothing. The order matters, because each step needs a right that a later step gives up:
+ * descriptors and shared memory first, since /proc/self/maps has to be opened; then limits; then the
+ * user; then system calls.
  *
- * An ELF file that has taken over its reader has little left: its own memory, which is a copy, the
- * file itself, and a socket whose other end checks every byte. It cannot open, connect, map
- * code, or make processes, and it ends after CPU_SECONDS of work. A call that is not allowed fails
- * with ENOSYS instead of ending the process: a C library that tries a newer call goes on with an
- * older one, and an attacker gains nothing by trying.
+ * An ELF file that has taken over its reader can use the memory of the child, which is a copy, the file
+ * itself, and a socket whose other end checks every byte. It cannot open files, connect, map code, or
+ * make processes, and it is killed after CPU_SECONDS of work. A system call that is not allowed fails
+ * with ENOSYS instead of killing the process, because a C library that tries a newer call then falls
+ * back to an older one. An attacker gains nothing by trying.
  *
  * Sanitizers reserve terabytes of addresses, so builds with them have no limit of memory.
  */
@@ -73,8 +73,8 @@ static int keep_socket(int socket)
 	return SOCKET;
 }
 
-/* Buffers of traces are shared memory, and a child would write into those of its parent. Lines of
- * maps are "start-end rwxs ...". */
+/* Unmaps shared memory, such as the parent's trace buffers, which the child could write to. Lines of
+ * maps begin with "start-end rwxs". */
 static int unmap_shared(void)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
@@ -96,7 +96,8 @@ static void limit(unsigned resource, uint64_t value)
 {
 	const uint64_t limit[2] = {value, value};
 
-	/* A limit that is lower already stays. The type of the number differs between C libraries. */
+	/* This fails if the hard limit is lower, which then stays. A system call, because the type of `resource`
+	 * differs between C libraries. */
 	(void)syscall(SYS_prlimit64, 0, resource, limit, NULL);
 }
 
@@ -116,7 +117,7 @@ static void limit_resources(void)
 #endif
 }
 
-/* The C library would tell other threads of a new user. The child has none. */
+/* Direct system calls, because the C library would make other threads change their user, too. The child has none. */
 static void drop_rights(void)
 {
 	struct {
@@ -128,7 +129,7 @@ static void drop_rights(void)
 	} none[2] = {0};
 
 	if (geteuid() == 0) {
-		/* In a user namespace there may be no such user. Then the rights go, at least. */
+		/* This may fail in a user namespace without that user. The capabilities go in any case. */
 		(void)syscall(SYS_setgroups, 0, NULL);
 		(void)syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
 		(void)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
@@ -176,7 +177,6 @@ static int filter_calls(void)
 
 int orma_table_sandbox_enter(int socket, int *ret_filter)
 {
-	/* Signals to the group of the parent, such as Ctrl-C, are the parent's. */
 	(void)prctl(PR_SET_NAME, "orma-tables", 0, 0, 0);
 	int fd = keep_socket(socket);
 	if (fd < 0)

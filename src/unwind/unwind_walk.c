@@ -55,27 +55,6 @@ static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-static const struct orma_unwind_module *find_module(const struct orma_unwind_space *space,
-						    uint64_t address)
-{
-	size_t first = 0, count = space->module_count;
-
-	while (count > 0) {
-		size_t half = count / 2;
-		const struct orma_unwind_module *module = &space->modules[first + half];
-
-		if (address < module->start) {
-			count = half;
-		} else if (address >= module->end) {
-			first += half + 1;
-			count -= half + 1;
-		} else {
-			return module;
-		}
-	}
-	return NULL;
-}
-
 /* Its address says that the table is missing. */
 static const struct orma_unwind_rule pending = {.cfa = ORMA_UNWIND_CFA_OTHER};
 
@@ -83,7 +62,8 @@ static const struct orma_unwind_rule *search_rule(const struct orma_unwind_space
 						  uint64_t address)
 {
 	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
-	const struct orma_unwind_module *module = find_module(space, address);
+	const struct orma_unwind_module *module =
+		orma_unwind_find_module(space->modules, space->module_count, address);
 
 	if (module && module->is_pending)
 		return &pending;
@@ -173,7 +153,8 @@ static bool step_with_fp(struct walk *walk, enum orma_unwind_end *ret_end)
 	if (walk->fp < walk->sp || walk->fp % WORD != 0 || !read_word(walk, walk->fp, &fp) ||
 	    !read_word(walk, walk->fp + WORD, &pc))
 		return false;
-	if (!find_module(walk->space, (walk->space->is_arm64 ? pc & ARM64_VALID : pc) - 1))
+	if (!orma_unwind_find_module(walk->space->modules, walk->space->module_count,
+				     (walk->space->is_arm64 ? pc & ARM64_VALID : pc) - 1))
 		return false;
 	walk->fp_count++;
 	return enter_caller(walk, pc, walk->fp + 2 * (uint64_t)WORD, fp, false);

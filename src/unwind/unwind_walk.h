@@ -36,6 +36,28 @@ struct orma_unwind_module {
 
 #define ORMA_UNWIND_CACHE_SLOTS 4096u
 
+/* The module at an address, or NULL. Modules are in order and do not overlap. Inline, because each frame of a walk asks. */
+static inline const struct orma_unwind_module *
+orma_unwind_find_module(const struct orma_unwind_module *modules, size_t count, uint64_t address)
+{
+	size_t first = 0;
+
+	while (count > 0) {
+		size_t half = count / 2;
+		const struct orma_unwind_module *module = &modules[first + half];
+
+		if (address < module->start) {
+			count = half;
+		} else if (address >= module->end) {
+			first += half + 1;
+			count -= half + 1;
+		} else {
+			return module;
+		}
+	}
+	return NULL;
+}
+
 /* Rules that were found before, by address; zeros are empty. The slots serve spaces of different
  * generations, and one walk at a time: a signal handler that may interrupt a walk has slots of its
  * own, or none. */
