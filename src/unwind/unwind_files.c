@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_files.c - reads the files that other processes run, without waiting and without rights.
  *
- * The work is divided among three:
+ * The work is divided among three parties:
  *
  *	the caller     looks into the cache (file_cache.c); it never opens a file
  *	the thread     opens files, and checks that they are what was mapped (load_queue.c)
  *	the child      reads them and builds tables, without rights (table_builder.c)
  *
- * The reader of samples must not wait: the kernel's rings fill meanwhile. A large program takes
- * 100 ms, and a file system that its user serves may take for ever. So a load is an object which the
- * caller polls, and whose end an eventfd tells. Callers that may wait do so for WAIT_NS.
+ * The reader of samples must not wait, because the kernel's rings fill meanwhile. The table of a large
+ * program takes 100 ms, and a file system that its user serves may take for ever. So a load is an object
+ * that the caller polls, and an eventfd becomes readable when a load ends. Callers that may wait do so
+ * for at most WAIT_NS.
  *
- * Invariants: the builder is the thread's. Everything else that both use is in the cache, which has a
- * mutex. A load's result is written before the queue says that it is done.
+ * Invariants: only the thread uses the builder. Everything else that both use is in the cache, which
+ * has a mutex. A load's result is written before the queue says that the load is done.
  *
- * Rejected: opening files in the caller's thread and building only tables elsewhere (a hung file
- * system would stop the reader of samples); several threads (two CPUs do not build faster, and a
- * hung file system can take all of them); copies of samples that wait for their tables (16 KiB
- * each, and their process changes its mappings meanwhile; the ring itself is the better queue, see
- * src/probes/perf/perf_reader.c).
+ * Rejected: opening files in the caller's thread, because a hung file system would stop the reader of
+ * samples; several threads, because two CPUs do not build faster and a hung file system can block all of
+ * them; copies of samples that wait for their tables, because each takes 16 KiB and the mappings of its
+ * process change meanwhile (the ring itself is the better queue, see src/probes/perf/perf_reader.c).
  */
 #include "unwind/unwind_files.h"
 
@@ -43,8 +43,7 @@ struct orma_unwind_files {
 	struct orma_file_cache *cache;
 	struct orma_table_builder *builder;
 	struct orma_load_queue *queue;
-	struct orma_perf_map_loader
-		*perf_maps; /* NULL when the files are only the thread's any more */
+	struct orma_perf_map_loader *perf_maps; /* NULL once the files belong to the thread alone */
 };
 
 struct orma_unwind_load {
@@ -66,7 +65,7 @@ static void count_bytes(struct orma_cached_file *file)
 		file->bytes += orma_unwind_table_facts(file->base.table).bytes;
 }
 
-/* Reads the headers of a file, and builds its table unless a file with the same one is known. */
+/* Reads the headers of a file. Builds its table, unless a known file has the same build id. */
 static int read_file(struct orma_unwind_files *files, const struct orma_process_map *map,
 		     const struct orma_file_identity *identity, int *fd,
 		     struct orma_cached_file **ret)
@@ -78,7 +77,7 @@ static int read_file(struct orma_unwind_files *files, const struct orma_process_
 	file->identity = *identity;
 	int r = orma_table_builder_open(files->builder, *fd, &file->base.elf);
 	if (r == -EIO || r == -ETIMEDOUT) {
-		/* It is not tried again for each process that maps it. */
+		/* The error is kept, so that the file is not read again for each process that maps it. */
 		file->base.table_error = r;
 	} else if (r < 0) {
 		orma_cached_file_discard(file);
@@ -196,7 +195,7 @@ static int finish_load(struct orma_unwind_load **load, const struct orma_unwind_
 
 /* --- the vDSO --------------------------------------------------------------------------------- */
 
-/* Where the image ends: the section headers are its last part, and the kernel maps whole pages. */
+/* Returns the size of the image, or 0. The section headers are its last part, and the kernel maps whole pages. */
 static size_t vdso_bytes(const Elf64_Ehdr *header)
 {
 	uint64_t size = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
@@ -227,7 +226,7 @@ static int load_vdso(struct orma_unwind_files *files, struct orma_cached_file **
 		orma_cached_file_discard(file);
 		return r;
 	}
-	/* It is the kernel's, so it is read here. */
+	/* The kernel made it, so no child without rights is needed to read it. */
 	file->base.table_error = orma_unwind_table_new(&file->base.elf, &file->base.table);
 	count_bytes(file);
 	file->bytes += vdso_bytes(header);

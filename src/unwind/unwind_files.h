@@ -21,15 +21,15 @@
 struct orma_unwind_files;
 
 struct orma_unwind_file {
-	/* Headers, build id, and the descriptor or image, from which symbols can be read. When too
-	 * many files are open, or the file is not in use, reading a part gives -EBADMSG. */
+	/* Headers, build id, and the descriptor or image, from which symbols can be read. Reading a part
+	 * gives -EBADMSG if the file has no descriptor, because too many are open. */
 	struct orma_elf_file elf;
 	struct orma_unwind_table *table; /* NULL = none; then table_error says why */
 	int table_error;                 /* 0 or -errno */
 };
 
-/* Memory that unused files may keep, memory of tables at which no more are built, and descriptors.
- * 0 = the defaults, 64 MiB, 512 MiB and 256. */
+/* Limits of the memory of unused files, of the memory of all tables, and of descriptors. 0 = the defaults:
+ * 64 MiB, 512 MiB and 256. */
 struct orma_unwind_files_limits {
 	size_t unused_bytes, table_bytes;
 	uint32_t open_count;
@@ -38,7 +38,7 @@ struct orma_unwind_files_limits {
 };
 
 struct orma_unwind_files_facts {
-	uint32_t file_count, open_count; /* all; those with an open descriptor */
+	uint32_t file_count, open_count; /* all files, and those with a descriptor */
 	size_t table_bytes;
 };
 
@@ -50,33 +50,34 @@ void orma_unwind_files_free(struct orma_unwind_files *files);
 struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files *files);
 /* Borrowed. */
 struct orma_perf_map_loader *orma_unwind_files_perf_maps(const struct orma_unwind_files *files);
-/* Returns a number from 1 on that was never returned before. */
+/* Returns a number, from 1 on, that it has never returned before. */
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
 
 /* A file that is being read. */
 struct orma_unwind_load;
 
 /*
- * The file of an executable mapping of the process `pid`. It is opened through
- * /proc/PID/map_files, else through the root folder of the process, or ours when it has ended, and only if it is a regular
- * file that has the inode and the device, or the build id, of the mapping. "[vdso]" is taken from
- * this process, because all have the same. Files with equal build ids and owners share one table.
+ * Returns the file of an executable mapping of the process `pid`. It is opened through
+ * /proc/PID/map_files, else through the root folder of the process, or ours after the process has ended.
+ * It must be a regular file with the inode and the device, or the build id, of the mapping. "[vdso]" is
+ * taken from this process, because all processes have the same. Files with equal build ids and owners
+ * share one table.
  *
- * `*load` is NULL at first. -EAGAIN sets it: the file is being read; call again with it when
+ * `*load` is NULL at first. -EAGAIN sets it, because the file is being read. Call again with it when
  * orma_unwind_files_event_fd() is readable, or drop it with orma_unwind_load_free().
  *
- * 0 and a file that the caller unrefs, also when the file has no table; -ENOENT (no file, or the
- * process has ended), -ESTALE (another file is there now), -ENOEXEC and -ENOTSUP as
- * orma_elf_file_init(), -ENOMEM or another -errno.
+ * 0 and a file that the caller unrefs, with or without a table; -ENOENT (no file, or the process has
+ * ended), -ESTALE (another file is there now), -ENOEXEC and -ENOTSUP as orma_elf_file_init(), -ENOMEM or
+ * another -errno.
  */
 int orma_unwind_files_poll(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, struct orma_unwind_load **load,
 			   const struct orma_unwind_file **ret);
-/* Waits for a load, three seconds at most, and ends it. Returns the same, or -ETIMEDOUT. */
+/* Waits for a load, at most three seconds, and ends it. Returns as orma_unwind_files_poll(), or -ETIMEDOUT. */
 int orma_unwind_files_wait(struct orma_unwind_load **load, const struct orma_unwind_file **ret);
-/* Waits for `timeout_ns` at most. False: it is still being read. */
+/* Waits at most `timeout_ns`. False if the file is still being read. */
 bool orma_unwind_load_wait(struct orma_unwind_load *load, uint64_t timeout_ns);
-/* Both in one. */
+/* Polls, and waits if the file has to be read. */
 int orma_unwind_files_load(struct orma_unwind_files *files, int32_t pid,
 			   const struct orma_process_map *map, const struct orma_unwind_file **ret);
 /* NULL does nothing. */
@@ -84,7 +85,7 @@ void orma_unwind_load_free(struct orma_unwind_load *load);
 /* An eventfd that becomes readable when a load has ended; the caller reads it. Borrowed. */
 int orma_unwind_files_event_fd(const struct orma_unwind_files *files);
 const struct orma_unwind_file *orma_unwind_file_ref(const struct orma_unwind_file *file);
-/* orma_mapped_file_reopen() asks for it, to open a file that is in use and has no descriptor. */
+/* For orma_mapped_file_reopen(), which opens a file that is in use and has no descriptor. */
 struct orma_file_identity orma_unwind_file_identity(const struct orma_unwind_file *file);
 /* NULL does nothing. */
 void orma_unwind_file_unref(const struct orma_unwind_file *file);

@@ -17,7 +17,7 @@ enum orma_unwind_cfa {
 	ORMA_UNWIND_CFA_FP,       /* fp + cfa_offset */
 	ORMA_UNWIND_CFA_SP_DEREF, /* the word at sp + cfa_offset: a signal's frame */
 	ORMA_UNWIND_CFA_FP_DEREF, /* the word at fp + cfa_offset: a realigned stack */
-	ORMA_UNWIND_CFA_PLT,      /* sp + cfa_offset, + 8 from byte `plt_split` of 16 on */
+	ORMA_UNWIND_CFA_PLT,      /* sp + cfa_offset, plus 8 if pc & 15 >= plt_split */
 };
 
 enum orma_unwind_where {
@@ -25,7 +25,7 @@ enum orma_unwind_where {
 	ORMA_UNWIND_AT_CFA,  /* in memory at CFA + offset */
 	ORMA_UNWIND_AT_SP,   /* in memory at sp + offset */
 	ORMA_UNWIND_AT_FP,   /* in memory at fp + offset */
-	ORMA_UNWIND_NOWHERE, /* lost; of the return address: this is the outermost frame */
+	ORMA_UNWIND_NOWHERE, /* lost; a frame without a return address is the outermost one */
 	ORMA_UNWIND_OTHER,   /* a rule that these tables do not have */
 };
 
@@ -34,7 +34,7 @@ struct orma_unwind_rule {
 	uint8_t cfa;          /* enum orma_unwind_cfa */
 	uint8_t return_where; /* enum orma_unwind_where, and fp_where */
 	uint8_t fp_where;
-	uint8_t is_signal : 1; /* the kernel made the frame: its caller did not call */
+	uint8_t is_signal : 1; /* the kernel made the frame for a signal, so there was no call */
 	uint8_t plt_split : 7;
 	int32_t cfa_offset, return_offset, fp_offset;
 };

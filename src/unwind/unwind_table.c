@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_table.c - builds and searches the table of a file's unwind rules.
  *
- * A row says that a rule holds from its address to the next row's. Rows are 4 bytes: the low half of
- * the address, and the number of the rule. Rules are 16 bytes each, and no two are equal; a large
- * program has a few thousand. Addresses are counted from `base`, the first one rounded down, and
- * cut into pages of 64 KiB; `pages[i]` is the number of the first row of page i.
+ * A row says that a rule holds from its address up to that of the next row. A row has 4 bytes: the low
+ * half of the address, and the number of the rule. A rule has 16 bytes, and no two rules are equal; a
+ * large program has a few thousand. Addresses are counted from `base`, which is the first one rounded
+ * down, and divided into pages of 64 KiB. `pages[i]` is the number of the first row of page i.
  *
  *   pages   [0] [1] ... [n]     n pages and the number of all rows
  *   rows    {low, rule} ...     in order of addresses
  *   rules   [0] = nothing known, then as they were met
  *
- * The invariant: within a page, `low` rises strictly. A search looks at the rows of one page, which
- * lie in a few lines of cache, and takes the row before the first one behind the address. That may
- * be the last row of an earlier page, so a page needs no row at its start.
+ * Invariant: within a page, `low` rises strictly. A search looks at the rows of one page, which lie in a
+ * few cache lines, and takes the last row that begins at the address or before it. This may be the last
+ * row of an earlier page, so a page needs no row at its start.
  *
- * Functions are sorted by address before their programs are run, because linkers may reorder them.
- * A hole of up to GAP_MAX bytes behind a function is padding, and keeps the function's last rule:
- * most functions would need a second row otherwise. For the same reason a function that begins with
- * the rule that the last one ended with needs no row of its own.
+ * Functions are sorted by address before their programs are run, because linkers may reorder them. A
+ * gap of up to GAP_MAX bytes after a function is padding, and gets the function's last rule. Otherwise
+ * most functions would need a second row. For the same reason, a function that begins with the last
+ * rule of the function before it gets no row there.
  *
- * A table that another process has built is checked once, as a whole, when it arrives. A search
- * trusts it from then on: every index that it follows lies within the arrays.
+ * A table that another process has built is checked once, as a whole, when it arrives. From then on a
+ * search trusts it, because every index that it follows lies within the arrays.
  *
- * Rejected: rows of 8 bytes with the rule inside (twice the size); searching .eh_frame_hdr and
- * running programs while unwinding (libgcc: 25 times slower, and takes locks).
+ * Rejected: rows of 8 bytes with the rule inside, which take twice the memory; searching .eh_frame_hdr
+ * and running programs while unwinding as libgcc does, which is 25 times slower and takes locks.
  */
 #include "unwind/unwind_table.h"
 
@@ -110,8 +110,8 @@ static uint16_t *find_slot(const struct builder *builder, const struct orma_unwi
 	return &builder->slots[slot];
 }
 
-/* Most files have few rules, and clearing slots for all that a file may have takes longer than
- * building their tables. */
+/* The hash table grows with the rules. Most files have few, and clearing the slots for the largest number
+ * would take longer than building their tables. */
 static int reserve_slots(struct builder *builder)
 {
 	uint32_t count = ORMA_MAX(builder->slot_count * 2, SLOTS_MIN);
@@ -229,7 +229,7 @@ static int collect_functions(struct builder *builder)
 	return 0;
 }
 
-/* Ends what is known where the last function ends, unless only padding follows. */
+/* Adds a row without a rule at the end of the last function, unless only padding follows. */
 static int end_function(struct builder *builder, uint64_t next_start)
 {
 	if (builder->row_count > 0 && next_start - builder->end > GAP_MAX)

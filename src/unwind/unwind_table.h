@@ -15,7 +15,7 @@ struct orma_unwind_table;
 /* Counts that say how well a file was understood. */
 struct orma_unwind_table_facts {
 	uint32_t function_count;
-	uint32_t skipped_count; /* functions whose records make no sense or overlap others */
+	uint32_t skipped_count; /* functions whose records are malformed or overlap others */
 	uint32_t row_count, rule_count;
 	size_t bytes; /* the memory that the table takes */
 };
@@ -27,15 +27,15 @@ int orma_unwind_table_new(const struct orma_elf_file *file, struct orma_unwind_t
 void orma_unwind_table_free(struct orma_unwind_table *table);
 struct orma_unwind_table_facts orma_unwind_table_facts(const struct orma_unwind_table *table);
 
-/* The memory of a table, which another process may turn into a table again. It is the table's. */
+/* Returns the memory of a table, which the table keeps. Another process can make a table of these bytes. */
 const void *orma_unwind_table_bytes(const struct orma_unwind_table *table, size_t *ret_size);
 #define ORMA_UNWIND_TABLE_BYTES_MAX ((size_t)64 << 20)
-/* Checks bytes that may be anything. 0, and they are the table, which orma_unwind_table_free() frees; or
- * -EBADMSG, and they stay the caller's. They come from orma_base_alloc(). */
+/* Makes a table of bytes that are not trusted and come from orma_base_alloc(). 0, and the bytes belong to
+ * the table; or -EBADMSG, and they still belong to the caller. */
 int orma_unwind_table_from_bytes(void *bytes, size_t size, struct orma_unwind_table **ret);
 
-/* The rule at an address of the file. It belongs to the table, and has ORMA_UNWIND_CFA_NONE where
- * the file says nothing. Never NULL. Async-signal-safe, any thread. */
+/* Returns the rule at an address of the file, never NULL. It belongs to the table. It is
+ * ORMA_UNWIND_CFA_NONE where the file says nothing. Async-signal-safe, any thread. */
 const struct orma_unwind_rule *orma_unwind_table_find(const struct orma_unwind_table *table,
 						      uint64_t address);
 

@@ -3,23 +3,23 @@
  *
  * A frame is {pc, sp, fp}. The rule at pc gives the CFA, which becomes sp of the caller, and the
  * places of the return address and of fp. Words are read from the given bytes only, and each read is
- * checked, so neither a hostile stack nor a wrong table makes the walk leave them. It ends: sp must
- * rise with every frame but a signal's, whose caller may be on another stack, and the number of
- * frames is limited.
+ * checked. So neither a hostile stack nor a wrong table makes the walk read anything else. Every walk
+ * ends, because the number of frames is limited. Besides, sp must rise with every frame; only the caller
+ * of a signal's frame may be on another stack.
  *
- * A return address lies behind its call, which may be the last instruction of its function, so rules
- * are searched at the address before. The frame that a signal interrupted is searched at its pc.
+ * A return address lies after its call, and the call may be the last instruction of its function. So the
+ * rule is that of the address before it. The rule of a frame that a signal interrupted is that of its pc.
  *
- * Code without a rule, such as what a JIT compiler makes, is taken to keep a frame pointer: the
- * caller's fp and the return address lie at fp. This is believed only if the return address lies in
- * a module, and counted.
+ * Code without a rule, such as that of JIT compilers, is taken to keep a frame pointer, with the caller's
+ * fp and the return address at fp. Such a frame is only believed if the return address lies in a module,
+ * and it is counted.
  *
- * A memo (struct orma_unwind_memo) makes repeated walks faster. The caller of a frame depends on
- * its address, sp and fp, and on two words of the stack: the return address and the saved fp, at
- * places that the rule gives. So when a walk meets a frame of the last walk with equal registers,
- * and both words are as they were, the next frame is that of the last walk, too. The comparisons of
- * different frames do not wait for each other, as following them does. Frames whose rules read more
- * than that, and those around signals, have return_slot 0 and are always followed.
+ * A memo (struct orma_unwind_memo) makes repeated walks faster. The caller of a frame depends on its
+ * address, sp and fp, and on two words of the stack at places that the rule gives: the return address and
+ * the saved fp. So if a walk meets a frame of the last walk with the same registers, and both words have
+ * not changed, the next frame is the same as in the last walk. A CPU compares several frames in parallel,
+ * but follows one only after the other. A frame whose rule reads more than these words, and the frames
+ * around a signal, have return_slot 0 and are always followed.
  */
 #include "unwind/unwind_walk.h"
 
@@ -34,7 +34,7 @@
 struct walk {
 	const struct orma_unwind_space *space;
 	const struct orma_unwind_stack *stack;
-	uint64_t address; /* at which rules are searched: pc, or within the call */
+	uint64_t address; /* where the rule is searched: pc, or within the call */
 	uint64_t sp, fp, lr;
 	bool is_interrupted; /* the innermost frame, or the one that a signal interrupted */
 	size_t fp_count;
@@ -55,7 +55,7 @@ static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-/* Its address says that the table is missing. */
+/* Stands for the rules of a module whose table is missing; recognized by its address. */
 static const struct orma_unwind_rule pending = {.cfa = ORMA_UNWIND_CFA_OTHER};
 
 static const struct orma_unwind_rule *search_rule(const struct orma_unwind_space *space,
@@ -77,7 +77,7 @@ static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *
 {
 	if (!space->cache)
 		return search_rule(space, address);
-	/* The low bits of calls are as good as any; the rest separates modules. */
+	/* The low bits separate calls, and the others separate modules and generations. */
 	size_t at = (size_t)(address ^ address >> 12 ^ space->generation << 5) &
 		    (space->cache_count - 1);
 	struct orma_unwind_cache_slot *slot = &space->cache[at];
@@ -89,7 +89,7 @@ static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *
 	return rule;
 }
 
-/* How far before a return address rules are searched. */
+/* The distance from a return address back into its call. */
 static uint64_t call_size(const struct orma_unwind_space *space)
 {
 	return space->is_arm64 ? ARM64_CALL : 1;
@@ -128,7 +128,7 @@ static uint64_t saved_slot(const struct walk *walk, enum orma_unwind_where where
 	return base + (uint64_t)(int64_t)offset;
 }
 
-/* Makes the frame that of the caller. False when pc is that of the outermost frame. */
+/* Makes the caller the current frame. False if there is no caller, because pc is 0. */
 static bool enter_caller(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t fp,
 			 bool is_interrupted)
 {
@@ -171,7 +171,7 @@ static bool find_return(struct walk *walk, const struct orma_unwind_rule *rule, 
 		walk->return_slot = saved_slot(walk, rule->return_where, rule->return_offset, cfa);
 		return read_word(walk, walk->return_slot, ret);
 	case ORMA_UNWIND_SAME:
-		/* Only the innermost function can still have it in the link register. */
+		/* Only in the innermost function, the link register may still have it. */
 		*ret_end = ORMA_UNWIND_END_NO_RULE;
 		*ret = walk->lr;
 		return walk->space->is_arm64 && walk->is_interrupted && walk->lr != 0;
@@ -181,7 +181,7 @@ static bool find_return(struct walk *walk, const struct orma_unwind_rule *rule, 
 	}
 }
 
-/* A value that is lost becomes 0, at which nothing can be read. */
+/* Returns the caller's fp; 0 if it is lost, because nothing can be read at that address. */
 static uint64_t find_fp(struct walk *walk, const struct orma_unwind_rule *rule, uint64_t cfa)
 {
 	uint64_t fp = 0;
@@ -216,7 +216,7 @@ static bool step(struct walk *walk, const struct orma_unwind_rule *rule,
 	if (!get_cfa(walk, rule, &cfa))
 		return false;
 	*ret_end = ORMA_UNWIND_END_NO_GROWTH;
-	/* A function without a frame, whose return address is in a register, has a CFA of sp. */
+	/* The CFA is sp only in a function without a frame whose return address is in a register. */
 	if (!rule->is_signal &&
 	    (cfa < walk->sp || (cfa == walk->sp && rule->return_where != ORMA_UNWIND_SAME)))
 		return false;
@@ -225,7 +225,7 @@ static bool step(struct walk *walk, const struct orma_unwind_rule *rule,
 	walk->return_word = pc;
 	if (rule->fp_where != ORMA_UNWIND_SAME)
 		fp = find_fp(walk, rule, cfa);
-	/* More than these two words decide. */
+	/* The caller depends on more than the two words of the memo. */
 	if (rule->cfa >= ORMA_UNWIND_CFA_SP_DEREF || rule->is_signal || walk->is_interrupted)
 		walk->return_slot = 0;
 	*ret_end = ORMA_UNWIND_END_OUTERMOST;
@@ -251,8 +251,8 @@ static void add_fresh(struct orma_unwind_memo *memo, const struct orma_unwind_me
 	memo->fresh_count++;
 }
 
-/* The index of the frame that the walk is at, or -1. Frames below *cursor need not be looked at
- * again, because sp rises in both. */
+/* Returns the index of the walk's current frame in the memo, or -1. The search goes on from *cursor,
+ * because sp rises in both walks. */
 static int find_in_memo(const struct orma_unwind_memo *memo, const struct walk *walk, int *cursor)
 {
 	int at = *cursor;
@@ -267,8 +267,8 @@ static int find_in_memo(const struct orma_unwind_memo *memo, const struct walk *
 		       : -1;
 }
 
-/* Writes the frames from frames[at] on that are unchanged. The walk is then at the last one that is
- * right, whose index is returned, and which has not been written. */
+/* Writes the unchanged frames from frames[at] on. The frame after them becomes the current one. It is
+ * known to be right, but has not been written. Returns its index. */
 static int follow_memo(struct walk *walk, const struct orma_unwind_memo *memo, int at,
 		       uint64_t *ret_addresses, size_t max, size_t *count)
 {
@@ -308,7 +308,7 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 			int last = follow_memo(walk, memo, at, ret_addresses, max,
 					       &result->frame_count);
 
-			/* The outermost frame is followed, to see that it still is. */
+			/* The last frame is followed, to see whether it is still the outermost. */
 			kept = last == 0 ? (uint32_t)at + 1 : 0;
 			for (int i = at; last > 0 && i > last; i--)
 				add_fresh(memo, &memo->frames[i]);
@@ -319,7 +319,7 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 		struct orma_unwind_memo_frame frame = {
 			walk->address, walk->sp, walk->fp, 0, 0, 0, 0};
 		const struct orma_unwind_rule *rule = find_rule(walk->space, walk->address);
-		/* A signal's handler returns to the first instruction of a function that has not
+		/* A handler returns to the first instruction of its trampoline, which has not
 		 * called it. */
 		bool is_return = rule->is_signal && !walk->is_interrupted;
 
@@ -331,7 +331,7 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 		}
 		has_frame = step(walk, rule, &result->end);
 		if (has_frame && kept > 0) {
-			/* It was the outermost one, and is not any more. */
+			/* The frame has a caller now, so the memo is out of date. */
 			kept = 0;
 			memo = NULL;
 		} else if (memo && kept == 0) {
@@ -344,7 +344,7 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 	}
 	if (has_frame && result->end != ORMA_UNWIND_END_PENDING)
 		result->end = ORMA_UNWIND_END_FRAMES_MAX;
-	/* Stacks of musl's programs end without a rule. */
+	/* Not only for complete walks, because stacks of musl's programs end without a rule. */
 	if (memo && result->end != ORMA_UNWIND_END_FRAMES_MAX &&
 	    result->end != ORMA_UNWIND_END_PENDING)
 		update_memo(memo, kept);

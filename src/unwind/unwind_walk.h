@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_walk.h - the callers of a stopped or sampled thread, from a copy of its stack.
  *
- * Nothing here allocates, locks or calls the system, so a signal handler may walk.
+ * Nothing here allocates, locks or makes a system call, so a signal handler may walk.
  */
 #ifndef ORMA_UNWIND_UNWIND_WALK_H
 #define ORMA_UNWIND_UNWIND_WALK_H
@@ -12,12 +12,12 @@
 
 #include "unwind/unwind_table.h"
 
-/* x86-64: rip, rsp, rbp, and lr is not used. arm64: pc, sp, x29, x30. */
+/* These are rip, rsp and rbp on x86-64, where lr is not used, and pc, sp, x29 and x30 on arm64. */
 struct orma_unwind_registers {
 	uint64_t pc, sp, fp, lr;
 };
 
-/* The bytes from `address` on. In process, `bytes` is the stack itself. */
+/* The bytes of a stack from `address` on: a copy, or the stack itself. */
 struct orma_unwind_stack {
 	uint64_t address;
 	const void *bytes;
@@ -27,14 +27,12 @@ struct orma_unwind_stack {
 /* An executable mapping. */
 struct orma_unwind_module {
 	uint64_t start, end;
-	uint64_t bias; /* subtracted from an address of the process gives that of the file */
+	uint64_t bias; /* an address of the process minus the bias is the address in the file */
 	const struct orma_unwind_table
 		*table; /* NULL: code without a file, or a file without rules */
 	/* The table has not been built yet, so a walk ends here with ORMA_UNWIND_END_PENDING. */
 	bool is_pending;
 };
-
-#define ORMA_UNWIND_CACHE_SLOTS 4096u
 
 /* The module at an address, or NULL. Modules are in order and do not overlap. Inline, because each frame of a walk asks. */
 static inline const struct orma_unwind_module *
@@ -58,21 +56,22 @@ orma_unwind_find_module(const struct orma_unwind_module *modules, size_t count, 
 	return NULL;
 }
 
-/* Rules that were found before, by address; zeros are empty. The slots serve spaces of different
- * generations, and one walk at a time: a signal handler that may interrupt a walk has slots of its
- * own, or none. */
+/* Rules that were found before, by address; zeros are empty. The slots can serve several spaces, which have
+ * different generations, but only one walk at a time. A signal handler that may interrupt a walk has
+ * slots of its own, or none. */
 struct orma_unwind_cache_slot {
 	uint64_t address, generation;
 	const struct orma_unwind_rule *rule; /* NULL = empty */
 };
+#define ORMA_UNWIND_CACHE_SLOTS 4096u
 struct orma_unwind_cache {
 	struct orma_unwind_cache_slot slots[ORMA_UNWIND_CACHE_SLOTS];
 };
 
 /*
- * The last walk, for a thread that walks its own stack again and again: frames that are as they were
- * are recognised by their words on the stack, which is three times faster than following them. {0} is
- * empty. It may serve walks of different threads, one at a time, if they have one address space.
+ * The frames of the last walk, for a thread that walks its own stack again and again. A frame that has
+ * not changed is recognized by its words on the stack, which is three times faster than following it.
+ * {0} is empty. A memo may serve several threads of one address space, one walk at a time.
  */
 #define ORMA_UNWIND_MEMO_FRAMES 128u
 struct orma_unwind_memo_frame {
@@ -93,7 +92,7 @@ struct orma_unwind_space {
 	const struct orma_unwind_module *modules;
 	size_t module_count;
 	bool is_arm64;
-	/* Differs between spaces that share a cache, and after each change of one of them. */
+	/* Different for each space that shares a cache, and after each change of a space. */
 	uint64_t generation;
 	struct orma_unwind_cache_slot *cache; /* NULL = none */
 	size_t cache_count;                   /* slots: a power of two */
@@ -106,7 +105,7 @@ enum orma_unwind_end {
 	ORMA_UNWIND_END_NO_STACK,   /* the frame lies outside of the bytes */
 	ORMA_UNWIND_END_NO_GROWTH,  /* a frame does not lie above the one it called */
 	ORMA_UNWIND_END_FRAMES_MAX, /* there are more frames than places */
-	ORMA_UNWIND_END_PENDING,    /* the last address lies in a module whose table is missing */
+	ORMA_UNWIND_END_PENDING, /* the last address lies in a module whose table is not built yet */
 };
 
 struct orma_unwind_result {
