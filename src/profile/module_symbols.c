@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * module_symbols.c - sets of addresses by file, and the functions that they lie in.
  *
- * Owns a reference to each file, which keeps it open (see unwind_files.c), and so its symbols can
- * be read when its process and its mount namespace are gone. If too many are open, the others are
- * opened again by their paths. Modules are told apart by file and
- * path, because readers find the mappings that they name by path and build id.
+ * Owns a reference to each file, which keeps the file open (file_cache.c). So its symbols can be read
+ * when its process and its mount namespace are gone. If too many files are open, the others are opened
+ * again by their paths. A module is a file together with a path, because readers look for the names of a
+ * mapping by path and build id.
  *
- * The addresses of a module are an open-addressed set; 0 is an empty slot, and no function lies
- * there. Symbols of one module are in memory at a time.
+ * The addresses of a module are an open-addressed hash set. 0 is an empty slot, because no function lies
+ * at address 0. Only the symbols of one module are in memory at a time.
  */
 #include "profile/module_symbols.h"
 
@@ -98,8 +98,8 @@ static struct module *new_module(const struct orma_unwind_mapping *mapping)
 	return module;
 }
 
-/* Keys of modules are hashes: the module of another file or path that has the same one goes
- * without names. */
+/* Finds or makes the module of a mapping. Keys are hashes of file and path. If two modules have the same hash,
+ * the second one gets no names. */
 static struct module *find_module(struct orma_module_symbols *symbols,
 				  const struct orma_unwind_mapping *mapping)
 {
@@ -196,7 +196,7 @@ void orma_module_symbols_skip(struct orma_module_symbols *symbols, const struct 
 	symbols->skipped = (struct prefixes){prefixes, count};
 }
 
-/* The name that Perfetto's profiler gives functions that are not to be seen. */
+/* Replaces a name that is to be hidden by the one that Perfetto's profiler writes. */
 static struct orma_str visible_name(const struct prefixes *skipped, struct orma_str name)
 {
 	for (size_t i = 0; i < skipped->count; i++)
@@ -218,7 +218,8 @@ static void write_address(struct orma_packet *packet, uint64_t address, struct o
 	orma_packet_nested_end(packet, &nested);
 }
 
-/* Readers make each part of a mapping's path begin with a slash, also that of "[vdso]", before they look for its names. */
+/* The path needs a slash at its beginning, also for "[vdso]": readers put one there in the path of a mapping before they look for
+ * its names. */
 static void write_path(struct orma_packet *packet, struct orma_str path)
 {
 	char text[64];

@@ -30,9 +30,9 @@ int orma_module_symbols_add(struct orma_module_symbols *symbols,
 			    const struct orma_unwind_mapping *mapping, uint64_t rel_pc);
 
 struct orma_module_symbols_facts {
-	uint32_t module_count, address_count; /* that were added */
+	uint32_t module_count, address_count; /* all that were added */
 	uint32_t named_count;                 /* addresses that were written with a name */
-	uint32_t late_count;                  /* modules that the time did not suffice for */
+	uint32_t late_count;                  /* modules that were not read before the deadline */
 };
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * symbol_names.c - what the child of a table builder answers about a file's symbols. Owns nothing.
+ * symbol_names.c - the answer of a table builder's child to a question about a file's symbols. Owns nothing.
  *
  * The symbols of a profiled program are as hostile as its unwind information, and their file system
  * may hang. So the same child without rights reads them (src/unwind/table_builder.h). It sends names
- * and not the table: a table has up to 200 MiB, and a profile needs some hundred names.
+ * instead of the whole table, because a table has up to 200 MiB, and a profile needs some hundred names.
  */
 #include "profile/symbol_names.h"
 

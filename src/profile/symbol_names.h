@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * symbol_names.h - the functions of addresses in a file, read by a process without rights.
  *
- * A question is addresses, eight bytes each. The answer has for each a number of two bytes and so many
- * bytes of the function's name, in order; 0 = there is no function.
+ * A question is a list of addresses of eight bytes each. The answer has, for each address in order, the
+ * size of the function's name in two bytes, and the name. Size 0 = there is no function.
  */
 #ifndef ORMA_PROFILE_SYMBOL_NAMES_H
 #define ORMA_PROFILE_SYMBOL_NAMES_H
@@ -20,8 +20,8 @@ int orma_symbol_names_answer(const struct orma_elf_file *elf, const void *questi
 /* The child, for struct orma_table_builder_options. */
 _Noreturn void orma_symbol_names_run(int socket);
 
-/* Takes the next name of an answer, which is empty when there is no function. False when the answer
- * is over, or makes no sense. */
+/* Takes the next name of an answer; empty = there is no function. False at the end of the answer, or if
+ * the rest is malformed. */
 bool orma_symbol_names_next(struct orma_str *answer_untrusted, struct orma_str *ret_name);
 
 #endif

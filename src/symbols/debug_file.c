@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * debug_file.c - where distributions put what they strip from programs.
+ * debug_file.c - searches the places where distributions put debugging information that they strip from programs.
  *
- * The invariant: a file that is returned belongs to the program that was asked for. Build ids are compared when both are
- * known; a file that is named by a debug link has the checksum that the link says. Paths come from traces of strangers, so
- * they are only opened for reading, without blocking at FIFOs and devices (orma_elf_file_init() refuses those), and a name
- * in a debug link has no slash.
+ * Invariant: a file that is returned belongs to the program that was asked for. If both build ids are known, they are equal; a file
+ * that is named by a debug link has the checksum of the link.
+ *
+ * Trust: paths come from traces of strangers. They are only opened for reading, and FIFOs and devices neither block nor are read. A
+ * name in a debug link has no slash.
  */
 #include "symbols/debug_file.h"
 
@@ -36,7 +37,7 @@ static int open_path(const char *path, struct orma_debug_file *ret)
 	struct stat st;
 
 	ret->fd = -1;
-	/* Opening a device can do something. */
+	/* Before the open(), because opening a device can have side effects. */
 	if (stat(path, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -83,7 +84,7 @@ static int try_format(const struct orma_build_id *id, struct orma_debug_file *re
 	return size < 0 || (size_t)size >= sizeof(path) ? -ENAMETOOLONG : try_path(path, id, ret);
 }
 
-/* Files of a known build id: "ab/cdef" and what follows. */
+/* Opens FOLDER/.build-id/ab/cdefSUFFIX. */
 static int try_id(const char *folder, const struct orma_build_id *id, const char *suffix,
 		  struct orma_debug_file *ret)
 {
@@ -96,8 +97,8 @@ static int try_id(const char *folder, const struct orma_build_id *id, const char
 	return try_format(id, ret, "%s/.build-id/%.2s/%s%s", folder, text, text + 2, suffix);
 }
 
-/* Keeps the reason that says most: a file that does not fit is more than none. */
-static int worse(int before, int now)
+/* Returns the error that says more: a file with another build id says more than no file. */
+static int choose_error(int before, int now)
 {
 	return before == -ESTALE || now == -ENOENT ? before : now;
 }
@@ -111,9 +112,9 @@ static int search_folder(const char *folder, const char *path, const struct orma
 	int reason = r;
 
 	if (r < 0)
-		reason = worse(reason, r = try_format(id, ret, "%s/%s", folder, path));
+		reason = choose_error(reason, r = try_format(id, ret, "%s/%s", folder, path));
 	if (r < 0 && slash)
-		reason = worse(reason, r = try_format(id, ret, "%s%s", folder, slash));
+		reason = choose_error(reason, r = try_format(id, ret, "%s%s", folder, slash));
 	return r == 0 ? 0 : reason;
 }
 
@@ -126,7 +127,7 @@ int orma_debug_file_open(const char *path, const struct orma_build_id *id,
 	int reason = r;
 
 	for (size_t i = 0; r < 0 && i < folders->count; i++)
-		reason = worse(reason, r = search_folder(folders->paths[i], path, id, ret));
+		reason = choose_error(reason, r = search_folder(folders->paths[i], path, id, ret));
 	return r == 0 ? 0 : reason;
 }
 
@@ -162,7 +163,7 @@ int orma_debug_link_read(const struct orma_elf_file *file, char ret_name[NAME_MA
 	return 0;
 }
 
-/* The checksum of a whole file, as in gzip. */
+/* Computes the checksum of a whole file, the CRC-32 of gzip. */
 static int sum_file(int fd, uint64_t size, uint32_t *ret)
 {
 	uint32_t table[256], crc = UINT32_MAX;
@@ -188,21 +189,28 @@ static int sum_file(int fd, uint64_t size, uint32_t *ret)
 	return 0;
 }
 
-/* True and closed when the file is not the one that the link means. */
-static bool is_other_file(struct orma_debug_file *file, uint32_t crc)
+/* Opens a path if its file has the checksum. */
+ORMA_PRINTF(3, 4)
+static bool try_link(uint32_t crc, struct orma_debug_file *ret, const char *format, ...)
 {
-	uint32_t sum;
+	char path[PATH_MAX];
+	va_list args;
+	uint32_t sum = 0;
 
-	if (sum_file(file->fd, file->elf.size, &sum) == 0 && sum == crc)
+	va_start(args, format);
+	int size = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	if (size < 0 || (size_t)size >= sizeof(path) || open_path(path, ret) < 0)
 		return false;
-	orma_debug_file_close(file);
-	return true;
+	if (sum_file(ret->fd, ret->elf.size, &sum) == 0 && sum == crc)
+		return true;
+	orma_debug_file_close(ret);
+	return false;
 }
 
 static int open_by_link(const struct orma_elf_file *of, const char *path,
 			const struct orma_debug_folders *folders, struct orma_debug_file *ret)
 {
-	const struct orma_build_id any = {.size = 0};
 	const char *slash = strrchr(path, '/');
 	int folder_size = slash ? (int)(slash - path) : 0;
 	char name[NAME_MAX + 1];
@@ -211,20 +219,14 @@ static int open_by_link(const struct orma_elf_file *of, const char *path,
 
 	if (r < 0)
 		return r == -EBADMSG ? -ENOENT : r;
-	if (try_format(&any, ret, "%.*s/%s", folder_size, path, name) == 0 &&
-	    !is_other_file(ret, crc))
-		return 0;
-	if (try_format(&any, ret, "%.*s/.debug/%s", folder_size, path, name) == 0 &&
-	    !is_other_file(ret, crc))
+	if (try_link(crc, ret, "%.*s/%s", folder_size, path, name) ||
+	    try_link(crc, ret, "%.*s/.debug/%s", folder_size, path, name))
 		return 0;
 	for (size_t i = 0; i <= folders->count; i++) {
 		const char *folder = i < folders->count ? folders->paths[i] : DEFAULT_FOLDER;
 
-		if (try_format(&any, ret, "%s%.*s/%s", folder, folder_size, path, name) == 0 &&
-		    !is_other_file(ret, crc))
-			return 0;
-		if (i < folders->count && try_format(&any, ret, "%s/%s", folder, name) == 0 &&
-		    !is_other_file(ret, crc))
+		if (try_link(crc, ret, "%s%.*s/%s", folder, folder_size, path, name) ||
+		    (i < folders->count && try_link(crc, ret, "%s/%s", folder, name)))
 			return 0;
 	}
 	return -ENOENT;

@@ -24,26 +24,26 @@ struct orma_debug_folders {
 
 struct orma_build_id {
 	uint8_t bytes[ORMA_ELF_BUILD_ID_MAX];
-	size_t size; /* 0 = not known: any file of the name will do */
+	size_t size; /* 0 = not known: any file of the name is taken */
 };
 
 void orma_debug_file_close(struct orma_debug_file *file);
 
 /*
- * Opens the program or library that was mapped: by its path, and then in each folder by its path, by its name and by its
- * build id. 0; -ENOENT; -ESTALE: there is a file of the name, with another build id, whose path is in ret->path; or another
- * negative errno value. *ret is closed unless 0 is returned.
+ * Opens the program or library that was mapped. It is searched by its path, and then in each folder by its build id, its path and
+ * its name. 0; -ENOENT; -ESTALE: there is only a file with another build id, whose path is in ret->path; or another negative errno
+ * value. *ret is closed unless 0 is returned.
  */
 int orma_debug_file_open(const char *path, const struct orma_build_id *id,
 			 const struct orma_debug_folders *folders, struct orma_debug_file *ret);
 /*
- * Opens the file with the debugging information of another: by its build id below .build-id, or by the name and checksum in
- * its .gnu_debuglink. `path` is where the other lies. 0, -ENOENT or another negative errno value.
+ * Opens the separate file with the debugging information of the file `of`, which lies at `path`. It is searched by the build id of
+ * `of` below .build-id, and by the name and checksum in its .gnu_debuglink. 0, -ENOENT or another negative errno value.
  */
 int orma_debug_file_open_separate(const struct orma_elf_file *of, const char *path,
 				  const struct orma_debug_folders *folders,
 				  struct orma_debug_file *ret);
-/* Opens it by build id alone, for a program that is not on this machine. The same results. */
+/* Opens the separate file by build id alone, for a program that is not on this machine. 0, -ENOENT or another negative errno value. */
 int orma_debug_file_open_by_id(const struct orma_build_id *id,
 			       const struct orma_debug_folders *folders,
 			       struct orma_debug_file *ret);

@@ -7,12 +7,12 @@
 #include "base/buf.h"
 
 /*
- * Appends the name in the source of a function of C++ or Rust. 1; 0 and nothing is appended: the name is not
- * mangled, or nothing here understands it, so it is shown as it is; or -ENOMEM. Any thread.
+ * Appends the name that a function of C++ or Rust has in the source. 1; 0 if the name is not mangled or not understood, and nothing
+ * is appended; or -ENOMEM. Any thread.
  */
 int orma_demangle(const char *name, struct orma_buf *buf);
 
-/* The parts of it, with the same results: names of Rust, and those of C++ in the Itanium ABI. */
+/* The parts of orma_demangle(), with the same results: names of Rust, and names of C++ in the Itanium ABI. */
 int orma_demangle_rust_v0(const char *name, struct orma_buf *buf);
 int orma_demangle_cxx(const char *name, struct orma_buf *buf);
 int orma_demangle_rust_legacy(const char *name, struct orma_buf *buf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * demangle_rust_legacy.c - the names that rustc wrote before 1.37: those of a C++ function in nested namespaces, of which the
- * last is a hash. Only the hash tells them from names of C++.
+ * demangle_rust_legacy.c - the names that rustc wrote before 1.37. They look like that of a C++ function in nested namespaces whose
+ * own name is a hash. Only the hash tells them from names of C++.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "symbols/demangle.h"
 
-/* "$LT$" and its like stand for characters that linkers do not know. */
+/* Escapes such as "$LT$" stand for characters that linkers do not allow. Returns the size of the escape; 0 = none. */
 static size_t read_escape(const char *text, size_t size, const char **ret)
 {
 	static const char *const escapes[][2] = {
@@ -52,7 +52,7 @@ static int append_legacy_part(struct orma_str part, struct orma_buf *buf)
 	return r;
 }
 
-/* The last part is a hash: "h" and 16 hexadecimal digits, which makes the name one of Rust. */
+/* A hash is "h" and 16 hexadecimal digits. */
 static bool is_hash(struct orma_str part)
 {
 	if (part.size != 17 || part.data[0] != 'h')
@@ -64,7 +64,7 @@ static bool is_hash(struct orma_str part)
 	return true;
 }
 
-/* Reads "5hello". False at the end of the parts, or when it is not one. */
+/* Reads a part such as "5hello". False if there is none. */
 static bool next_part(const char **at, struct orma_str *ret)
 {
 	size_t size = 0, digits = 0;

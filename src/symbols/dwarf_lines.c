@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dwarf_lines.c - libdw reads DWARF; this file finds the functions at an address.
+ * dwarf_lines.c - finds the functions at an address with libdw, which reads DWARF.
  *
- * Compilation units are found by a sorted list of their ranges, which is made once, because clang writes no .debug_aranges. The
- * functions of a unit are listed when the first address in it is asked for. So an address costs two searches by halving and
- * a walk through one function. dwarf_getscopes() walks through the whole unit for each address.
+ * A sorted list of ranges, which is made once, leads from an address to its compilation unit. (.debug_aranges would do the same, but
+ * clang does not write it.) The functions of a unit are listed when the first address in it is looked up. So an address costs two
+ * searches by halving and a walk through one function. Rejected: dwarf_getscopes(), which walks through the whole unit for each
+ * address.
  *
- * libdw is loaded when it is needed: a constructor in it loads libdebuginfod, and that libcurl, which `orma record` must not
- * pay for. DEBUGINFOD_URLS is removed from the environment before, so nothing is ever fetched from a network.
+ * libdw is loaded only when it is needed, because one of its constructors loads libdebuginfod and libcurl, which would slow down
+ * `orma record`. DEBUGINFOD_URLS is removed from the environment before that, so nothing is fetched from a network.
  *
- * The files are those of traced programs, so they may be hostile. libdw checks offsets; `steps` bounds how many entries are
- * walked, because an entry may name one before it as its sibling.
+ * The files belong to traced programs, so they may be hostile. libdw checks offsets. `steps` limits how many entries are walked,
+ * because an entry may name an earlier one as its sibling.
  */
 #include "symbols/dwarf_lines.h"
 
@@ -26,11 +27,11 @@
 #include "base/macros.h"
 
 enum {
-	DEPTH_MAX = 64,       /* namespaces and classes in each other */
-	INLINED_MAX = 128,    /* functions in each other */
+	DEPTH_MAX = 64,       /* nested namespaces and classes */
+	INLINED_MAX = 128,    /* functions that are inlined into each other */
 	RANGES_MAX = 4 << 20, /* units in a file, functions in a unit */
 	STEPS_MAX = 64 << 20, /* entries that are walked for a file */
-	OVERLAPS_MAX = 16,    /* ranges before an address that are looked at */
+	OVERLAPS_MAX = 16,    /* ranges that are compared with an address */
 };
 
 #define LIBDW_FUNCTIONS(X)                                                                         \
@@ -119,7 +120,7 @@ static int compare_ranges(const void *left, const void *right)
 
 	if (a->low != b->low)
 		return a->low < b->low ? -1 : 1;
-	/* A range in another begins at the same place, or behind. */
+	/* A range comes before the ranges that are nested in it. */
 	return (a->high < b->high) - (a->high > b->high);
 }
 
@@ -237,7 +238,7 @@ static int list_functions(struct orma_dwarf *dwarf, uint32_t idx, struct unit *u
 
 /* --- an address ------------------------------------------------------------------------------- */
 
-/* The name that the linker knows, or else that of the source. */
+/* Returns the name that the linker knows, or else the name in the source. */
 static const char *name_of(const struct libdw *dw, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -249,8 +250,8 @@ static const char *name_of(const struct libdw *dw, Dwarf_Die *die)
 	return name ? name : dw->diename(die);
 }
 
-/* Goes down to the innermost function that was inlined at the address. Returns how many there are in `chain`, the outermost
- * first, which is the function itself. */
+/* Fills `chain` with the function and the functions that are inlined at the address, from the outermost to the innermost. Returns
+ * their number. */
 static size_t find_inlined(struct orma_dwarf *dwarf, Dwarf_Die *function, uint64_t address,
 			   Dwarf_Die chain[INLINED_MAX])
 {
@@ -277,7 +278,7 @@ static size_t find_inlined(struct orma_dwarf *dwarf, Dwarf_Die *function, uint64
 	return count;
 }
 
-/* Where a function was inlined into the one before. */
+/* Reads the place of the call that was replaced by the inlined function. */
 static void read_call(const struct libdw *dw, Dwarf_Die *unit, Dwarf_Die *inlined,
 		      struct orma_source_line *line)
 {

@@ -21,12 +21,12 @@ typedef int orma_source_line_fn(void *ctx, const struct orma_source_line *line);
 
 /* True when orma was built for libdw, and the machine has it. */
 bool orma_dwarf_is_available(void);
-/* Reads what a file has; `fd` is borrowed until orma_dwarf_close(). 0, -ENOTSUP (there is no libdw), -ENODATA (the file has no
- * debugging information) or -ENOMEM. One thread at a time. */
+/* Opens the debugging information of a file; `fd` is borrowed until orma_dwarf_close(). 0, -ENOTSUP (there is no libdw), -ENODATA
+ * (the file has no debugging information) or -ENOMEM. One thread at a time. */
 int orma_dwarf_open(int fd, struct orma_dwarf **ret);
 void orma_dwarf_close(struct orma_dwarf *dwarf);
-/* Calls `fn` with the functions at an address of the file: the innermost of those that were inlined first. 0 (also when there
- * is none), the function's value, or -ENOMEM. */
+/* Calls `fn` for each function at an address of the file, from the innermost inlined one to the outermost. 0 (also if there is none),
+ * the value of `fn`, or -ENOMEM. */
 int orma_dwarf_find(struct orma_dwarf *dwarf, uint64_t address, orma_source_line_fn *fn, void *ctx);
 
 #endif

@@ -4,18 +4,18 @@
  *	ffffffff810d3c40 T schedule              entries: address, name | address, name | address, - | ...
  *	ffffffff82a0b000 D init_task             names:   "schedule\0" ...
  *
- * Owns two arrays: 16 bytes for each entry, sorted by address, and the names in one run. An entry says what begins at its
- * address: a function, or (without a name) something else, so that a pointer to data behind the last function is not
- * taken for that function. Several entries in a row without a name are one.
+ * Owns two arrays: the entries, of 16 bytes each and sorted by address, and the names. An entry with a name is a function that
+ * begins at its address. An entry without a name is something else, so that an address in the data after a function is not taken
+ * for the function. Adjacent entries without a name are merged into one.
  *
- * Invariant: entries ascend strictly, and the first has a name. If several functions have one address, the first
- * one of the file stays.
+ * Invariant: addresses rise strictly, and the first entry has a name. If several functions have the same address, the first one in
+ * the file is kept.
  *
- * /proc/kallsyms has 200,000 lines, takes 50 to 200 ms, and is made by the kernel while it is read. A thread of its own
- * therefore reads it. When it has written its eventfd, the loop's thread joins it before it looks at the result.
+ * /proc/kallsyms has 200,000 lines. Reading it takes 50 to 200 ms, because the kernel generates the text meanwhile. So a thread
+ * reads it. When the thread has written its eventfd, the loop's thread joins it and then uses the result.
  *
- * Rejected: compressing the names, as upstream does (2 MB are saved, which are only there while a session wants names);
- * reading symbols on demand, because the file has no index.
+ * Rejected: compressing the names, as upstream does, because that saves 2 MB, and only while a session needs names; reading symbols
+ * on demand, because the file has no index.
  */
 #include "symbols/kallsyms.h"
 
@@ -31,7 +31,7 @@
 #include "base/macros.h"
 
 #define KALLSYMS_BYTES_MAX (64u << 20)
-/* An address farther from the beginning of a function is not in it. */
+/* An address that is farther from the beginning of a function does not lie in it. */
 #define FUNCTION_BYTES_MAX (1u << 20)
 #define NO_NAME            UINT32_MAX
 
@@ -95,7 +95,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Takes the next word off the front of a line. The file has 10 MB, so no call is made for a character. */
+/* Takes the next word off the front of a line. Loops over bytes instead of calling functions, because the file has 10 MB. */
 static bool take_word(struct orma_str *line, struct orma_str *ret)
 {
 	const char *begin = line->data, *limit = line->data + line->size;
@@ -177,7 +177,7 @@ static void sort_and_unite(struct orma_kallsyms *kallsyms)
 		kallsyms->entries[count++] = *entry;
 	}
 	kallsyms->count = count;
-	/* The table lives long and the excess may be half of it. */
+	/* The table is kept for a whole session, and half of its memory may be unused. */
 	struct entry *smaller = orma_base_realloc_array(kallsyms->entries, count, sizeof(*smaller));
 	if (smaller) {
 		kallsyms->entries = smaller;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mini_debug.c - see mini_debug.h. The sizes of both sides and liblzma's memory are limited, as a few bytes of xz can stand for
- * gigabytes.
+ * mini_debug.c - unpacks .gnu_debugdata. The sizes of input and output and liblzma's memory are limited, because a few bytes of xz
+ * can stand for gigabytes.
  */
 #include "symbols/mini_debug.h"
 

@@ -7,8 +7,8 @@
 #include "unwind/elf_file.h"
 
 /*
- * Unpacks .gnu_debugdata, which is an ELF file of its own, compressed with xz. 0; -ENODATA: there is none; -ENOTSUP: orma
- * was built without liblzma; -EBADMSG; -EFBIG: it is larger than such tables are; or -ENOMEM.
+ * Unpacks .gnu_debugdata, which is an ELF file that is compressed with xz. 0; -ENODATA: there is none; -ENOTSUP: orma was built
+ * without liblzma; -EBADMSG; -EFBIG: it exceeds the limits in mini_debug.c; or -ENOMEM.
  */
 int orma_mini_debug_read(const struct orma_elf_file *file, struct orma_buf *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * module_lines.c - asks the best source of names first: debugging information, then symbols of the linker, of
- * .gnu_debugdata, and of the loader.
+ * module_lines.c - finds names in the best source that has them: debugging information, .symtab, .gnu_debugdata, or .dynsym, in
+ * this order.
  *
- * A stripped program and the file with its debugging information are one module. Either may be missing.
+ * A module is a program or library (`own`) together with the separate file of its debugging information. Either may be missing.
  */
 #include "symbols/module_lines.h"
 
@@ -14,7 +14,7 @@
 #include "symbols/mini_debug.h"
 #include "symbols/symbol_table.h"
 
-/* Tables of names; the best is first. */
+/* Tables of names from .symtab, .gnu_debugdata and .dynsym; the best is first. */
 enum { LINKER, MINI_DEBUG, LOADER, TABLES };
 
 struct orma_module_lines {
@@ -38,7 +38,7 @@ static int read_tables(struct orma_module_lines *module, const struct orma_elf_f
 		if (r == 0)
 			r = orma_symbol_table_new(&inner, &module->tables[MINI_DEBUG]);
 	}
-	/* A file without symbols, or with damaged ones, may still have others. */
+	/* Missing or damaged symbols are no error, because another source may have the names. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -115,7 +115,7 @@ uint64_t orma_module_lines_address(const struct orma_module_lines *module, uint6
 {
 	const struct orma_elf_file *elf = &module->own.elf;
 
-	/* The segments of a file with debugging information alone are not where they were. */
+	/* Only segments of the program itself count: a separate file of debugging information has other offsets. */
 	for (uint16_t i = 0; module->own.fd >= 0 && i < elf->load_count; i++)
 		if (elf->loads[i].flags & PF_X && offset >= elf->loads[i].offset &&
 		    offset - elf->loads[i].offset < elf->loads[i].file_size)
@@ -142,7 +142,7 @@ struct search {
 	bool has_line;
 };
 
-/* Code in assembly has lines and no functions. */
+/* Assembly code has lines but no functions in DWARF, so its name comes from the symbols. */
 static int take_line(void *ctx, const struct orma_source_line *line)
 {
 	struct search *search = ctx;

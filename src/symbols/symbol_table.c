@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * symbol_table.c - the functions of a file, sorted by address.
  *
- * An entry is 16 bytes: start, size, and where its name lies in the file's strings, which are kept
- * whole, because nearly all of them are names of functions or parts of such. The invariant: starts
- * rise strictly, so a search by halving gives the only entry that can contain an address. When
- * several names have one start, a global one is kept before a local one, and a larger one before a
- * smaller one.
+ * An entry has 16 bytes: start, size, and the offset of the name in the file's strings. The strings are
+ * kept whole, because nearly all of them are names of functions. Invariant: starts rise strictly, so a
+ * search by halving finds the only entry that can contain an address. If several names have the same
+ * start, a global one is preferred to a local one, and then a larger function to a smaller one.
  *
- * A function without a size, as assembly has them, reaches to the next entry, but no further than
+ * A function without a size, as in assembly code, extends to the next entry, but has at most
  * SIZELESS_BYTES_MAX.
  *
- * Names of C++ and Rust stay as they are in the file: readers of traces turn them into those of the
- * source.
+ * Names of C++ and Rust stay mangled, because readers of traces demangle them.
  */
 #include "symbols/symbol_table.h"
 
@@ -122,7 +120,7 @@ int orma_symbol_table_new(const struct orma_elf_file *file, struct orma_symbol_t
 	if (r == 0)
 		r = orma_elf_file_read_part(file, &file->symbol_names, NAMES_BYTES_MAX,
 					    &table->names);
-	/* The last name may have no end. */
+	/* The last name may lack its NUL. */
 	if (r == 0)
 		r = orma_base_buf_append(&table->names, "", 1);
 	if (r == 0)
