@@ -327,6 +327,20 @@ static void release_pending_tasks(struct session *session)
 	}
 }
 
+/* Returns whether a listener gets tasks: a spare one only if it is the first of its kind, and there is no other kind. */
+static bool gets_tasks(const struct session *session, const struct orma_sightings_listener *which)
+{
+	const struct orma_sightings_listener *spare = NULL, *at = session->listeners;
+
+	for (; which->is_spare && at; at = at->next) {
+		if (at->on_tasks && !at->is_spare)
+			return false;
+		if (at->on_tasks && !spare)
+			spare = at;
+	}
+	return which->on_tasks && (!which->is_spare || which == spare);
+}
+
 void orma_sightings_deliver(struct orma_sightings *seen)
 {
 	if (!seen)
@@ -338,7 +352,7 @@ void orma_sightings_deliver(struct orma_sightings *seen)
 	release_pending_tasks(session);
 	session->tasks = session->inodes = session->fds = (struct pending){0};
 	for (const struct orma_sightings_listener *at = session->listeners; at; at = at->next) {
-		if (at->on_tasks && tasks.count > 0)
+		if (tasks.count > 0 && gets_tasks(session, at))
 			at->on_tasks(at->ctx, tasks.items, tasks.count);
 		if (at->on_inodes && inodes.count > 0)
 			at->on_inodes(at->ctx, inodes.items, inodes.count);

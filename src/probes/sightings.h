@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sightings.h - tasks, descriptors and inodes that ftrace or linux.perf has seen in a session, for
  * the data sources of the same session that say what they are: linux.process_stats names tasks and
- * descriptors, and linux.inode_file_map names inodes.
+ * descriptors, and linux.inode_file_map names inodes. It is linux.perf that names
+ * tasks in sessions without linux.process_stats.
  *
  * The side that sees gets the sightings of its session once, notes what its events contain, and
  * delivers after each drain. Notes cost a load and a comparison when the task is known already, and
@@ -67,6 +68,7 @@ struct orma_sightings_listener {
 	/* Called after on_tasks. */
 	void (*on_fds)(void *ctx, const struct orma_fd_sighting *fds, size_t count);
 	void *ctx;
+	bool is_spare; /* its on_tasks is called only if no other listener has one */
 	struct orma_sightings_listener *next; /* owned by sightings.c */
 };
 

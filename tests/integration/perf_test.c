@@ -517,6 +517,34 @@ static void *spin_as_thread(void *unused)
 	return unused;
 }
 
+static void name_and_spin(void)
+{
+	pthread_t thread;
+
+	CHECK(prctl(PR_SET_NAME, "name of process") == 0);
+	CHECK(pthread_create(&thread, NULL, spin_as_thread, NULL) == 0);
+	CHECK(pthread_setname_np(thread, "name of thread") == 0);
+	spin_for_ever();
+}
+
+/* The session has no linux.process_stats. */
+ORMA_TEST(processes_and_threads_have_names)
+{
+	char query[512];
+
+	skip_without_events();
+	pid_t pid = start(name_and_spin);
+	record("timebase { frequency: 500 } callstack_sampling { }", 500);
+	end(pid);
+	snprintf(query, sizeof(query),
+		 "select count(distinct t.name) from perf_sample join thread t using (utid) "
+		 "join process p using (upid) where p.pid = %d and p.cmdline like "
+		 "'%%integration_perf_test%%' and t.name in ('name of process', 'name of thread')",
+		 (int)pid);
+	CHECK(ask(query) == 2);
+	remove_folder();
+}
+
 static void end_main_thread(void)
 {
 	pthread_t thread;

@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "probes/perf/perf_budget.h"
 #include "probes/perf/perf_choice.h"
+#include "probes/perf/perf_names.h"
 #include "probes/perf/perf_reader.h"
 #include "probes/probe.h"
 #include "probes/probe_files.h"
@@ -36,8 +37,8 @@ struct orma_perf_instance {
 	struct orma_perf_events *events; /* NULL = not open */
 	struct orma_perf_scope scope;
 	struct orma_perf_processes processes;
-	struct orma_sightings
-		*seen; /* by linux.process_stats in the same session; NULL = nobody listens */
+	struct orma_sightings *seen; /* NULL = the session has none */
+	struct orma_perf_names names;
 	struct orma_perf_stacks stacks;
 	struct orma_perf_packets packets;
 	struct orma_perf_reader reader;

@@ -106,8 +106,8 @@ void orma_perf_packets_done(struct orma_perf_packets *packets)
 	orma_base_buf_done(&packets->defaults);
 }
 
-static struct orma_packet *begin(struct orma_perf_packets *packets, uint64_t time,
-				 uint32_t clock_id)
+struct orma_packet *orma_perf_packets_begin(struct orma_perf_packets *packets, uint64_t time,
+					    uint32_t clock_id)
 {
 	struct orma_packet *packet = orma_packet_begin(packets->source, packets->idx);
 	uint32_t flags = ORMA_SEQUENCE_NEEDS_STATE;
@@ -119,6 +119,7 @@ static struct orma_packet *begin(struct orma_perf_packets *packets, uint64_t tim
 	bool is_full = packets->stacks && packets->stacks->is_full;
 	if (orma_packet_take_needs_state(packet) || packets->must_clear || is_full) {
 		packets->must_clear = false;
+		packets->state_count++;
 		flags |= ORMA_SEQUENCE_STATE_CLEARED;
 		orma_packet_bytes(packet, ORMA_PB_TRACE_PACKET_TRACE_PACKET_DEFAULTS,
 				  packets->defaults.data, packets->defaults.size);
@@ -161,7 +162,8 @@ static void write_task(struct orma_packet *packet, const struct orma_perf_fact *
 void orma_perf_packets_sample(struct orma_perf_packets *packets, const struct orma_perf_fact *fact,
 			      const struct orma_perf_stack *stack)
 {
-	struct orma_packet *packet = begin(packets, fact->time, packets->config->clock_id);
+	struct orma_packet *packet =
+		orma_perf_packets_begin(packets, fact->time, packets->config->clock_id);
 	struct orma_nested nested;
 
 	if (!packet)
@@ -180,7 +182,8 @@ void orma_perf_packets_sample(struct orma_perf_packets *packets, const struct or
 
 void orma_perf_packets_skipped(struct orma_perf_packets *packets, const struct orma_perf_fact *fact)
 {
-	struct orma_packet *packet = begin(packets, fact->time, packets->config->clock_id);
+	struct orma_packet *packet =
+		orma_perf_packets_begin(packets, fact->time, packets->config->clock_id);
 	struct orma_nested nested;
 
 	if (!packet)
@@ -196,8 +199,8 @@ void orma_perf_packets_skipped(struct orma_perf_packets *packets, const struct o
 
 void orma_perf_packets_counts(struct orma_perf_packets *packets, const struct orma_perf_fact *fact)
 {
-	struct orma_packet *packet =
-		begin(packets, fact->time, ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME);
+	struct orma_packet *packet = orma_perf_packets_begin(
+		packets, fact->time, ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME);
 	struct orma_nested nested;
 
 	if (!packet)
@@ -213,8 +216,8 @@ void orma_perf_packets_counts(struct orma_perf_packets *packets, const struct or
 
 static struct orma_packet *begin_notice(struct orma_perf_packets *packets)
 {
-	return begin(packets, orma_base_clock_ns(CLOCK_BOOTTIME),
-		     ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME);
+	return orma_perf_packets_begin(packets, orma_base_clock_ns(CLOCK_BOOTTIME),
+				       ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME);
 }
 
 void orma_perf_packets_lost(struct orma_perf_packets *packets, uint32_t cpu, uint64_t count)
@@ -259,7 +262,8 @@ static uint32_t stack_sample_mode(uint32_t mode)
 void orma_perf_packets_wait(struct orma_perf_packets *packets, const struct orma_perf_fact *fact,
 			    uint64_t duration_ns, const struct orma_perf_stack *stack)
 {
-	struct orma_packet *packet = begin(packets, fact->time, packets->config->clock_id);
+	struct orma_packet *packet =
+		orma_perf_packets_begin(packets, fact->time, packets->config->clock_id);
 	struct orma_nested sample, part;
 	uint64_t weight;
 

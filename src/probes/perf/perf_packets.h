@@ -20,6 +20,7 @@ struct orma_perf_packets {
 	struct orma_perf_stacks *stacks; /* borrowed; NULL = there are no call stacks */
 	struct orma_buf defaults;        /* the encoded TracePacketDefaults */
 	bool must_clear;                 /* the reader is to forget what it knows */
+	uint32_t state_count;            /* states that have begun */
 };
 
 /* A sample without its stack. */
@@ -37,6 +38,9 @@ int orma_perf_packets_init(struct orma_perf_packets *packets, struct orma_data_s
 			   uint32_t idx, const struct orma_perf_config *config,
 			   uint32_t chosen_shard, struct orma_perf_stacks *stacks);
 void orma_perf_packets_done(struct orma_perf_packets *packets);
+/* Begins a packet of the sequence, for the caller to fill and end. NULL: the instance is not started. */
+struct orma_packet *orma_perf_packets_begin(struct orma_perf_packets *packets, uint64_t time,
+					    uint32_t clock_id);
 /* A sample. `stack` may be NULL. */
 void orma_perf_packets_sample(struct orma_perf_packets *packets, const struct orma_perf_fact *fact,
 			      const struct orma_perf_stack *stack);

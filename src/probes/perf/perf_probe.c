@@ -171,6 +171,7 @@ static int prepare(struct orma_perf_instance *instance)
 
 	orma_base_list_init(&instance->stalled_item);
 	instance->seen = orma_sightings_get(probe->sightings, instance->session_id);
+	orma_perf_names_init(&instance->names, instance->seen, &instance->packets, probe->proc_fd);
 	orma_perf_scope_init(&instance->scope, &config->scope, random);
 	instance->stacks.config = config;
 	instance->stacks.processes = &instance->processes;
@@ -296,7 +297,7 @@ static void run(struct orma_probe_instance *base)
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
 	instance->reader.never_waits = false;
-	orma_sightings_deliver(instance->seen);
+	orma_perf_names_deliver(&instance->names);
 	note_stall(instance);
 	orma_perf_instance_keep_budget(instance);
 	if (base->is_unfinished)
@@ -311,7 +312,7 @@ static void flush(struct orma_probe_instance *base)
 
 	if (instance->is_running && instance->config.poll_ms == 0)
 		(void)orma_perf_reader_run(&instance->reader, now_on_clock(instance), NULL, NULL);
-	orma_sightings_deliver(instance->seen);
+	orma_perf_names_deliver(&instance->names);
 }
 
 static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_t completion)
@@ -326,7 +327,7 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
 	} else {
 		(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
-		orma_sightings_deliver(instance->seen);
+		orma_perf_names_deliver(&instance->names);
 		orma_perf_waits_end_all(&instance->reader.waits, now_on_clock(instance),
 					&instance->stacks, &instance->packets);
 		(void)orma_module_symbols_write(instance->stacks.symbols, base->probe->source,
@@ -363,6 +364,7 @@ static void destroy(struct orma_probe_instance *base)
 	orma_perf_packets_done(&instance->packets);
 	orma_perf_stacks_done(&instance->stacks);
 	orma_perf_processes_done(&instance->processes);
+	orma_perf_names_done(&instance->names);
 	orma_sightings_put(instance->seen);
 	orma_perf_scope_done(&instance->scope);
 	orma_kallsyms_free(instance->kallsyms);

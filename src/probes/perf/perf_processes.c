@@ -157,9 +157,10 @@ void orma_perf_processes_mention(struct orma_perf_processes *processes,
 {
 	orma_sightings_note_member(processes->seen, process->pid, process->pid,
 				   orma_base_str(process->comm));
+	/* A thread has the name of its process until it gives itself another one. */
 	if (tid != process->pid)
 		orma_sightings_note_member(processes->seen, tid, process->pid,
-					   (struct orma_str){0});
+					   orma_base_str(process->comm));
 }
 
 static void take_name(struct orma_perf_processes *processes, const struct orma_perf_record *record)

@@ -17,7 +17,6 @@
 #define ORMA_PROBES_PROCESS_CLOCK_STEP  16 /* processes or threads between two looks at the clock */
 #define ORMA_PROBES_PROCESS_PACKET_BYTES                                                           \
 	32768 /* a packet that has this much is followed by another */
-#define ORMA_PROBES_PROCESS_CMDLINE_BYTES 65536 /* limit per process; the rest is cut off */
 
 struct orma_probes_process_config {
 	bool scan_on_start, thread_names, fds, smaps_rollup, age, runtime, dmabuf_rss,

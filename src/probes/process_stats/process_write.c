@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "probes/probe_text.h"
+#include "probes/process_cmdline.h"
 #include "probes/process_stats/process_stats.h"
 #include "schema/gen/process_stats.pb.h"
 #include "schema/gen/process_tree.pb.h"
@@ -84,22 +85,6 @@ static void write_ids(struct orma_packet *packet, uint32_t field_id, struct orma
 		orma_packet_varint(packet, field_id, id);
 }
 
-/* Each argument ends with a NUL, except perhaps the last one. A program that overwrites its
- * arguments may leave many NULs at the end. Returns false when there are no arguments. */
-static bool write_cmdline(struct orma_packet *packet, struct orma_str cmdline)
-{
-	while (cmdline.size > 0 && cmdline.data[cmdline.size - 1] == '\0')
-		cmdline.size--;
-	if (cmdline.size == 0)
-		return false;
-	struct orma_str argument;
-	while (orma_probes_text_until(&cmdline, '\0', &argument))
-		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, argument.data,
-				  argument.size);
-	orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, cmdline.data, cmdline.size);
-	return true;
-}
-
 bool orma_probes_process_write_record(struct orma_probes_process_instance *instance,
 				      const struct orma_probes_process_record *record)
 {
@@ -119,7 +104,7 @@ bool orma_probes_process_write_record(struct orma_probes_process_instance *insta
 	if (status->uid >= 0)
 		orma_packet_int(packet, ORMA_PB_PROCESS_TREE_PROCESS_UID, (int32_t)status->uid);
 	write_ids(packet, ORMA_PB_PROCESS_TREE_PROCESS_NSPID, status->nspid);
-	if (!write_cmdline(packet, cmdline)) {
+	if (!orma_probes_process_cmdline_write(packet, cmdline)) {
 		/* Kernel threads and zombies have no command line. */
 		orma_packet_bytes(packet, ORMA_PB_PROCESS_TREE_PROCESS_CMDLINE, record->comm.data,
 				  record->comm.size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_stats_test.c - the data source linux.process_stats over made-up trees.
  */
+#include "probes/process_cmdline.h"
 #include "process_fixture.h"
 #include "schema/gen/process_stats.pb.h"
 #include "schema/gen/process_tree.pb.h"

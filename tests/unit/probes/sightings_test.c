@@ -66,8 +66,8 @@ static void begin(void)
 	CHECK_INT(orma_sightings_list_new(&list), 0);
 	seen = orma_sightings_get(list, 1);
 	CHECK(seen != NULL);
-	ear.listener =
-		(struct orma_sightings_listener){hear_tasks, hear_inodes, hear_fds, &ear, NULL};
+	ear.listener = (struct orma_sightings_listener){
+		.on_tasks = hear_tasks, .on_inodes = hear_inodes, .on_fds = hear_fds, .ctx = &ear};
 	ear.seen = seen;
 	orma_sightings_listen(seen, &ear.listener);
 }
@@ -104,6 +104,30 @@ ORMA_TEST(a_task_is_delivered_once_when_a_listener_knows_it)
 	orma_sightings_forget_tasks(seen);
 	orma_sightings_note_task(seen, 20);
 	CHECK_STR(deliver(), "20:0:0: ");
+	end();
+}
+
+ORMA_TEST(one_spare_listener_gets_the_tasks_that_no_other_listener_wants)
+{
+	struct ear spare = {.listener = {.on_tasks = hear_tasks, .is_spare = true}}, other = spare;
+
+	begin();
+	spare.listener.ctx = &spare;
+	other.listener.ctx = &other;
+	orma_sightings_listen(seen, &spare.listener);
+	orma_sightings_listen(seen, &other.listener);
+	orma_sightings_note_task(seen, 5);
+	CHECK_STR(deliver(), "5:0:0: ");
+	CHECK_INT(spare.count + other.count, 0);
+	orma_sightings_unlisten(seen, &ear.listener);
+	orma_sightings_note_task(seen, 5);
+	CHECK_STR(deliver(), "");
+	CHECK_INT(spare.count + other.count, 1);
+	orma_sightings_unlisten(seen, &other.listener);
+	orma_sightings_note_task(seen, 5);
+	deliver();
+	CHECK_INT(spare.count + other.count, 2);
+	orma_sightings_unlisten(seen, &spare.listener);
 	end();
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * perf_names.h - names of sampled processes and threads.
+ */
+#ifndef ORMA_PROBES_PERF_PERF_NAMES_H
+#define ORMA_PROBES_PERF_PERF_NAMES_H
+
+#include "base/buf.h"
+#include "probes/perf/perf_packets.h"
+#include "probes/sightings.h"
+
+struct orma_perf_names {
+	struct orma_sightings *seen; /* borrowed; NULL = nothing is written */
+	struct orma_sightings_listener listener;
+	struct orma_perf_packets *packets; /* borrowed */
+	int proc_fd;                       /* borrowed */
+	struct orma_buf text;
+	struct orma_packet *packet; /* the open one; NULL = none */
+	struct orma_nested tree;
+	size_t packet_bytes;  /* estimated */
+	uint32_t state_count; /* the number of states that the packets had at the last delivery */
+	bool has_written;
+};
+
+/* Begins to listen. */
+void orma_perf_names_init(struct orma_perf_names *names, struct orma_sightings *seen,
+			  struct orma_perf_packets *packets, int proc_fd);
+void orma_perf_names_done(struct orma_perf_names *names);
+/* Passes on what the session has seen, to linux.process_stats or to here. Call it while no packet is open. */
+void orma_perf_names_deliver(struct orma_perf_names *names);
+
+#endif
