@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * preload.c - the beginning and the end of liborma-heap in a program: environment, connection, fork, dlclose().
+ * preload.c - the beginning and the end of liborma-heap in a program: connection, fork, exit, dlclose(). The environment says how:
  *
  *   ORMA_HEAP_SOCK    the profiler's socket. Otherwise /run/perfetto/orma-profiler if that folder exists, else
  *                     /tmp/orma-profiler
  *   ORMA_HEAP_WAIT    1: the program begins only when a session has started, or after 3 seconds
  *   ORMA_HEAP_FOLLOW  1: what the program forks or executes is profiled, too. Otherwise these variables, and this library
  *                     in LD_PRELOAD, are removed from the environment
+ *   ORMA_HEAP_EXEC    0: the program that this process executes in its own place is profiled, too; exec.c then sets the
+ *                     variables again, this one to the number of the process
  *   ORMA_HEAP_RELEASE 1: what the C library keeps for itself is freed at the end
  *
  * A program that runs with more rights than its user gets no profiler: the library passes everything through.
@@ -26,6 +28,8 @@
 #include "client/link.h"
 #include "client/thread.h"
 #include "heap/descriptors.h"
+#include "heap/environment.h"
+#include "heap/exec.h"
 #include "heap/heap_maps.h"
 #include "heap/heap_source.h"
 #include "heap/next_allocator.h"
@@ -34,7 +38,6 @@
 #include "heap/tracker.h"
 #include "heap/visit.h"
 
-#define LIBRARY_NAME    "liborma-heap"
 #define SOCKET_IN_RUN   "/run/perfetto/orma-profiler"
 #define FOLDER_IN_RUN   "/run/perfetto"
 #define SOCKET_IN_TMP   "/tmp/orma-profiler"
@@ -56,90 +59,6 @@
 static bool is_active, follows_children, releases;
 /* The process that the library's thread is in; changes in a child of fork(). */
 static pid_t owner;
-
-/*
- * The functions below replace getenv() and unsetenv(): shells define those themselves, and theirs do not work before the
- * shell has begun. Returns the place of the variable in the environment, or NULL.
- */
-static char **find_variable(const char *name)
-{
-	size_t length = strlen(name);
-
-	for (char **at = environ; at && *at; at++)
-		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
-			return at;
-	return NULL;
-}
-
-static char *value_of(const char *name)
-{
-	char **at = find_variable(name);
-
-	return at ? *at + strlen(name) + 1 : NULL;
-}
-
-static void remove_variable(const char *name)
-{
-	char **at = find_variable(name);
-
-	for (; at && *at; at++)
-		at[0] = at[1];
-}
-
-static bool is_set(const char *name)
-{
-	const char *value = value_of(name);
-
-	return value && strcmp(value, "1") == 0;
-}
-
-static bool is_separator(char c)
-{
-	return c == ':' || c == ' ';
-}
-
-/* Is this entry of LD_PRELOAD the library? */
-static bool names_library(const char *entry, size_t size)
-{
-	const char *slash = memrchr(entry, '/', size);
-	const char *name = slash ? slash + 1 : entry;
-
-	return size - (size_t)(name - entry) >= sizeof(LIBRARY_NAME) - 1 &&
-	       memcmp(name, LIBRARY_NAME, sizeof(LIBRARY_NAME) - 1) == 0;
-}
-
-/* Edits the value in place, because nothing may be allocated for the environment here. */
-static void remove_from_preload(void)
-{
-	char *value = value_of("LD_PRELOAD"), *out = value, *at = value;
-
-	while (at && *at) {
-		size_t size = 0;
-
-		while (at[size] && !is_separator(at[size]))
-			size++;
-		if (size > 0 && !names_library(at, size)) {
-			if (out != value)
-				*out++ = ':';
-			memmove(out, at, size);
-			out += size;
-		}
-		at += size + (at[size] != '\0');
-	}
-	if (value)
-		*out = '\0';
-	if (value && out == value)
-		remove_variable("LD_PRELOAD");
-}
-
-static void forget_environment(void)
-{
-	remove_from_preload();
-	remove_variable("ORMA_HEAP_SOCK");
-	remove_variable("ORMA_HEAP_WAIT");
-	remove_variable("ORMA_HEAP_FOLLOW");
-	remove_variable("ORMA_HEAP_RELEASE");
-}
 
 /* Shells and scripts choose numbers below 256 for their own descriptors, and replace what has them. */
 static void avoid_low_descriptors(void)
@@ -185,22 +104,27 @@ static int start(const char *socket, bool waits)
 
 __attribute__((constructor)) static void on_load(void)
 {
-	bool waits = is_set("ORMA_HEAP_WAIT");
+	bool waits = orma_heap_environment_is_set("ORMA_HEAP_WAIT");
 
 	orma_heap_next_find();
 	orma_heap_descriptors_init();
 	orma_heap_stack_init();
 	if (getauxval(AT_SECURE))
 		return;
-	follows_children = is_set("ORMA_HEAP_FOLLOW");
-	releases = is_set("ORMA_HEAP_RELEASE");
+	follows_children = orma_heap_environment_is_set("ORMA_HEAP_FOLLOW");
+	releases = orma_heap_environment_is_set("ORMA_HEAP_RELEASE");
+	/* A program between this one and the profiled one could not load the library, and has left the variables. */
+	if (!orma_heap_exec_init()) {
+		orma_heap_environment_forget();
+		return;
+	}
 	if (follows_children)
 		orma_heap_tracker.idle_step = CHILD_STEP_BYTES;
 	owner = getpid();
 	avoid_low_descriptors();
-	is_active = start(value_of("ORMA_HEAP_SOCK"), waits) == 0;
+	is_active = start(orma_heap_environment_value("ORMA_HEAP_SOCK"), waits) == 0;
 	if (!follows_children)
-		forget_environment();
+		orma_heap_environment_forget();
 	if (is_active && waits)
 		orma_heap_source_wait(WAIT_TIMEOUT_MS);
 }

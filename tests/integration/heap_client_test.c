@@ -139,12 +139,14 @@ static void begin(const char *heapprofd)
 	CHECK_INT(orma_session_wait_started(session, 5000), 0);
 }
 
+static const char *more_variable;
+
 static pid_t start(bool follows, const char *mode, const char *argument)
 {
 	char socket[200];
 	char *arguments[] = {(char *)SUBJECT, (char *)mode, (char *)argument, NULL};
 	char *variables[] = {socket, (char *)"LD_PRELOAD=" LIBRARY, (char *)"ORMA_HEAP_WAIT=1",
-			     (char *)(follows ? "ORMA_HEAP_FOLLOW=1" : NULL), NULL};
+			     (char *)(follows ? "ORMA_HEAP_FOLLOW=1" : more_variable), NULL};
 	pid_t pid;
 
 	snprintf(socket, sizeof(socket), "ORMA_HEAP_SOCK=%s", profiler.producers);
@@ -314,6 +316,20 @@ ORMA_TEST(a_program_that_is_executed_is_left_alone)
 	end();
 	CHECK_INT(count(7001, false), 0);
 	CHECK_INT(seen.processes, 1);
+}
+
+/* Each of the functions that execute a program, one after the other, in one process. */
+ORMA_TEST(a_program_that_takes_the_place_of_the_profiled_one_is_profiled)
+{
+	more_variable = "ORMA_HEAP_EXEC=0";
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "exec_each", "0"), 0);
+	end();
+	CHECK_INT(seen.processes, 8);
+	for (unsigned i = 0; i < 8; i++)
+		CHECK_INT(count(7500 + i, false), 1);
+	/* A child that executes the same has nothing to do with it. */
+	CHECK_INT(count(7600, false), 1);
 }
 
 ORMA_TEST(the_environment_is_as_if_the_program_were_not_profiled)

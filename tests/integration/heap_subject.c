@@ -4,6 +4,7 @@
  * Sizes above 7000 are unlike any that the C library asks for, so a test recognises them.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -129,6 +130,52 @@ static void run_vfork(char *program)
 	waitpid(child, NULL, 0);
 	free(sink);
 	sink = malloc(7303);
+}
+
+/* Nothing of this is for a child: it executes the program at its own risk. */
+static void run_child(char *program)
+{
+	sink = malloc(7600);
+	if (fork() == 0) {
+		execl(program, program, "exec_each", "child", (char *)NULL);
+		_exit(1);
+	}
+	wait(NULL);
+}
+
+/* Executes the program again, each time with another function, and with "8" for the last. */
+static void run_exec_each(char **arguments)
+{
+	char *program = arguments[0], *variables[] = {(char *)"MARK=1", NULL};
+	unsigned number = (unsigned)arguments[2][0] - '0';
+	char digit[] = {(char)('1' + number), '\0'};
+	char *const next[] = {program, arguments[1], digit, NULL};
+
+	if (arguments[2][0] == 'c') {
+		sink = malloc(7600);
+		return;
+	}
+	if (getenv("LD_PRELOAD") || getenv("ORMA_HEAP_EXEC") || (number >= 6 && !getenv("MARK")))
+		_exit(2);
+	sink = malloc(7500 + number);
+	if (execl("/nowhere/program", "program", (char *)NULL) == 0 || errno != ENOENT)
+		_exit(3);
+	if (number == 0)
+		execl(program, program, arguments[1], digit, (char *)NULL);
+	else if (number == 1)
+		execlp(program, program, arguments[1], digit, (char *)NULL);
+	else if (number == 2)
+		execv(program, next);
+	else if (number == 3)
+		execvp(program, next);
+	else if (number == 4)
+		execvpe(program, next, environ);
+	else if (number == 5)
+		execle(program, program, arguments[1], digit, (char *)NULL, variables);
+	else if (number == 6)
+		execve(program, next, variables);
+	else
+		run_child(program);
 }
 
 static void *in_thread(void *unused)
@@ -348,6 +395,8 @@ int main(int argument_count, char **arguments)
 		run_vfork(arguments[0]);
 	else if (strcmp(mode, "exec") == 0)
 		execl(arguments[0], arguments[0], "exact", (char *)NULL);
+	else if (strcmp(mode, "exec_each") == 0)
+		run_exec_each(arguments);
 	else if (strcmp(mode, "threads") == 0)
 		run_threads(100, 20);
 	else if (strcmp(mode, "storm") == 0) {

@@ -122,6 +122,17 @@ int orma_heap_live_remove(struct orma_heap_live *live, uint64_t serial, uint32_t
 	return insert(live, slot, &(struct orma_heap_block){.serial = serial, .epoch = epoch});
 }
 
+const struct orma_heap_block *orma_heap_live_next(const struct orma_heap_live *live,
+						  size_t *position)
+{
+	while (*position < live->capacity) {
+		const struct orma_heap_block *slot = &live->slots[(*position)++];
+		if (slot->serial && slot->epoch == 0)
+			return slot;
+	}
+	return NULL;
+}
+
 size_t orma_heap_live_expire(struct orma_heap_live *live, uint32_t epoch)
 {
 	size_t expired = 0;

@@ -29,6 +29,9 @@ int orma_heap_live_add(struct orma_heap_live *live, const struct orma_heap_block
 /* Takes a free. 1 = and the block; 0 = it waits for its sample. -EEXIST (it waits already), -ENOBUFS, -ENOMEM. */
 int orma_heap_live_remove(struct orma_heap_live *live, uint64_t serial, uint32_t epoch,
 			  struct orma_heap_block *ret);
+/* Returns the next block that lives, from *position on, or NULL. The table must not change meanwhile. */
+const struct orma_heap_block *orma_heap_live_next(const struct orma_heap_live *live,
+						  size_t *position);
 /* Forgets the frees that have waited since before `epoch`, and returns how many there were. */
 size_t orma_heap_live_expire(struct orma_heap_live *live, uint32_t epoch);
 

@@ -300,6 +300,18 @@ static void take_waiting(struct orma_heap_process *process, orma_heap_event_fn *
 	}
 }
 
+static void end_block(struct orma_heap_process *process, const struct orma_heap_block *block,
+		      uint64_t timestamp_ns, orma_heap_event_fn *fn, void *ctx)
+{
+	uint32_t heap_id = orma_heap_stacks_site(&process->stacks, block->site)->heap;
+	struct orma_heap_event event = {false, heap_id,      block->serial, block->address,
+					0,     block->bytes, timestamp_ns};
+
+	count_free(process, block->site, block->bytes);
+	if (fn)
+		fn(ctx, &event);
+}
+
 static void take_free(struct orma_heap_process *process, uint64_t serial, uint64_t timestamp_ns,
 		      orma_heap_event_fn *fn, void *ctx)
 {
@@ -315,12 +327,7 @@ static void take_free(struct orma_heap_process *process, uint64_t serial, uint64
 		process->faults.lost_frees += r < 0 && r != -EEXIST;
 		return;
 	}
-	uint32_t heap_id = orma_heap_stacks_site(&process->stacks, block.site)->heap;
-	count_free(process, block.site, block.bytes);
-	struct orma_heap_event event = {false, heap_id,     serial,      block.address,
-					0,     block.bytes, timestamp_ns};
-	if (fn)
-		fn(ctx, &event);
+	end_block(process, &block, timestamp_ns, fn, ctx);
 }
 
 static void take_frees(struct orma_heap_process *process,
@@ -440,6 +447,17 @@ void orma_heap_process_take(struct orma_heap_process *process,
 	case ORMA_HEAP_RECORD_NONE:
 		break;
 	}
+}
+
+void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
+{
+	const struct orma_heap_block *block;
+	size_t position = 0;
+
+	process->is_replaced = true;
+	while ((block = orma_heap_live_next(&process->live, &position)))
+		end_block(process, block, process->last_timestamp_ns, fn, ctx);
+	orma_heap_live_done(&process->live);
 }
 
 void orma_heap_process_settle(struct orma_heap_process *process)

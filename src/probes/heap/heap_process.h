@@ -109,6 +109,9 @@ typedef void orma_heap_event_fn(void *ctx, const struct orma_heap_event *event);
 void orma_heap_process_take(struct orma_heap_process *process,
 			    const struct orma_heap_record *record, struct orma_str packet,
 			    orma_heap_event_fn *fn, void *ctx);
+/* Another program has taken the place of this one (exec), so its memory is gone: all blocks are freed now. */
+void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_event_fn *fn,
+			       void *ctx);
 /* Everything that was written before a flush has been taken: what waits for a record waits in vain. */
 void orma_heap_process_settle(struct orma_heap_process *process);
 /* More than 1 % of the samples or of the frees are missing. */

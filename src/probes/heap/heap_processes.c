@@ -2,7 +2,8 @@
  * heap_processes.c - finds the process of a packet by the pid that the kernel told the private service.
  *
  * A process that replaces its program (exec) may be profiled again: the new program is another process here, with totals of its
- * own, because its serial numbers begin anew. The old one, which need not have said goodbye, stays until its last dump is written.
+ * own, because its serial numbers begin anew. The memory of the old one is gone with the exec, so its blocks are freed. The old
+ * one stays until its last dump is written.
  */
 #include "probes/heap/heap_processes.h"
 
@@ -92,7 +93,11 @@ static bool set_apart(struct orma_heap_processes *all, struct orma_heap_process 
 	if (orma_base_map_put(&all->ended, ++all->ended_count, process) < 0)
 		return false;
 	(void)orma_base_map_remove(&all->processes, (uint32_t)process->pid);
-	process->is_replaced = true;
+	/* The blocks of one that has said goodbye are those that it did not free. */
+	if (process->has_said_bye)
+		process->is_replaced = true;
+	else
+		orma_heap_process_replace(process, all->event, all->event_ctx);
 	return true;
 }
 

@@ -58,8 +58,8 @@ struct heap_run {
 static bool is_ours(const char *variable)
 {
 	static const char *const names[] = {
-		"LD_PRELOAD=",       "ORMA_HEAP_SOCK=",    "ORMA_HEAP_WAIT=",
-		"ORMA_HEAP_FOLLOW=", "ORMA_HEAP_RELEASE=",
+		"LD_PRELOAD=",       "ORMA_HEAP_SOCK=", "ORMA_HEAP_WAIT=",
+		"ORMA_HEAP_FOLLOW=", "ORMA_HEAP_EXEC=", "ORMA_HEAP_RELEASE=",
 	};
 
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++)
@@ -87,7 +87,7 @@ static int make_environment(struct heap_run *run, const char *socket)
 
 	while (environ[count])
 		count++;
-	run->environment = orma_base_alloc_array(count + 6, sizeof(*run->environment));
+	run->environment = orma_base_alloc_array(count + 7, sizeof(*run->environment));
 	if (!run->environment || !library)
 		return -ENOMEM;
 	const struct orma_heap_options *options = run->options;
@@ -95,13 +95,14 @@ static int make_environment(struct heap_run *run, const char *socket)
 		make_variable("LD_PRELOAD", library, preload ? preload : ""),
 		make_variable("ORMA_HEAP_SOCK", socket, ""),
 		make_variable("ORMA_HEAP_WAIT", "1", ""),
-		options->follows_children ? make_variable("ORMA_HEAP_FOLLOW", "1", "") : NULL,
+		options->follows_children ? make_variable("ORMA_HEAP_FOLLOW", "1", "")
+					  : make_variable("ORMA_HEAP_EXEC", "0", ""),
 		options->fails_on_leak ? make_variable("ORMA_HEAP_RELEASE", "1", "") : NULL,
 	};
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(own); i++)
 		if (own[i])
 			run->environment[used++] = own[i];
-	bool is_whole = used == 3u + options->follows_children + options->fails_on_leak;
+	bool is_whole = used == 4u + options->fails_on_leak;
 	for (size_t i = 0; i < count && is_whole; i++) {
 		if (is_ours(environ[i]))
 			continue;

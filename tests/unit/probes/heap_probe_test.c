@@ -386,7 +386,9 @@ ORMA_TEST(a_program_that_replaces_another_without_goodbye_damages_nothing)
 	CHECK_INT(fixture.tracker.ended.count, 2);
 	heap_dump(&fixture, 1000, 0);
 	read_trace();
-	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 1 101\n"
+	/* Memory of the programs that were replaced is gone. */
+	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 -1 -100\n"
+				 "1000 libc.malloc 2 1 101\n1000 libc.malloc 2 -1 -101\n"
 				 "1000 libc.malloc 2 1 102\n");
 	struct orma_heap_process *process =
 		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
