@@ -86,14 +86,16 @@ static const struct orma_load_queue_ops ops = {
 
 /* --- interface -------------------------------------------------------------------------------- */
 
-int orma_symbol_reader_new(orma_table_child_fn *child, struct orma_symbol_reader **ret)
+int orma_symbol_reader_new(const struct orma_table_builder_options *options,
+			   struct orma_symbol_reader **ret)
 {
-	const struct orma_table_builder_options options = {
-		.child = child ? child : orma_symbol_names_run,
+	const struct orma_table_builder_options of_builder = {
+		.timeout_ms = options ? options->timeout_ms : 0,
+		.child = options && options->child ? options->child : orma_symbol_names_run,
 	};
 	struct orma_symbol_reader *reader = orma_base_zalloc(sizeof(*reader));
 	struct orma_table_builder *builder = NULL;
-	int r = reader ? orma_table_builder_new(&options, &builder) : -ENOMEM;
+	int r = reader ? orma_table_builder_new(&of_builder, &builder) : -ENOMEM;
 
 	if (r == 0)
 		r = orma_load_queue_new(&ops, builder, &reader->queue);

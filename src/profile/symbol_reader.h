@@ -21,8 +21,10 @@ struct orma_symbol_request {
 	size_t count;
 };
 
-/* `child` is for tests; NULL = orma_symbol_names_run(). 0, -ENOMEM or another -errno. */
-int orma_symbol_reader_new(orma_table_child_fn *child, struct orma_symbol_reader **ret);
+/* `options` are for tests, and may be NULL; their child is orma_symbol_names_run() if they name none. 0, -ENOMEM or another
+ * -errno. */
+int orma_symbol_reader_new(const struct orma_table_builder_options *options,
+			   struct orma_symbol_reader **ret);
 /* Waits for a second if a file is still being read, and leaves the thread to itself then. NULL does nothing. */
 void orma_symbol_reader_free(struct orma_symbol_reader *reader);
 /* Reads the names of the functions at these addresses, in the form of symbol_names.h, into an empty buffer, which is the

@@ -3,14 +3,19 @@
  *
  * Where the kernel grants no perf events, the tests are skipped.
  */
+#include <errno.h>
+#include <linux/filter.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "harness.h"
 
 #define ORMA     ORMA_BUILD_DIR "/orma"
@@ -213,6 +218,37 @@ ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
 	CHECK_STR(in_folder(ORMA " profile -e no_such:event -- touch started 2>messages; echo $?; "
 				 "grep -c 'touch was not started' messages; ls"),
 		  "1\n1\nmessages\n");
+}
+
+/* As the kernel does where perf_event_paranoid is 3. */
+static void forbid_perf_events(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {ORMA_ARRAY_SIZE(filter), filter};
+
+	CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_INT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+ORMA_TEST(a_profile_that_cannot_sample_ends_at_once)
+{
+	pid_t pid = start(sleep_often);
+	char command[256];
+
+	forbid_perf_events();
+	CHECK_STR(in_folder(ORMA " profile -t 1h 2>messages; echo $?; ls; "
+				 "grep -c perf_event_paranoid messages"),
+		  "1\nmessages\n1\n");
+	snprintf(command, sizeof(command),
+		 ORMA " profile -p %d 2>messages; echo $?; grep -c perf_event_paranoid messages",
+		 (int)pid);
+	CHECK_STR(in_folder(command), "1\n1\n");
+	end(pid);
 }
 
 ORMA_TEST(page_faults_are_sampled_one_by_one)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,10 +62,12 @@ static enum form form_of(const char *path)
 
 /* ---- the recording ---- */
 
-/* The program that is to be sampled. */
+/* The program, the processes or the machine to be sampled. */
 struct target {
-	const char *name;
-	/* Written by the thread of the probes before it acknowledges their start, read by the main thread after that. */
+	const char *name; /* the program; NULL = there is none */
+	int failure_fd;   /* an eventfd that becomes readable when it cannot be sampled */
+	/* Written by the thread of the probes before it acknowledges their start or makes failure_fd readable, read by the
+	 * main thread after that. */
 	atomic_bool cannot_sample;
 };
 
@@ -73,6 +76,7 @@ static void on_perf_failure(void *ctx)
 	struct target *target = ctx;
 
 	atomic_store_explicit(&target->cannot_sample, true, memory_order_release);
+	orma_base_fd_wake(target->failure_fd);
 }
 
 /* The probe has said why it cannot sample. */
@@ -142,6 +146,7 @@ static int record(const struct orma_profile_options *options, const char *produc
 			.ready_fd = -1,
 			.app_argv = options->argv,
 			.app_descriptors = descriptors,
+			.failure_fd = target->failure_fd,
 			.on_perf_failure = on_perf_failure,
 			.may_start_app = may_start,
 			.app_ctx = target,
@@ -357,8 +362,11 @@ static int run(const struct orma_profile_options *options)
 {
 	struct folder folder = {0};
 	struct stat facts, old = {0};
-	struct target target = {.name = options->argv ? options->argv[0] : NULL};
-	int status = make_folder(&folder);
+	ORMA_AUTO(orma_base_fd_closep)
+	int failure_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	struct target target = {.name = options->argv ? options->argv[0] : NULL,
+				.failure_fd = failure_fd};
+	int status = failure_fd < 0 ? orma_tool_fail("%s", strerror(errno)) : make_folder(&folder);
 	const char *trace = form_of(options->path) == FORM_TRACE ? options->path : folder.trace;
 
 	if (status == ORMA_EXIT_OK) {
@@ -369,7 +377,7 @@ static int run(const struct orma_profile_options *options)
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
 				    status != ORMA_EXIT_NOT_FOUND && !target.cannot_sample);
 		/* The service may have begun to write it. */
-		if (target.cannot_sample && options->argv && old.st_ino == 0)
+		if (target.cannot_sample && old.st_ino == 0)
 			(void)unlink(trace);
 		/* A recording that failed leaves the file of an earlier one as it was. */
 		if (is_recorded && stat(trace, &facts) == 0 && facts.st_size > 0 &&

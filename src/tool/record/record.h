@@ -110,6 +110,8 @@ struct orma_record_options {
 	char *const *app_argv; /* the program to start and to record until it ends; NULL = none */
 	char *const *app_environment; /* NULL = that of this process */
 	uint64_t app_descriptors;     /* the program's soft limit; 0 = that of this process */
+	/* When this descriptor becomes readable, the recording ends at once as a failure that was reported already. 0 = none. */
+	int failure_fd;
 	/* Called by another thread when the recorder's own linux.perf cannot sample; may be NULL. */
 	void (*on_perf_failure)(void *app_ctx);
 	/* Asked when the data sources have started, for which the recorder waits longer then. When it

@@ -374,7 +374,8 @@ static int report_failure(struct orma_recorder *recorder, int result)
 {
 	const struct orma_record_options *options = recorder->options;
 
-	if (result == -ECANCELED && options->app_argv) /* start_app() has reported it */
+	/* start_app() or the data source that failed has reported it. */
+	if (result == -ECANCELED)
 		return ORMA_EXIT_FAILURE;
 	if (recorder->error[0] && orma_recorder_is_clone(recorder))
 		return orma_tool_fail("the clone failed: %s; `%s status` lists the sessions",

@@ -111,14 +111,16 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 {
 	int r = 0;
 	while (r == 0 && !orma_session_is_stopped(recorder->session)) {
-		struct pollfd fds[4] = {
+		int failure_fd = recorder->options->failure_fd;
+		struct pollfd fds[5] = {
 			{.fd = orma_session_poll_fd(recorder->session), .events = POLLIN},
 			{.fd = recorder->signal_fd, .events = POLLIN},
 			{.fd = recorder->app.child_fd, .events = POLLIN},
 			{.fd = orma_record_targets_fd(&recorder->targets), .events = POLLIN},
+			{.fd = failure_fd > 0 ? failure_fd : -1, .events = POLLIN},
 		};
 		show_progress(recorder);
-		int ready = poll(fds, 4, recorder->progress.is_shown ? TICK_MS : 10000);
+		int ready = poll(fds, 5, recorder->progress.is_shown ? TICK_MS : 10000);
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		r = orma_session_dispatch(recorder->session);
@@ -131,6 +133,8 @@ int orma_recorder_wait(struct orma_recorder *recorder)
 			r = take_app_end(recorder);
 		if (r == 0 && fds[3].revents)
 			r = take_targets_end(recorder);
+		if (r == 0 && fds[4].revents)
+			r = -ECANCELED;
 		if (r == 0 && is_late(recorder))
 			r = -ETIMEDOUT;
 		if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * symbol_reader_test.c - names of functions, also of files whose reader dies, hangs or lies.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -121,29 +122,45 @@ static void hang(int socket)
 ORMA_TEST(a_file_whose_reader_dies_is_an_error)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
+	const struct orma_table_builder_options options = {.child = die};
 	struct orma_symbol_reader *reader;
 
 	load_own();
-	CHECK_INT(orma_symbol_reader_new(die, &reader), 0);
+	CHECK_INT(orma_symbol_reader_new(&options, &reader), 0);
 	CHECK_INT(read_own(reader, in_ms(60000), &names), -ECHILD);
 	orma_symbol_reader_free(reader);
 	unload_own();
 }
 
+static size_t count_threads(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	size_t count = 0;
+
+	CHECK(folder != NULL);
+	for (const struct dirent *entry; (entry = readdir(folder));)
+		count += entry->d_name[0] != '.';
+	closedir(folder);
+	return count;
+}
+
 ORMA_TEST(a_file_that_hangs_is_left)
 {
+	/* The reader is freed after at most 300 ms, and waits for a second then. */
+	const struct orma_table_builder_options options = {.timeout_ms = 1800, .child = hang};
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0};
 	struct orma_symbol_reader *reader;
 	uint64_t end_ns = in_ms(2500);
 
 	load_own();
-	CHECK_INT(orma_symbol_reader_new(hang, &reader), 0);
+	CHECK_INT(orma_symbol_reader_new(&options, &reader), 0);
 	CHECK_INT(read_own(reader, in_ms(200), &names), -ETIMEDOUT);
 	/* Nobody waits for another one behind it. */
 	CHECK_INT(read_own(reader, in_ms(100), &names), -ETIMEDOUT);
 	orma_symbol_reader_free(reader);
 	unload_own();
 	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) < end_ns);
-	/* The thread gives its child up after five seconds, and ends by itself. */
-	usleep(5500000);
+	/* The thread gives its child up, and ends by itself. */
+	while (count_threads() > 1)
+		usleep(1000);
 }
