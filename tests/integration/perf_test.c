@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -812,6 +813,79 @@ ORMA_TEST(counters_are_read_without_samples)
 	       1000);
 	CHECK_FIGURE(ask("select count(distinct c.track_id) from counter c join track t on t.id = "
 			 "c.track_id where t.type = 'perf_cpu_counter'") >= 2);
+	remove_folder();
+}
+
+/* The memory is looked at every second. */
+ORMA_TEST(a_profiler_that_takes_too_much_memory_ends_the_samples)
+{
+	char config[256];
+	skip_without_events();
+	pid_t pid = start(spin_for_ever);
+
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 500 } max_daemon_memory_kb: 1 "
+		 "callstack_sampling { scope { target_pid: %d } }",
+		 (int)pid);
+	record(config, 2500);
+	end(pid);
+	CHECK_FIGURE(ask("select count(*) from perf_sample") > 20);
+	CHECK_FIGURE(ask("select sum(value > 0) from stats where name = "
+			 "'perf_guardrail_stop_ts'") == 1);
+	/* Not a sample is younger than the end. */
+	CHECK_FIGURE(ask("select count(*) from perf_sample where ts > (select max(value) from "
+			 "stats where name = 'perf_guardrail_stop_ts')") == 0);
+	CHECK_FIGURE(ask("select max(ts) - min(ts) from perf_sample") < 2e9);
+	remove_folder();
+}
+
+/* The kernel has control groups of its version 2 at one of two places. */
+static bool make_group(char *ret_path, size_t size, const char **ret_name)
+{
+	static const char *const parents[] = {"", "unified/"};
+	static char name[64];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%sorma-perf-test-%d", parents[i], (int)getpid());
+		snprintf(ret_path, size, "/sys/fs/cgroup/%scgroup.procs", parents[i]);
+		if (access(ret_path, W_OK) < 0)
+			continue;
+		snprintf(ret_path, size, "/sys/fs/cgroup/%s", name);
+		*ret_name = name;
+		if (mkdir(ret_path, 0700) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void move_into(const char *group, pid_t pid)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	FILE *file = fopen(path, "we");
+	CHECK(file != NULL && fprintf(file, "%d\n", (int)pid) > 0);
+	CHECK(fclose(file) == 0);
+}
+
+ORMA_TEST(only_the_control_group_is_sampled)
+{
+	char path[128], config[256];
+	const char *name;
+	skip_without_events();
+	if (!make_group(path, sizeof(path), &name))
+		orma_test_skip("a control group of version 2 that can be made");
+	pid_t inside = start(spin_for_ever), outside = start(spin_for_ever);
+
+	move_into(path, inside);
+	snprintf(config, sizeof(config),
+		 "timebase { frequency: 500 } cgroup: '%s' callstack_sampling {}", name);
+	record(config, 1000);
+	kill(outside, SIGKILL);
+	end(inside);
+	CHECK(rmdir(path) == 0);
+	CHECK_FIGURE(count_function(inside, "orma_perf_test_spin") > 20);
+	CHECK_FIGURE(count_function(outside, "orma_perf_test_spin") == 0);
 	remove_folder();
 }
 

@@ -288,6 +288,21 @@ ORMA_TEST(realloc_frees_the_old_block_only_if_it_succeeds)
 	hook_free(block);
 }
 
+/* Some C libraries return NULL then, and have freed the block; others return a block of nothing. */
+ORMA_TEST(realloc_to_nothing_frees_the_old_block)
+{
+	void *block, *nothing;
+
+	begin("sampling_interval_bytes: 1");
+	block = hook_malloc(100);
+	nothing = hook_realloc(block, 0);
+	hook_free(nothing);
+	end();
+	CHECK_INT(seen.frees, seen.samples);
+	CHECK_INT(live(100), 0);
+	CHECK_INT(seen.bytes, 0);
+}
+
 ORMA_TEST(failures_are_not_samples)
 {
 	void *block = NULL;

@@ -75,6 +75,32 @@ ORMA_TEST(fields_that_the_profiler_needs_are_taken)
 	finish();
 }
 
+ORMA_TEST(shared_memory_of_the_profiler_is_a_power_of_two_with_limits)
+{
+	static const struct {
+		const char *fields;
+		uint32_t kb;
+	} cases[] = {
+		{"", 8192},
+		{"shmem_size_bytes: 1", 128},
+		{"shmem_size_bytes: 131073", 256},
+		{"shmem_size_bytes: 1048576", 1024},
+		{"shmem_size_bytes: 18446744073709551615", 32768},
+	};
+	struct orma_heap_config config;
+	char fields[160];
+
+	begin();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(fields, sizeof(fields), "sampling_interval_bytes: 1 all: true %s",
+			 cases[i].fields);
+		CHECK_INT(parse(fields, &config), 0);
+		CHECK_INT(config.shm_kb, cases[i].kb);
+		CHECK(config.buffer_kb >= 4 * config.shm_kb && config.buffer_kb >= 32768);
+	}
+	finish();
+}
+
 ORMA_TEST(a_config_that_makes_no_sense_is_refused_with_the_reason)
 {
 	static const char *const cases[][2] = {

@@ -274,6 +274,133 @@ ORMA_TEST(each_counter_has_the_kernels_numbers)
 	orma_base_arena_done(&arena);
 }
 
+ORMA_TEST(each_clock_has_its_number_in_the_kernel_and_in_the_trace)
+{
+	static const struct {
+		const char *name;
+		clockid_t clock;
+		uint32_t id;
+	} clocks[] = {
+		{"UNKNOWN_PERF_CLOCK", CLOCK_MONOTONIC_RAW,
+		 ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_RAW},
+		{"PERF_CLOCK_REALTIME", CLOCK_REALTIME,
+		 ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_REALTIME},
+		{"PERF_CLOCK_MONOTONIC", CLOCK_MONOTONIC,
+		 ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC},
+		{"PERF_CLOCK_MONOTONIC_RAW", CLOCK_MONOTONIC_RAW,
+		 ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_MONOTONIC_RAW},
+		{"PERF_CLOCK_BOOTTIME", CLOCK_BOOTTIME,
+		 ORMA_PB_BUILTIN_CLOCK_BUILTIN_CLOCK_BOOTTIME},
+	};
+	struct orma_perf_config config;
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "perf_event_config { timebase { timestamp_clock: %s } }", clocks[i].name);
+		CHECK_INT(parse(text, &config), 0);
+		CHECK_INT(config.clock, clocks[i].clock);
+		CHECK_INT(config.clock_id, clocks[i].id);
+	}
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(modifiers_say_what_is_counted)
+{
+	static const struct {
+		const char *modifiers;
+		bool excludes_user, excludes_kernel, excludes_hv;
+	} cases[] = {
+		{"", false, false, false},
+		{"modifiers: EVENT_MODIFIER_COUNT_USERSPACE", false, true, true},
+		{"modifiers: EVENT_MODIFIER_COUNT_KERNEL", true, false, true},
+		{"modifiers: EVENT_MODIFIER_COUNT_HYPERVISOR", true, true, false},
+		{"modifiers: EVENT_MODIFIER_COUNT_USERSPACE modifiers: EVENT_MODIFIER_COUNT_KERNEL",
+		 false, false, true},
+	};
+	struct orma_perf_config config;
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "perf_event_config { timebase { %s } followers { counter: SW_PAGE_FAULTS "
+			 "%s } }",
+			 cases[i].modifiers, cases[i].modifiers);
+		CHECK_INT(parse(text, &config), 0);
+		const struct orma_perf_event *events[] = {&config.timebase, &config.followers[0]};
+		for (size_t k = 0; k < 2; k++)
+			CHECK(events[k]->exclude_user == cases[i].excludes_user &&
+			      events[k]->exclude_kernel == cases[i].excludes_kernel &&
+			      events[k]->exclude_hv == cases[i].excludes_hv);
+	}
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(a_raw_event_has_all_its_numbers)
+{
+	struct orma_perf_paths paths = {NULL, "/sys", "/proc"};
+	struct orma_perf_config config;
+	struct perf_event_attr attr;
+
+	CHECK_INT(parse("perf_event_config { timebase { raw_event { type: 4 config: 0x1c2 "
+			"config1: 21 config2: 22 } } }",
+			&config),
+		  0);
+	CHECK_INT(orma_perf_attr_find(&paths, &config.timebase, &attr), 0);
+	CHECK(attr.type == 4 && attr.config == 0x1c2 && attr.config1 == 21 && attr.config2 == 22);
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(each_way_to_find_callers_asks_the_kernel_for_what_it_needs)
+{
+	static const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	static const struct {
+		const char *mode;
+		uint64_t samples;
+	} modes[] = {
+		{"UNWIND_SKIP", 0},
+		{"UNWIND_DWARF", PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER},
+		{"UNWIND_FRAME_POINTER", PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER},
+		{"UNWIND_KERNEL_FRAME_POINTER", PERF_SAMPLE_CALLCHAIN},
+	};
+	struct orma_perf_config config;
+	struct orma_perf_attr_options options = {
+		.config = &config, .can = ORMA_PERF_CAN_ALL, .stack_bytes = 16384};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct perf_event_attr attr = {0};
+		snprintf(text, sizeof(text),
+			 "perf_event_config { callstack_sampling { user_frames: %s } }",
+			 modes[i].mode);
+		CHECK_INT(parse(text, &config), 0);
+		orma_perf_attr_sample(&options, &attr);
+		CHECK(config.wants_stacks);
+		CHECK_INT(attr.sample_type & (copies | PERF_SAMPLE_CALLCHAIN), modes[i].samples);
+		/* The chain is the user's: kernel_frames is not set. */
+		CHECK(!(modes[i].samples & PERF_SAMPLE_CALLCHAIN) ||
+		      (attr.exclude_callchain_kernel && !attr.exclude_callchain_user));
+	}
+	orma_base_arena_done(&arena);
+}
+
+ORMA_TEST(rings_have_their_size_and_are_read_at_their_period)
+{
+	struct orma_perf_config config;
+
+	CHECK_INT(parse("perf_event_config { ring_buffer_pages: 64 ring_buffer_read_period_ms: 250 "
+			"max_daemon_memory_kb: 5 unwind_state_clear_period_ms: 6 }",
+			&config),
+		  0);
+	CHECK(config.ring_pages == 64 && config.read_ms == 250 && config.memory_kb_max == 5);
+	CHECK_INT(config.clear_period_ms, 6);
+	CHECK_INT(parse("perf_event_config { ring_buffer_read_period_ms: 1 }", &config), 0);
+	CHECK_INT(config.read_ms, ORMA_PERF_READ_MS_MIN);
+	CHECK_INT(parse("perf_event_config { timebase { poll_period_ms: 500 } }", &config), 0);
+	CHECK_INT(config.poll_ms, 500);
+	orma_base_arena_done(&arena);
+}
+
 ORMA_TEST(a_tracepoint_is_found_below_tracefs_and_nowhere_else)
 {
 	char folder[] = "/tmp/orma-perf-XXXXXX", path[128], command[512];
