@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * orma-heap/heap_profile.h - tells the heap profiler about allocators of the program's own: pools, arenas, slabs, memory of
- * a graphics processor.
+ * orma-heap/heap_profile.h - reports the program's own allocators to the heap profiler: pools, arenas, slabs, memory of a graphics
+ * processor.
  *
- * liborma-heap finds malloc(), free() and their relatives by itself. A program that hands out memory in another way names
- * that memory a *heap*, and reports each allocation and each free of it:
+ * liborma-heap intercepts malloc(), free() and the other allocation functions. A program with an allocator of its own registers a
+ * *heap* for it, and reports each allocation and each free:
  *
  *	static uint32_t pool;
  *
@@ -24,24 +24,24 @@
  *		give_to_pool(block);
  *	}
  *
- * A recording with `heaps: "my.pool"` or `all_heaps: true` in its heapprofd_config then shows which functions took how much of
- * it. Report a free before the block can be handed out again. A report costs one or two nanoseconds while nobody records.
+ * A recording with `heaps: "my.pool"` or `all_heaps: true` in its heapprofd_config then shows which functions allocated how much.
+ * Report a free before the block can be allocated again. A report costs one or two nanoseconds while nothing is recorded.
  *
- * The functions whose names begin with AHeap are the same, with the names that Perfetto gives them, so that a program that
- * was written for Perfetto's heapprofd needs no change. Link with liborma-heap (`pkg-config --libs orma-heap`). A program that is
- * linked with it need not be started with LD_PRELOAD.
+ * The functions whose names begin with AHeap do the same under the names that Perfetto uses. So a program that was written for
+ * Perfetto's heapprofd needs no change. Link with liborma-heap (`pkg-config --libs orma-heap`). A program that is linked with it
+ * need not be started with LD_PRELOAD.
  *
- * The library connects to the profiler's socket: the one that ORMA_HEAP_SOCK names, else /run/perfetto/orma-profiler if
- * that folder exists, else /tmp/orma-profiler. With ORMA_HEAP_WAIT=1 the program begins when a recording that selects it has
- * started, or after 3 seconds. With ORMA_HEAP_FOLLOW=1 the programs and children that it starts are profiled, too, except
- * children of _Fork() and of a bare clone() until they call exec; otherwise
- * these variables, and the library in LD_PRELOAD, are removed from the environment. Programs that are setuid or setgid, or
- * get capabilities from their file, are not profiled. A program that is linked statically cannot contain this library: it
- * says so and ends.
+ * The library connects to the profiler's socket. That is $ORMA_HEAP_SOCK, else /run/perfetto/orma-profiler if that folder exists,
+ * else /tmp/orma-profiler. With ORMA_HEAP_WAIT=1 the program begins when a recording that selects it has started, or after 3
+ * seconds. With ORMA_HEAP_FOLLOW=1 its children and the programs that they execute are profiled, too. (A child of _Fork() or of a
+ * bare clone() is only profiled after it has called exec.) Otherwise these variables, and the library in LD_PRELOAD, are removed
+ * from the environment.
  *
- * Threads: all functions are MT-safe, except that the two functions that set a callback must not be called for one heap at
- *          the same time. Reports may come from signal handlers. They preserve errno and never block beyond the
- *          recording's `block_client`.
+ * Programs that are setuid or setgid, or get capabilities from their file, are not profiled. A statically linked program cannot
+ * contain this library: it prints a message and ends.
+ *
+ * Threads: all functions are MT-safe, but the two functions that set a callback must not run for the same heap at the same time.
+ *          Signal handlers may report. Reports preserve errno and never block longer than the recording's `block_client` allows.
  */
 #ifndef ORMA_HEAP_HEAP_PROFILE_H
 #define ORMA_HEAP_HEAP_PROFILE_H
@@ -55,7 +55,7 @@
 extern "C" {
 #endif
 
-/* A heap, which is registered or will be. It is never freed. */
+/* A heap. It is never freed. */
 struct orma_heap_info;
 /* The callbacks get these; they are valid during the call. */
 struct orma_heap_enabled;
@@ -65,7 +65,7 @@ typedef void orma_heap_enabled_fn(void *data, const struct orma_heap_enabled *en
 typedef void orma_heap_disabled_fn(void *data, const struct orma_heap_disabled *disabled);
 
 /**
- * orma_heap_new() - make a heap, which is yet to be registered.
+ * orma_heap_new() - make a heap. orma_heap_register() makes it known to recordings.
  * @name: copied; 1 to 63 bytes. By convention it begins with the name of the program or library: "my.pool".
  *
  * Returns NULL if the name is NULL, empty or too long, and if there are 254 heaps already.
@@ -73,8 +73,8 @@ typedef void orma_heap_disabled_fn(void *data, const struct orma_heap_disabled *
 ORMA_HEAP_API struct orma_heap_info *orma_heap_new(const char *name);
 
 /**
- * orma_heap_set_enabled_callback(), orma_heap_set_disabled_callback() - hear when a recording begins to sample the heap, and
- * when none samples it any more.
+ * orma_heap_set_enabled_callback(), orma_heap_set_disabled_callback() - set the functions that are called when a recording begins to
+ * sample the heap, and when the last one stops.
  * @info:     NULL is fine.
  * @callback: called on the profiler's thread, without locks held. NULL = none.
  * @data:     its first argument; must stay valid for ever.
@@ -96,27 +96,27 @@ ORMA_HEAP_API uint64_t orma_heap_enabled_interval(const struct orma_heap_enabled
  * orma_heap_register() - let recordings sample the heap from now on.
  * @info: NULL is fine.
  *
- * Constructors may call this. Recordings that run already take the heap into account at once. Returns the heap's number for
- * the functions below, or 0 for NULL: reports to the heap 0 are ignored.
+ * Constructors may call this. Running recordings begin to sample the heap at once, if they select it. Returns the heap's number for
+ * the functions below, or 0 for NULL. Reports to heap 0 are ignored.
  */
 ORMA_HEAP_API uint32_t orma_heap_register(struct orma_heap_info *info);
 
 /**
  * orma_heap_report_allocation() - the program has allocated a block.
  * @heap: see orma_heap_register(). Unknown numbers are ignored.
- * @id:   names the block: its address, or any other number that no living block of the heap has.
+ * @id:   the block's address, or any other number that no other live block of the heap has.
  * @size: in bytes.
  *
  * Returns true if the allocation was sampled.
  */
 ORMA_HEAP_API bool orma_heap_report_allocation(uint32_t heap, uint64_t id, uint64_t size);
 /**
- * orma_heap_report_sample() - the same, for an allocator that has a sampler of its own: nothing is left out.
+ * orma_heap_report_sample() - the same for an allocator that samples its allocations itself. Every report is recorded.
  *
- * Returns true if it was recorded, which means that a recording samples the heap.
+ * Returns true if a recording samples the heap.
  */
 ORMA_HEAP_API bool orma_heap_report_sample(uint32_t heap, uint64_t id, uint64_t size);
-/** orma_heap_report_free() - the program frees a block. Blocks that were not sampled, or not reported at all, are fine. */
+/** orma_heap_report_free() - the program frees a block. Blocks that were not sampled or not reported are ignored. */
 ORMA_HEAP_API void orma_heap_report_free(uint32_t heap, uint64_t id);
 
 /* The same functions with the names that Perfetto's library has. */

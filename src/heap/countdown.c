@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * countdown.c - the countdowns of a thread, one for each heap.
  *
- * That of malloc() is thread-local. The others, of which most programs have none, lie in a page of the thread's own. It gets the
- * page when it first reports to a heap in a session, and its end unmaps it. In the child of a fork, the pages of other threads
- * stay: nobody knows if their threads were using them.
+ * The countdown of malloc() is thread-local. Most programs have no other heap. The countdowns of other heaps lie in a page that a
+ * thread maps when it first reports to such a heap in a session, and unmaps when it ends. In the child of a fork, the pages of the
+ * other threads stay mapped, because the fork may have interrupted the use of one.
  *
- * Rejected: all of them in thread-local memory (2 KiB for each thread, and no room in a program that opens the library later); one
- * countdown for all threads (they would write to the same line of the cache at each report); one for all heaps (their
- * intervals differ).
+ * Rejected: all countdowns in thread-local memory, because that takes 2 KiB for each thread and does not fit into a program that
+ * opens the library later; one countdown for all threads, because all of them would write to the same cache line; one countdown for
+ * all heaps, because their intervals differ.
  */
 #include "heap/countdown.h"
 
@@ -27,14 +27,13 @@ void orma_heap_seed(struct orma_heap_thread *self)
 			self->random = orma_base_clock_ns(CLOCK_MONOTONIC) ^ (uintptr_t)self;
 }
 
-/* Draws the countdown anew, as the intervals have changed since it was drawn. */
 void orma_heap_countdowns_forget(struct orma_heap_thread *self, uint32_t epoch)
 {
 	self->epoch = epoch;
 	self->ends_at_point = false;
 	if (self->own)
 		memset(self->own, 0, sizeof(*self->own));
-	/* The visit has put this in the place of malloc()'s, which its end restores. */
+	/* The value during a visit. The end of the visit restores the countdown of malloc(). */
 	self->left = ORMA_HEAP_STEP_BYTES;
 }
 
@@ -52,13 +51,13 @@ void orma_heap_countdowns_free(struct orma_heap_thread *self)
 {
 	struct orma_heap_countdowns *own = ORMA_TAKE(self->own);
 
-	/* A signal handler that comes now finds none. */
+	/* A signal handler from here on finds no page. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (own)
 		munmap(own, sizeof(*own));
 }
 
-/* NULL: there is no memory, or the thread has ended already and nobody would free it. */
+/* Returns NULL without memory, or if the thread has ended, because no destructor would unmap the page. */
 static struct orma_heap_countdowns *countdowns_of(struct orma_heap_thread *self)
 {
 	if (!self->own && orma_heap_thread_register(self))
@@ -73,8 +72,8 @@ void orma_heap_countdown_find(struct orma_heap_thread *self, struct orma_heap_vi
 {
 	struct orma_heap_countdowns *own = heap == ORMA_HEAP_MALLOC ? NULL : countdowns_of(self);
 
-	*ret = (struct orma_heap_current){.left = &ret->nobodys_left,
-					  .ends_at_point = &ret->nobodys_end};
+	*ret = (struct orma_heap_current){.left = &ret->own_left,
+					  .ends_at_point = &ret->own_ends_at_point};
 	if (heap == ORMA_HEAP_MALLOC) {
 		ret->left = &visit->malloc_left;
 		ret->ends_at_point = &self->ends_at_point;
@@ -92,7 +91,7 @@ uint64_t orma_heap_countdown_draw(struct orma_heap_thread *self,
 	uint64_t points = *countdown->ends_at_point, fresh;
 	struct orma_heap_countdown next;
 
-	/* The bytes behind the end of the countdown. The first of them is hit if it ended at a point. */
+	/* The bytes beyond the end of the countdown. The first of them is hit if the countdown ended at a point. */
 	fresh = *left < 0 ? (uint64_t) - (*left + (int64_t)points) : size;
 	if (fresh > size)
 		fresh = size;

@@ -20,14 +20,14 @@ void orma_heap_seed(struct orma_heap_thread *self);
 struct orma_heap_current {
 	int64_t *left;
 	bool *ends_at_point;
-	/* Without memory, each allocation is drawn for on its own. That gives the same probabilities. */
-	int64_t nobodys_left;
-	bool nobodys_end;
+	/* These are used without memory: a countdown for this allocation alone, which gives the same probabilities. */
+	int64_t own_left;
+	bool own_ends_at_point;
 };
 
-/* All countdowns are to be drawn anew, as the intervals have changed since they were drawn. */
+/* Makes the thread draw all countdowns again, because the intervals have changed. */
 void orma_heap_countdowns_forget(struct orma_heap_thread *self, uint32_t epoch);
-/* `ret` points to itself, so it must not be copied. */
+/* Finds the countdown of a heap. *ret may point into itself, so it must not be copied. */
 void orma_heap_countdown_find(struct orma_heap_thread *self, struct orma_heap_visit *visit,
 			      uint32_t heap, struct orma_heap_current *ret);
 /* Returns how many sampling points hit the block, and draws the next countdown. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptors.c - programs that close all descriptors, as daemons do, leave those of the library open.
+ * descriptors.c - keeps the library's descriptors open in programs that close all descriptors, as daemons do.
  *
- * close(), close_range() and closefrom() take the place of the C library's, and treat the library's descriptors as numbers
- * that nobody has opened. base/fd.h knows these descriptors, because a child has to close them after fork(). A program that
- * calls the kernel without the C library, or puts another file on such a number with dup2(), still takes them away.
+ * close(), close_range() and closefrom() replace those of the C library. They treat the library's descriptors as numbers that are
+ * not open. base/fd.h knows these descriptors, because a child has to close them after fork(). A program that calls the kernel
+ * without the C library, or puts another file on such a number with dup2(), still closes them.
  *
- * Rejected: connecting anew after each loss. The program may open a file of its own under the same number first, and what
- * was sampled meanwhile would be lost.
+ * Rejected: connecting again after each loss, because the program may open a file of its own under the same number first, and
+ * samples would be lost meanwhile.
  *
- * Threads: any, any time, also in signal handlers. Nothing locks or allocates.
+ * Threads: any, at any time, also in signal handlers. Nothing locks or allocates.
  */
 #include "heap/descriptors.h"
 
@@ -24,18 +24,18 @@
 #include "base/fd.h"
 #include "heap/visit.h"
 
-/* Older headers have neither the number nor the flag. */
+/* Older headers define neither the number nor the flag. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
 #define UNSHARE_FIRST   2
 #define DESCRIPTORS_MAX (1u << 20)
 
-/* Newer C libraries than some that the library runs with have these. */
+/* Declared here, because older C libraries lack these functions. */
 ORMA_HEAP_API int close_range(unsigned int first, unsigned int last, int flags);
 ORMA_HEAP_API void closefrom(int first);
 
-/* The C library's close(), where a thread may be cancelled. Constant after the constructor. */
+/* The C library's close(), which is a cancellation point. Constant after the constructor. */
 static int (*next_close)(int fd);
 
 void orma_heap_descriptors_init(void)
@@ -45,7 +45,7 @@ void orma_heap_descriptors_init(void)
 	memcpy(&next_close, &address, sizeof(next_close));
 }
 
-/* The first number from `fd` on that the library has; INT_MAX = none. The child of a bare clone() has none that it needs. */
+/* Returns the first descriptor of the library from `fd` on; INT_MAX = none. The child of a bare clone() needs none. */
 static int next_own(int fd)
 {
 	return orma_heap_is_own_process() ? orma_base_fd_next_kept(fd) : INT_MAX;
@@ -81,7 +81,7 @@ ORMA_HEAP_API int close_range(unsigned int first, unsigned int last, int flags)
 	return (int)syscall(SYS_close_range, first, last, flags);
 }
 
-/* As the C library's, but the numbers end at the limit where the kernel has no close_range(). */
+/* Does what the C library's function does. If the kernel lacks close_range(), numbers beyond the limit are not closed. */
 ORMA_HEAP_API void closefrom(int first)
 {
 	struct rlimit limit = {.rlim_cur = 0};

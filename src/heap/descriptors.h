@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * descriptors.h - the functions that close descriptors, and leave the library's open.
+ * descriptors.h - functions that close descriptors, but keep those of the library open.
  */
 #ifndef ORMA_HEAP_DESCRIPTORS_H
 #define ORMA_HEAP_DESCRIPTORS_H

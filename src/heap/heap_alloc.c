@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_alloc.c - base/alloc.h for liborma-heap: the library's own memory comes from the next allocator, past the hooks, so
+ * heap_alloc.c - base/alloc.h for liborma-heap. The library's own memory comes from the next allocator and bypasses the hooks, so
  * that the profiler does not profile itself.
  */
 #include <string.h>

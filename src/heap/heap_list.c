@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_list.c - the list of heaps: "libc.malloc", and those that the program registers (orma/heap_profile.h).
+ * heap_list.c - the list of heaps: "libc.malloc", and those that the program registers (orma-heap/heap_profile.h).
  *
- * The list is static, so that heaps can be registered in constructors, before anything else has run, and never moves.
+ * The list is static and never moves, so that constructors can register heaps before anything else has run.
  */
 #include "heap/heap_list.h"
 
 #include <string.h>
 
-/* 60 KiB, which take no memory until there are so many: therefore nothing is initialized here. */
+/* Not initialized, so that its 60 KiB take no memory until there are that many heaps. */
 struct orma_heap_info orma_heap_infos[ORMA_HEAPS_MAX];
 _Atomic uint32_t orma_heap_epoch;
 void (*_Atomic orma_heap_on_registered)(void);
@@ -153,7 +153,7 @@ static void tell(struct orma_heap_info *info)
 		info->on_disabled(info->disabled_ctx, NULL);
 }
 
-void orma_heap_tell_heaps(void)
+void orma_heap_call_callbacks(void)
 {
 	for (uint32_t i = 0; i < orma_heap_ids_end(); i++)
 		if (orma_heap_info_at(i))

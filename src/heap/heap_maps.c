@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_maps.c - tells the profiler what this process has mapped, and keeps its own tables of it.
+ * heap_maps.c - sends the mappings of this process to the profiler, and keeps its unwind tables up to date.
  *
- * Owns the count of libraries that were loaded so far, and the work that other threads post to the library's thread. That
- * thread sends the list of mappings again when it has changed. Only that thread sends lists, so the parts of two lists never
- * mix. Each list has a number, its generation. A sample has the newest number that was given out when it was taken, and the
- * profiler lets it wait until a list with that number or a higher one has come.
+ * Owns the count of libraries that were loaded so far, and the work that other threads post to the library's thread. Only that
+ * thread sends lists of mappings, so the parts of two lists never mix. Each list has a number, its generation. A sample has the
+ * newest generation at the time when it was taken. The profiler holds it back until a list with that generation or a later one
+ * has come.
  *
- * A dlclose() is announced at once by the thread that called it, because what is mapped there next would otherwise get the
- * names of what was there. A dlopen() is noticed by the timer of heap_source.c, or by a walk that meets the new library.
+ * The thread that calls dlclose() announces it at once, because otherwise the next library at that place would get the names of the
+ * closed one. The timer of heap_source.c notices a dlopen(), unless a walk meets the new library earlier.
  */
 #include "heap/heap_maps.h"
 
@@ -33,12 +33,12 @@
 #define MAPS_BYTES_MAX  ((size_t)8 << 20)
 #define MAPS_PART_BYTES 16384u
 
-static uint32_t wanted; /* a bit per instance that selects this process; the library's thread's */
+static uint32_t wanted; /* bit i: instance i selects this process; the library's thread uses it */
 static unsigned long long libraries_seen; /* loaded and unloaded so far */
 static struct orma_client_work refresh_work, maps_work;
 static _Atomic bool is_maps_posted;    /* from dlclose() to the library's thread, which clears it */
 static _Atomic bool is_refresh_posted; /* as above */
-/* Before this time no tables are made, because the last attempt found none. Relaxed. */
+/* Until then no tables are made, because the last attempt found none. Relaxed. */
 static _Atomic uint64_t no_refresh_before_ns;
 
 void orma_heap_maps_want(uint32_t instance, bool is_wanted)
@@ -94,7 +94,7 @@ void orma_heap_maps_send(void)
 static void on_maps_changed(struct orma_client_work *work)
 {
 	(void)work;
-	/* Later changes are posted again. */
+	/* Cleared first, so that changes from here on are posted again. */
 	atomic_store_explicit(&is_maps_posted, false, memory_order_release);
 	orma_heap_maps_send();
 	(void)orma_self_space_refresh();
@@ -106,7 +106,7 @@ void orma_heap_maps_changed(void)
 
 	if (!source || orma_data_source_started(source) == 0)
 		return;
-	/* Samples of what is mapped there next wait for the text that is sent after this. */
+	/* From here on, samples wait for the list that is sent after this call. */
 	atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1, memory_order_relaxed);
 	if (atomic_exchange_explicit(&is_maps_posted, true, memory_order_acq_rel))
 		return;

@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The instance selects this process, or does no longer. */
+/* Begins or ends sending mappings to an instance. */
 void orma_heap_maps_want(uint32_t instance, bool is_wanted);
-/* Sends the mappings to all instances that want them, as their generation is the process's. */
+/* Sends the mappings to all instances that want them, because all share the generations. */
 void orma_heap_maps_send(void);
-/* Libraries were loaded or unloaded since the last call. */
+/* True if libraries were loaded or unloaded since the last call. */
 bool orma_heap_maps_have_changed(void);
-/* The mappings have changed. Any thread, also inside of a hook. */
+/* Announces that the mappings have changed. Any thread, also inside of a hook. */
 void orma_heap_maps_changed(void);
-/* A walk has met code that has no table yet. Runs inside of a hook, on any thread. */
+/* Announces that a walk has met code without a table. Any thread, inside of a hook. */
 void orma_heap_maps_on_stale(void);
 /* Runs in the child of a fork. Async-signal-safe. */
 void orma_heap_maps_forked(void);

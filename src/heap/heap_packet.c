@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_packet.c - the encoding of samples and frees, straight into shared memory.
  *
- * All sizes are known before the first byte, so no length has to be filled in afterwards, and stacks are copied once, from
- * the stack into the chunk. These are the client's inner functions, not orma_packet_begin(), because a sample that was
- * lost must not become a live block, and only they tell.
+ * All sizes are known before the first byte, so no length has to be filled in afterwards. A stack is copied once, from memory into
+ * the chunk. The client's inner functions are used in place of orma_packet_begin(), because only they tell whether a packet was
+ * lost. A sample that was lost must not become a live block.
  */
 #include "heap/heap_packet.h"
 
@@ -16,7 +16,7 @@
 #define RECORD_TAG                                                                                 \
 	orma_proto_tag(ORMA_PB_ORMA_HEAP_RECORD_PACKET_FIELD_PACKET_FIELD, ORMA_PROTO_BYTES)
 
-/* Tags, sizes and scalars of a sample: at most 20 fields. */
+/* The room for tags, sizes and scalars of a sample, which are at most 20 fields. */
 #define HEAD_BYTES (20u * ORMA_PROTO_SCALAR_FIELD_MAX)
 
 static uint8_t *put_field(uint8_t *at, uint32_t id, uint64_t value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_packet.h - writes OrmaHeapRecord packets to the calling thread's sequence of an instance.
  *
- * All functions return false if the packet was lost: no room in shared memory, or the instance has stopped. They allocate
- * only at a thread's first packet.
+ * All functions return false if the packet was lost, because shared memory is full or the instance has stopped. They only allocate
+ * at a thread's first packet.
  */
 #ifndef ORMA_HEAP_HEAP_PACKET_H
 #define ORMA_HEAP_HEAP_PACKET_H
@@ -20,7 +20,7 @@ struct orma_heap_sample {
 	uint64_t serial, size, points, interval_bytes, timestamp_ns, address;
 	uint32_t heap, tid, maps_generation;
 	bool is_cut;
-	/* The innermost first; or NULL: the registers and what is copied of the stack, which may be nothing. */
+	/* The frames, innermost first. NULL: the sample has the registers and a copy of the stack, which may be empty. */
 	const uint64_t *pcs;
 	size_t pc_count;
 	struct orma_unwind_registers registers;
@@ -32,12 +32,12 @@ bool orma_heap_write_sample(struct orma_data_source *source, uint32_t instance,
 			    const struct orma_heap_sample *sample);
 bool orma_heap_write_free(struct orma_data_source *source, uint32_t instance, uint64_t serial,
 			  uint64_t timestamp_ns);
-/* True: a packet of `size` bytes cannot be lost, as the thread has room for it already. */
+/* True if the thread has room for a packet of `size` bytes, which then cannot be lost. */
 bool orma_heap_has_room(struct orma_data_source *source, uint32_t instance, size_t size);
-/* An encoded message of OrmaHeapRecord's field `id`. */
+/* Writes an encoded message as the field `id` of OrmaHeapRecord. */
 bool orma_heap_write_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
 			     const void *message, size_t size);
-/* The same for a message that was written into `buf`, which is freed. Also false without memory. */
+/* Writes a message that was encoded into `buf`, and frees the buffer. False also without memory. */
 bool orma_heap_send_message(struct orma_data_source *source, uint32_t instance, uint32_t id,
 			    struct orma_proto_heap_writer *writer, struct orma_buf *buf);
 

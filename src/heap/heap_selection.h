@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_selection.h - what a HeapprofdConfig says about this process and its heaps.
+ * heap_selection.h - which processes and heaps a HeapprofdConfig selects.
  */
 #ifndef ORMA_HEAP_HEAP_SELECTION_H
 #define ORMA_HEAP_HEAP_SELECTION_H
@@ -23,7 +23,7 @@ bool orma_heap_is_selected(const struct orma_pb_heapprofd_config *config,
 /* 0 = the heap is not sampled. */
 uint64_t orma_heap_selected_interval(const struct orma_pb_heapprofd_config *config,
 				     const char *heap);
-/* Compares a command with a pattern of the config: folders and what follows an @ do not count, and one * stands for any
+/* Compares a command with a pattern of the config. Folders, and what follows an @, are ignored. One * in the pattern stands for any
  * characters. */
 bool orma_heap_command_matches(struct orma_str pattern, const char *command);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_send.c - what a session is told besides samples and frees: the process, its heaps, and what was lost.
+ * heap_send.c - the packets of a session besides samples and frees: the process, its heaps, and what was lost.
  */
 #include "heap/heap_send.h"
 
@@ -18,7 +18,7 @@
 #include "schema/gen/orma_heap_record.pb.h"
 
 #define COMMAND_ARGS_MAX 64u
-/* A message of losses, with all that is around it, is smaller. */
+/* More than the size of a packet with the counts of losses. */
 #define LOST_BYTES 256u
 
 static void put_command(struct orma_proto_writer *writer)
@@ -64,7 +64,7 @@ void orma_heap_send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_
 	uint8_t message[ORMA_HEAP_NAME_BYTES + 6 * ORMA_PROTO_SCALAR_FIELD_MAX];
 	struct orma_proto_writer writer;
 
-	/* The message fits, so no further window is asked for. */
+	/* The message fits into the buffer, so the writer needs no function that gives it more room. */
 	orma_proto_writer_init(&writer, message, message + sizeof(message), NULL);
 	orma_proto_write_varint(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_HEAP_ID, heap_id);
 	orma_proto_write_string(&writer, ORMA_PB_ORMA_HEAP_RECORD_HEAP_NAME, info->name);
@@ -79,7 +79,7 @@ void orma_heap_send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_
 				message, (size_t)orma_proto_writer_written(&writer));
 }
 
-bool orma_heap_send_losses(uint32_t instance, uint64_t *told)
+bool orma_heap_send_losses(uint32_t instance, uint64_t *reported)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 	struct orma_heap_instance_counts *counts = &tracker->counts[instance];
@@ -107,7 +107,8 @@ bool orma_heap_send_losses(uint32_t instance, uint64_t *told)
 		sum += count;
 		orma_proto_write_varint(&heap.writer, fields[i].id, count);
 	}
-	if (sum == *told && orma_heap_has_room(orma_heap_tracker_source(), instance, LOST_BYTES)) {
+	if (sum == *reported &&
+	    orma_heap_has_room(orma_heap_tracker_source(), instance, LOST_BYTES)) {
 		orma_proto_heap_writer_finish(&heap);
 		orma_base_buf_done(&buf);
 		return true;
@@ -115,6 +116,6 @@ bool orma_heap_send_losses(uint32_t instance, uint64_t *told)
 	if (!orma_heap_send_message(orma_heap_tracker_source(), instance,
 				    ORMA_PB_ORMA_HEAP_RECORD_LOST, &heap, &buf))
 		return false;
-	*told = sum;
+	*reported = sum;
 	return true;
 }

@@ -15,11 +15,11 @@ void orma_heap_send_process(uint32_t instance, bool is_starting, bool is_forked)
 /* Any thread. */
 void orma_heap_send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_interval);
 /*
- * Tells what was lost, if that has changed since the last call for this session. `told` is the session's, and 0 at first.
- * Losses come when shared memory is full. So the library's thread always has a chunk in hand with room for the next message of
- * this kind: without news it writes one only to get such a chunk. False: the counts could not be told, so the next call tells
- * them.
+ * Sends the counts of losses, if they have changed since the last call for this session. `reported` belongs to the session, and is 0
+ * at first. Packets are lost while shared memory is full. So the library's thread always keeps a chunk with room for the next such
+ * packet; if it has none, it sends the counts without a change, only to get a chunk. False if the packet was lost; then the next
+ * call sends the counts.
  */
-bool orma_heap_send_losses(uint32_t instance, uint64_t *told);
+bool orma_heap_send_losses(uint32_t instance, uint64_t *reported);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_source.c - the instances of the data source "orma.heap".
  *
- * An instance whose config selects this process says which process it is, which heaps it has and what is mapped where.
- * Then it sets the heaps' intervals, and the threads notice. An instance whose config selects other processes stays silent.
+ * If the config of an instance selects this process, the instance sends the process, its heaps and its mappings. Then it sets the
+ * intervals of the heaps, which the threads notice. Otherwise it sends nothing.
  *
- * While there is an instance, a timer writes what threads have left behind (late frees, counts), and looks if a library was
- * loaded (heap_maps.c).
+ * While there is an instance, a timer writes the frees that other threads have deferred and the counts of losses, and checks
+ * whether a library was loaded (heap_maps.c).
  *
  * Everything runs on the library's thread, or before it exists, or when the process ends.
  */
@@ -42,17 +42,17 @@
 #include "schema/gen/orma_heap_record.pb.h"
 
 #define SOURCE_NAME "orma.heap"
-/* Each wake-up takes some 30 us of a processor, so ticks that find nothing become rarer. */
+/* Each tick takes some 30 us of a CPU, so the time between ticks grows while they find nothing to do. */
 #define TICK_MS_MIN 100u
 #define TICK_MS_MAX 400u
-/* The limit on a wait of a session without block_client_timeout_us, and the largest limit. */
+/* The longest wait for room in shared memory, if block_client_timeout_us does not say it, and the largest value of that. */
 #define STALL_TIMEOUT_MS     1000
 #define STALL_TIMEOUT_MS_MAX 60000u
 #define BYE_ATTEMPTS         3u
 
-/* Commands of linux/futex.h, a header that not every system has, between threads of one process. */
+/* Commands for a private futex. Not every system has the header linux/futex.h. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
-/* A service that listens accepts a connection within this time. */
+/* The time within which a service accepts a connection. */
 #define CONNECT_TIMEOUT_MS 300
 
 /* An instance that selects this process. */
@@ -61,7 +61,7 @@ struct session {
 	struct orma_pb_heapprofd_config
 		*config; /* in the arena; NULL = none, or it selects other processes */
 	bool is_started;
-	uint64_t told; /* see orma_heap_send_losses() */
+	uint64_t reported_losses; /* see orma_heap_send_losses() */
 };
 
 static struct session sessions[ORMA_INSTANCES_MAX];
@@ -73,18 +73,18 @@ static struct orma_client_work commit_work;
 static _Atomic bool
 	is_commit_posted; /* from send_everything() to the library's thread, which clears it */
 static bool is_forked;
-/* Instances since the program began: those that have started, and all whose config was looked at, which is a futex of the
- * constructor. */
+/* Counts since the program began: instances that have started, and instances whose config was read. The constructor waits for the
+ * latter, as for a futex. */
 static _Atomic uint32_t starts, answers;
-/* The last commit_all() has told all losses. Relaxed: read after an answer to what follows it. */
-static _Atomic bool are_losses_told = true;
+/* True if the last commit_all() has sent all counts of losses. Relaxed, because it is read after an answer to a later message. */
+static _Atomic bool are_losses_sent = true;
 /* True while the constructor waits. Relaxed. */
 static _Atomic bool is_starting;
 
-/* The thread that doubled the interval tells the session. */
+/* Called by the thread that doubled the interval. */
 static void on_interval(uint32_t instance, uint32_t heap_id)
 {
-	/* The config is the library's thread's, which may free it now. */
+	/* Not from the config, because the library's thread may free it now. */
 	orma_heap_send_heap(instance, heap_id,
 			    atomic_load_explicit(&orma_heap_infos[heap_id].first_interval[instance],
 						 memory_order_relaxed));
@@ -95,7 +95,7 @@ static void on_interval(uint32_t instance, uint32_t heap_id)
 static void on_tick(struct orma_timer *timer)
 {
 	struct orma_data_source *source = orma_heap_tracker_source();
-	bool is_wanted = false, had_work = orma_heap_write_late_frees();
+	bool is_wanted = false, had_work = orma_heap_write_deferred_frees();
 
 	if (orma_heap_maps_have_changed()) {
 		orma_heap_maps_send();
@@ -107,7 +107,7 @@ static void on_tick(struct orma_timer *timer)
 		if (!sessions[i].is_started)
 			continue;
 		is_wanted = true;
-		(void)orma_heap_send_losses(i, &sessions[i].told);
+		(void)orma_heap_send_losses(i, &sessions[i].reported_losses);
 	}
 	if (is_wanted)
 		(void)orma_base_loop_arm_in(orma_client.loop, timer, tick_ms * ORMA_NS_PER_MS,
@@ -136,11 +136,11 @@ static void on_registration(struct orma_client_work *work)
 {
 	(void)work;
 	atomic_store_explicit(&is_registration_posted, false, memory_order_release);
-	orma_heap_leave_alone();
+	orma_heap_never_sample_thread();
 	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		if (sessions[i].is_started)
 			apply_config(i);
-	orma_heap_tell_heaps();
+	orma_heap_call_callbacks();
 }
 
 static void post_registration(void)
@@ -152,7 +152,7 @@ static void post_registration(void)
 		atomic_store_explicit(&is_registration_posted, false, memory_order_release);
 }
 
-/* Any thread: the library's thread takes the new heap into account. */
+/* Called on any thread. The library's thread sets the interval of the new heap. */
 static void on_heap_registered(void)
 {
 	if (orma_heap_tracker_source())
@@ -214,7 +214,7 @@ static uint32_t to_timeout_ms(uint64_t timeout_us)
 	return (uint32_t)ORMA_MIN(timeout_us / 1000 + 1, STALL_TIMEOUT_MS_MAX);
 }
 
-/* How long a thread waits at most while shared memory is full, if the session wants it to wait. */
+/* Sets how long a thread waits at most while shared memory is full, if the session wants it to wait. */
 static void set_stall_timeout(const struct orma_instance *instance, uint64_t timeout_us)
 {
 	if (timeout_us == 0)
@@ -233,8 +233,8 @@ static void on_setup(void *ctx, const struct orma_instance *instance, void **ret
 
 	(void)ctx;
 	(void)ret_instance_ctx;
-	orma_heap_leave_alone();
-	/* The registration may not have returned yet. */
+	orma_heap_never_sample_thread();
+	/* Stored here too, because the registration may not have returned yet. */
 	atomic_store_explicit(&orma_heap_tracker.source, instance->source, memory_order_release);
 	session_done(session);
 	r = orma_field_find(instance->config, instance->config_size,
@@ -280,7 +280,7 @@ static void on_start(void *ctx, const struct orma_instance *instance)
 	(void)orma_heap_maps_have_changed();
 	orma_heap_maps_send();
 	apply_config(i);
-	orma_heap_tell_heaps();
+	orma_heap_call_callbacks();
 	tick_ms = TICK_MS_MIN;
 	(void)orma_base_loop_arm_in(orma_client.loop, &tick, tick_ms * ORMA_NS_PER_MS, on_tick);
 	atomic_fetch_add_explicit(&starts, 1, memory_order_release);
@@ -298,9 +298,9 @@ static enum orma_completion on_stop(void *ctx, const struct orma_instance *insta
 		if (atomic_load_explicit(&orma_heap_infos[i].instance_interval[idx],
 					 memory_order_relaxed) != 0)
 			orma_heap_set_interval(&orma_heap_infos[i], idx, 0);
-	orma_heap_tell_heaps();
-	(void)orma_heap_write_late_frees();
-	(void)orma_heap_send_losses(idx, &sessions[idx].told);
+	orma_heap_call_callbacks();
+	(void)orma_heap_write_deferred_frees();
+	(void)orma_heap_send_losses(idx, &sessions[idx].reported_losses);
 	sessions[idx].is_started = false;
 	return ORMA_COMPLETE;
 }
@@ -309,9 +309,10 @@ static enum orma_completion on_flush(void *ctx, const struct orma_instance *inst
 {
 	(void)ctx;
 	if (sessions[instance->idx].is_started) {
-		(void)orma_heap_write_late_frees();
-		(void)orma_heap_send_losses(instance->idx, &sessions[instance->idx].told);
-		/* The flush takes the chunk that this thread has in hand. */
+		(void)orma_heap_write_deferred_frees();
+		(void)orma_heap_send_losses(instance->idx,
+					    &sessions[instance->idx].reported_losses);
+		/* The flush takes this thread's chunk. The next tick gets another one for the counts of losses. */
 		(void)orma_base_loop_arm_in(orma_client.loop, &tick, ORMA_NS_PER_MS, on_tick);
 	}
 	return ORMA_COMPLETE;
@@ -353,30 +354,30 @@ int orma_heap_source_register(bool waits)
 
 /* --- begin and end of the process ------------------------------------------------------------- */
 
-/* On the library's thread, so that it does not run beside the timer. */
+/* Runs on the library's thread, as the timer does, so that they do not run at the same time. */
 static void commit_all(struct orma_client_work *work)
 {
 	struct orma_data_source *source = orma_heap_tracker_source();
-	bool are_told = true;
+	bool is_complete = true;
 
 	(void)work;
 	atomic_store_explicit(&is_commit_posted, false, memory_order_release);
-	(void)orma_heap_write_late_frees();
+	(void)orma_heap_write_deferred_frees();
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
 		if (!sessions[i].is_started)
 			continue;
-		are_told = orma_heap_send_losses(i, &sessions[i].told) && are_told;
+		is_complete = orma_heap_send_losses(i, &sessions[i].reported_losses) && is_complete;
 		orma_data_source_flush_thread(source, i);
-		(void)orma_heap_send_losses(i, &sessions[i].told);
+		(void)orma_heap_send_losses(i, &sessions[i].reported_losses);
 	}
-	atomic_store_explicit(&are_losses_told, are_told, memory_order_relaxed);
+	atomic_store_explicit(&are_losses_sent, is_complete, memory_order_relaxed);
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_commit(&orma_client.links[i]);
 }
 
-/* Waits until the service has what was written so far. False: it has not. A thread that does not answer, because the program has replaced its
- * descriptors, does not hold the program up. */
+/* Waits until the service has everything that was written so far. False after the timeout: the library's thread may never answer,
+ * because the program has replaced its descriptors. */
 static bool send_everything(uint32_t timeout_ms)
 {
 	if (!atomic_exchange_explicit(&is_commit_posted, true, memory_order_acq_rel)) {
@@ -386,12 +387,11 @@ static bool send_everything(uint32_t timeout_ms)
 			return false;
 		}
 	}
-	/* Work is done in its order, so this is behind the commit. */
+	/* The library's thread works in order, so it answers this after the commit. */
 	return orma_sync(timeout_ms) == 0;
 }
 
-/* Gives this thread its sequences. The service looks through the memory of a process that was killed only for sequences that
- * it has been told of. */
+/* Creates this thread's sequences. When a process is killed, the service only recovers the chunks of sequences that it knows. */
 static void begin_sequences(void)
 {
 	struct orma_data_source *source = orma_heap_tracker_source();
@@ -407,7 +407,8 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	uint64_t end_ns = now_ns + timeout_ms * ORMA_NS_PER_MS;
 
-	/* A profiler starts its service first. One that is gone would make each program that is followed wait. */
+	/* The timeout is short, because a profiler starts its service first. After the end of a profiler, every program that it
+	 * followed would wait otherwise. */
 	if (orma_sync(CONNECT_TIMEOUT_MS) == 0 || orma_is_connected())
 		while (atomic_load_explicit(&answers, memory_order_acquire) == 0 &&
 		       now_ns < end_ns) {
@@ -417,7 +418,7 @@ void orma_heap_source_wait(uint32_t timeout_ms)
 			syscall(SYS_futex, &answers, WAIT_FOR_WORD, 0, &left, NULL, 0);
 			now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 		}
-	/* The service then knows this process and this thread, even if they end at once, or call exec. */
+	/* So the service knows this process and this thread, even if they end or call exec at once. */
 	if (atomic_load_explicit(&starts, memory_order_acquire) > 0) {
 		orma_heap_run_inside(begin_sequences);
 		(void)send_everything(timeout_ms);
@@ -448,13 +449,13 @@ static void write_bye(void)
 	}
 }
 
-void orma_heap_source_say_bye(uint32_t timeout_ms)
+void orma_heap_source_end_process(uint32_t timeout_ms)
 {
 	struct orma_data_source *source = orma_heap_tracker_source();
 
 	if (!source || orma_data_source_started(source) == 0)
 		return;
-	/* Frees that threads have left to the library's thread are lost with the process, so its end waits as long as they would. */
+	/* Frees that were deferred to the library's thread are lost with the process, so the timeout is as long as theirs. */
 	ORMA_FOR_EACH_INSTANCE(source, i)
 	{
 		if (sessions[i].config)
@@ -463,16 +464,16 @@ void orma_heap_source_say_bye(uint32_t timeout_ms)
 				to_timeout_ms(sessions[i].config->block_client_timeout_us));
 	}
 	orma_heap_run_inside(write_bye);
-	/* While shared memory is full, there is no room for the number of what was lost. The service makes room before it
-	 * answers. */
+	/* While shared memory is full, there is no room for the counts of losses. The service makes room before it answers, so
+	 * another attempt may succeed. */
 	for (unsigned i = 0; i < BYE_ATTEMPTS && send_everything(timeout_ms); i++)
-		if (atomic_load_explicit(&are_losses_told, memory_order_relaxed))
+		if (atomic_load_explicit(&are_losses_sent, memory_order_relaxed))
 			break;
 }
 
 /* --- fork ------------------------------------------------------------------------------------- */
 
-/* Inside of a hook: the child begins to be a producer. Only one thread gets here. */
+/* Makes the child a producer. Called inside of a hook, by one thread only. */
 static void connect_child(void)
 {
 	if (atomic_exchange_explicit(&orma_heap_tracker.on_idle, NULL, memory_order_acq_rel))
@@ -481,7 +482,7 @@ static void connect_child(void)
 
 void orma_heap_source_forked(bool follows)
 {
-	/* The arenas are the parent's memory, which an allocator may have been changing: they are left. */
+	/* The arenas are not freed, because the allocator of the parent may have been changing its state. */
 	memset(sessions, 0, sizeof(sessions));
 	memset(&tick, 0, sizeof(tick));
 	atomic_store_explicit(&is_registration_posted, false, memory_order_relaxed);
@@ -491,7 +492,7 @@ void orma_heap_source_forked(bool follows)
 	orma_heap_tracker_forked();
 	atomic_store_explicit(&orma_heap_tracker.on_idle, follows ? connect_child : NULL,
 			      memory_order_relaxed);
-	/* Many children call exec soon: one that connects does so after it has allocated a step. */
+	/* Many children call exec soon, so a child only connects after it has allocated a step. */
 	orma_heap_self.left = orma_heap_tracker.idle_step;
 	orma_heap_self.epoch = atomic_load_explicit(&orma_heap_epoch, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_source.h - the data source "orma.heap": sessions of the profiler come and go, and switch heaps on and off.
+ * heap_source.h - the data source "orma.heap", whose instances switch the sampling of heaps on and off.
  */
 #ifndef ORMA_HEAP_HEAP_SOURCE_H
 #define ORMA_HEAP_HEAP_SOURCE_H
@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Registers the data source. Call it after orma_init(). `waits`: sessions that start before the end of
- * orma_heap_source_wait() see the program from its beginning. 0 or -errno. */
+/* Registers the data source. Call it after orma_init(). With `waits`, orma_heap_source_wait() follows; sessions that start before
+ * its end see the program from its beginning. 0 or -errno. */
 int orma_heap_source_register(bool waits);
 /* Waits until a session that selects this process has started. The caller is in the library's constructor. */
 void orma_heap_source_wait(uint32_t timeout_ms);
-/* The process ends: says so to the sessions and waits until the service has it, at most timeout_ms. */
-void orma_heap_source_say_bye(uint32_t timeout_ms);
-/* Runs in the child of a fork, after the client's own handler. Async-signal-safe. `follows`: it connects soon. */
+/* Tells the sessions that the process ends, and waits at most timeout_ms until the service has everything. */
+void orma_heap_source_end_process(uint32_t timeout_ms);
+/* Runs in the child of a fork, after the client's own handler. `follows`: the child is to be profiled. Async-signal-safe. */
 void orma_heap_source_forked(bool follows);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_thread.h - what each thread of the profiled program keeps: the countdowns to its next samples.
  *
- * The hooks subtract each allocation from a countdown. While it stays at 0 or above, nothing else happens. Below 0,
- * orma_heap_look() decides. While a thread is inside the profiler, its countdown for malloc() is a step, which is more than
- * the profiler itself and most signal handlers allocate. It has an end, because a signal handler may jump out of the profiler:
- * orma_heap_look() then finds that the thread is inside no longer.
+ * The hooks subtract each allocation from a countdown. While it is 0 or more, nothing else happens. When it becomes negative,
+ * orma_heap_look() decides. While a thread is inside the profiler, its countdown for malloc() is one step, which is more than the
+ * profiler itself and most signal handlers allocate. The value is finite, because a signal handler may jump out of the profiler. The
+ * thread then gets to orma_heap_look() in the end, which finds that the thread is not inside any more.
  */
 #ifndef ORMA_HEAP_HEAP_THREAD_H
 #define ORMA_HEAP_HEAP_THREAD_H
@@ -22,7 +22,7 @@ enum {
 	ORMA_HEAPS_MAX = 256,
 };
 
-/* A thread looks for a new session, and a new interval, after this many bytes at the latest. */
+/* A thread checks for a new session and a new interval after at most this many bytes. */
 #define ORMA_HEAP_STEP_BYTES (INT64_C(1) << 20)
 /* The countdown of the library's thread, which is never sampled. */
 #define ORMA_HEAP_NEVER (INT64_MAX / 2)
@@ -30,7 +30,7 @@ enum {
 union orma_heap_scratch;
 struct orma_heap_place;
 
-/* These are given back at the end of a visit of the profiler. */
+/* The resources of a visit of the profiler, which gives them back at its end. */
 struct orma_heap_held {
 	union orma_heap_scratch *scratches[2];
 	struct orma_heap_place *place; /* reserved, not published yet */
@@ -44,7 +44,7 @@ struct orma_heap_countdowns {
 };
 
 struct orma_heap_thread {
-	int64_t left;                     /* bytes of malloc() until the next look */
+	int64_t left;                     /* bytes of malloc() until orma_heap_look() is called */
 	struct orma_heap_countdowns *own; /* NULL = none yet */
 	uint64_t random;                  /* the generator's state; 0 = not seeded */
 	uintptr_t stack_begin, stack_end; /* 0, 0 = not known yet */
@@ -62,7 +62,7 @@ struct orma_heap_thread {
 extern __thread struct orma_heap_thread orma_heap_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* A library that is opened while the program runs gets a few hundred bytes of each thread, with all others together. */
+/* All libraries that are opened while the program runs share a few hundred bytes of each thread. */
 _Static_assert(sizeof(struct orma_heap_thread) <= 128, "the countdowns of heaps lie elsewhere");
 
 static inline bool orma_heap_subtract(int64_t *left, uint64_t size)
@@ -77,7 +77,7 @@ static inline bool orma_heap_count(size_t size)
 	return orma_heap_subtract(&orma_heap_self.left, size);
 }
 
-/* The same for a heap of the program's own that is sampled. */
+/* The fast path of an allocation in a heap of the program, which is sampled. */
 static inline bool orma_heap_count_own(uint32_t heap, uint64_t size)
 {
 	struct orma_heap_countdowns *own = orma_heap_self.own;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hooks.c - the allocation functions that take the place of the C library's, and the reports of allocators of the program.
  *
- * malloc() and free() are the hot ones: one subtraction or one byte, and a jump to the next allocator. The others suspend
- * the countdown while the next allocator runs, because some C libraries implement one of these functions with another, and
- * would count twice (musl's calloc() calls malloc()). malloc_usable_size(), mallopt() and so on are left to the next allocator.
+ * malloc() and free() are the fast paths: malloc() does one subtraction, free() reads one byte, and both jump to the next
+ * allocator. The other functions suspend the countdown while the next allocator runs. Otherwise bytes would count twice where a C
+ * library implements one of these functions with another, as musl's calloc() calls malloc(). Functions such as
+ * malloc_usable_size() and mallopt() are left to the next allocator.
  *
- * A block is reported after it exists, and its free before it is gone: nobody else can have its address in between. Failed
- * allocations are not reported. operator new calls malloc(), or belongs to an allocator that frees its blocks itself.
+ * A block is reported after it was allocated, and its free before it is freed, so no other thread can have its address in between.
+ * Failed allocations are not reported. operator new calls malloc(), or belongs to an allocator that frees its blocks itself.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -33,7 +34,7 @@ ORMA_HEAP_API void *pvalloc(size_t size);
 
 /* --- malloc and free -------------------------------------------------------------------------- */
 
-/* The hook jumps here, so the caller of this function is the program. */
+/* The hook ends with a jump to this function, so the caller is the program. */
 SLOW void *malloc_and_look(size_t size)
 {
 	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
@@ -84,24 +85,24 @@ ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size
 	free_sized(block, size);
 }
 
-/* --- the others ------------------------------------------------------------------------------- */
+/* --- other functions -------------------------------------------------------------------------- */
 
 /*
- * While the next allocator runs, the countdown is more than it asks itself for, if the program asks it for `size` bytes. But
- * it has an end: a signal handler may jump out of the allocator.
+ * Sets the countdown to more bytes than the next allocator asks itself for, if the program asks it for `size` bytes. The value is
+ * finite, because a signal handler may jump out of the allocator, and then nothing restores the countdown.
  */
 static inline int64_t suspend(size_t size)
 {
 	int64_t left = orma_heap_self.left;
 
-	/* No allocation is larger than the mask. */
+	/* Larger allocations fail in any case. */
 	orma_heap_self.left =
 		ORMA_HEAP_STEP_BYTES + (int64_t)((uint64_t)size & (uint64_t)ORMA_HEAP_NEVER);
 	atomic_signal_fence(memory_order_seq_cst);
 	return left;
 }
 
-/* True: the block has to be looked at. */
+/* Restores the countdown and counts the block. True if orma_heap_look() has to be called. */
 static inline bool resume(int64_t left, const void *block, size_t size)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -109,7 +110,7 @@ static inline bool resume(int64_t left, const void *block, size_t size)
 	return block && orma_heap_count(size);
 }
 
-/* The functions below jump here, so the caller of this function is the program. */
+/* The functions below end with a jump to this function, so the caller is the program. */
 SLOW void *look_and_return(void *block, size_t size)
 {
 	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
@@ -118,7 +119,7 @@ SLOW void *look_and_return(void *block, size_t size)
 	return block;
 }
 
-/* Ends a function that has allocated. */
+/* The end of every function below that has allocated. */
 static inline __attribute__((always_inline)) void *resume_and_return(int64_t left, void *block,
 								     size_t size)
 {
@@ -151,7 +152,7 @@ static void replace_end(void *old, const void *block, size_t size, const struct 
 {
 	int saved_errno = errno;
 
-	/* With a size of 0, libraries that return NULL have freed the block. */
+	/* For a size of 0, NULL means that the block was freed. */
 	if (block || size == 0)
 		orma_heap_free_commit(&replaced->block);
 	else
@@ -159,7 +160,7 @@ static void replace_end(void *old, const void *block, size_t size, const struct 
 	errno = saved_errno;
 }
 
-/* The filter says that the old block may be sampled. The hooks jump here, too. */
+/* For an old block that may be sampled, as the filter says. The hooks end with a jump to this function. */
 SLOW void *reallocate_and_look(void *old, size_t size)
 {
 	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
@@ -179,13 +180,13 @@ SLOW void *reallocate_and_look(void *old, size_t size)
 	return block;
 }
 
-/* Becomes a part of the hook. */
+/* Inlined, so that the hooks end with the jump. */
 static inline __attribute__((always_inline)) void *reallocate(void *old, size_t size)
 {
 	int64_t left;
 	void *block;
 
-	/* No block has the address 0, so the answer for it makes no difference. */
+	/* NULL needs no check, because the slow path handles it, too. */
 	if (orma_heap_may_be_live((uintptr_t)old))
 		return reallocate_and_look(old, size);
 	left = suspend(size);
@@ -252,7 +253,7 @@ ORMA_HEAP_API void *valloc(size_t size)
 	return resume_and_return(left, block, size);
 }
 
-/* musl has none, so it is made of memalign(). */
+/* Implemented with memalign(), because musl has no pvalloc(). */
 ORMA_HEAP_API void *pvalloc(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), whole;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * live_set.c - a hash table of sampled blocks without locks, the filter in front of it, and the queue of late frees.
+ * live_set.c - a hash table of sampled blocks without locks, the filter in front of it, and the queue of deferred frees.
  *
  *   free(p): pages[page(p)] == 0   -> not sampled: nothing else is read
  *            filter[index(p)] == 0 -> not sampled
  *            otherwise             -> look into each table
  *
- * A table consists of places of 16 bytes. A block lies in one of the 16 places that begin at its hash; so a search ends
- * after 16 places, whatever was removed in between, and removing needs no tombstones. When the 16 places of a new block
- * are taken in all tables, a table of four times the size is added. Blocks never move, so there is no moment at which a
- * search could miss one.
+ * A table consists of places of 16 bytes. A block lies in one of the 16 places that begin at its hash. So a search looks at 16
+ * places, and removing a block needs no tombstone. If the 16 places of a new block are taken in all tables, a table of four times
+ * the size is added. Blocks never move, so a search cannot miss one.
  *
  *   place:  EMPTY --reserve (CAS)--> RESERVED --publish (value, then release id)--> id --take (CAS)--> RESERVED --> EMPTY
  *
- * An id is in the set at most once per heap: it is published before malloc() returns it, and taken before free() gives
- * it away. Two threads that free one block at the same time are the program's bug; the CAS lets one of them win.
+ * An id is in the set at most once per heap, because it is published before malloc() returns it and taken before free() passes it
+ * on. If two threads free a block at the same time, the program has a bug, and the CAS lets one of them win.
  *
- * The counts of pages take 8 KiB, which stay in the cache; they answer for nearly all frees while there are hundreds of live
- * samples, as in a program that is sampled each 512 KiB. The filter is large enough for a hundred thousand blocks. A program
- * touches one byte of it for each 64 bytes of its heap, which is little while the heap is small. The child of a fork clears only the
- * pages of the filter that its parent has written.
+ * The counts of pages take 8 KiB, which stay in the cache. They suffice for nearly all frees while there are hundreds of live
+ * samples, as in a program that is sampled every 512 KiB. The filter is large enough for a hundred thousand blocks. A program
+ * touches one byte of it for each 64 bytes of its heap. The child of a fork clears only the parts of the filter that its parent has
+ * written.
  *
- * Rejected: the filter alone (a free in a heap of 50 MB misses the cache: a compiler took 0.7 % longer); a filter whose size is chosen by the interval (two more loads for each free); probing until an empty place
- * (tombstones, and rebuilding that must stop all threads); one table that moves when it grows (readers would need hazard
- * pointers or epochs); tags in the blocks (the allocator is not ours).
+ * Rejected: the filter alone, because a free in a heap of 50 MB misses the cache, and a compiler took 0.7 % longer; a filter whose
+ * size depends on the interval, because each free would need two more loads; probing until an empty place, because that needs
+ * tombstones, and rebuilding that stops all threads; one table that moves when it grows, because readers would need hazard pointers
+ * or epochs; tags in the blocks, because the allocator is not ours.
  */
 #include "heap/live_set.h"
 
@@ -35,12 +35,12 @@
 #define FILTER_PART 4096u
 #define PARTS       ((size_t)ORMA_HEAP_FILTER_COUNT / FILTER_PART)
 
-#define LATE_MAX 4096u
+#define DEFERRED_MAX 4096u
 
 enum { EMPTY = 0, RESERVED = 1 }; /* no ids, because orma_heap_live_reserve() refuses them */
 
 struct orma_heap_place {
-	/* The id, EMPTY or RESERVED. Acquire and release: `value` belongs to it. */
+	/* The id, EMPTY or RESERVED. Acquire and release, because it publishes `value`. */
 	_Atomic uint64_t id;
 	_Atomic uint64_t
 		value; /* serial << 24 | heap << 8 | instances; written while reserved, relaxed */
@@ -48,17 +48,17 @@ struct orma_heap_place {
 
 _Atomic uint16_t orma_heap_pages[ORMA_HEAP_PAGE_COUNT];
 _Atomic uint8_t orma_heap_filter[ORMA_HEAP_FILTER_COUNT];
-/* The parts of the filter that were written. Relaxed: set before the part is. */
+/* The parts of the filter that were written. Relaxed. Set before the part is written. */
 static _Atomic bool is_written[PARTS];
 
 /* Published once with release, and read with acquire. */
 static struct orma_heap_place *_Atomic tables[TABLES_MAX];
-static _Atomic uint32_t live_count; /* relaxed: a limit and a statistic */
+static _Atomic uint32_t live_count; /* relaxed, because the limit need not be exact */
 
-/* The late frees: writers take a place with head, one reader empties them. 0 = empty. */
-static _Atomic uint64_t late[LATE_MAX];
-static _Atomic uint32_t late_head;
-static uint32_t late_tail;
+/* The queue of deferred frees. Writers take a place with `deferred_head`, and one reader empties it. 0 = empty. */
+static _Atomic uint64_t deferred[DEFERRED_MAX];
+static _Atomic uint32_t deferred_head;
+static uint32_t deferred_tail;
 
 static uint64_t hash_of(uint64_t id)
 {
@@ -129,7 +129,7 @@ static size_t table_mask(size_t table)
 	return ((size_t)1 << (FIRST_TABLE_BITS + 2 * table)) - 1;
 }
 
-/* Any thread. NULL: there is no memory. */
+/* Returns a table, which is made if it is new; NULL without memory. Any thread. */
 static struct orma_heap_place *add_table(size_t table)
 {
 	size_t bytes = (table_mask(table) + 1) * sizeof(struct orma_heap_place);
@@ -243,7 +243,7 @@ bool orma_heap_live_take(uint64_t id, uint8_t heap, struct orma_heap_block *ret)
 	return false;
 }
 
-/* Marks, which say "maybe" for ever, stay. */
+/* Clears the filter but for the marks of orma_heap_live_mark(). */
 static void clear_part(_Atomic uint8_t *counts)
 {
 	for (size_t i = 0; i < FILTER_PART; i++) {
@@ -269,37 +269,37 @@ void orma_heap_live_forget(void)
 	for (size_t i = 0; i < ORMA_HEAP_PAGE_COUNT; i++)
 		if (atomic_load_explicit(&orma_heap_pages[i], memory_order_relaxed) != UINT16_MAX)
 			atomic_store_explicit(&orma_heap_pages[i], 0, memory_order_relaxed);
-	for (size_t i = 0; i < LATE_MAX; i++)
-		atomic_store_explicit(&late[i], 0, memory_order_relaxed);
-	atomic_store_explicit(&late_head, 0, memory_order_relaxed);
-	late_tail = 0;
+	for (size_t i = 0; i < DEFERRED_MAX; i++)
+		atomic_store_explicit(&deferred[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&deferred_head, 0, memory_order_relaxed);
+	deferred_tail = 0;
 	atomic_store_explicit(&live_count, 0, memory_order_relaxed);
 }
 
-/* --- late frees ------------------------------------------------------------------------------- */
+/* --- deferred frees ------------------------------------------------------------------------------- */
 
-bool orma_heap_late_push(const struct orma_heap_block *block)
+bool orma_heap_deferred_push(const struct orma_heap_block *block)
 {
-	uint32_t head = atomic_load_explicit(&late_head, memory_order_relaxed);
+	uint32_t head = atomic_load_explicit(&deferred_head, memory_order_relaxed);
 
 	do {
-		/* The place is still full: the reader is a whole round behind. */
-		if (atomic_load_explicit(&late[head % LATE_MAX], memory_order_relaxed) != 0)
+		/* The queue is full, because the reader has not emptied this place since the last round. */
+		if (atomic_load_explicit(&deferred[head % DEFERRED_MAX], memory_order_relaxed) != 0)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&late_head, &head, head + 1, memory_order_relaxed, memory_order_relaxed));
-	atomic_store_explicit(&late[head % LATE_MAX], pack(block), memory_order_release);
+		&deferred_head, &head, head + 1, memory_order_relaxed, memory_order_relaxed));
+	atomic_store_explicit(&deferred[head % DEFERRED_MAX], pack(block), memory_order_release);
 	return true;
 }
 
-bool orma_heap_late_pop(struct orma_heap_block *ret)
+bool orma_heap_deferred_pop(struct orma_heap_block *ret)
 {
-	uint64_t value =
-		atomic_exchange_explicit(&late[late_tail % LATE_MAX], 0, memory_order_acquire);
+	uint64_t value = atomic_exchange_explicit(&deferred[deferred_tail % DEFERRED_MAX], 0,
+						  memory_order_acquire);
 
 	if (value == 0)
 		return false;
-	late_tail++;
+	deferred_tail++;
 	*ret = unpack(value);
 	return true;
 }

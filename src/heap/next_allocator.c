@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * next_allocator.c - finds the next allocator with dlsym(RTLD_NEXT), and serves calls that come before it is found.
  *
- * dlsym() itself may allocate. Such calls get memory from a small arena, which is never freed. The filter of sampled
- * blocks says "maybe" for these blocks, so free() needs no check of its own for them.
+ * dlsym() itself may allocate. Such calls get memory from a small arena, which is never freed. The filter of sampled blocks is
+ * marked for these blocks, so that the fast path of free() needs no other check.
  *
- * Rejected: libc's inner names (__libc_malloc and so on), because musl has none, and because a program that is linked with
- * jemalloc or tcmalloc would then get blocks of libc whose size it asks jemalloc for.
+ * Rejected: libc's inner names, such as __libc_malloc, because musl has none, and because a program with jemalloc or tcmalloc would
+ * then get blocks of libc, and ask jemalloc for their size.
  */
 #include "heap/next_allocator.h"
 
@@ -26,7 +26,7 @@
 enum { NOT_FOUND = 0, SEARCHING, FOUND };
 
 static _Alignas(ALIGNMENT) uint8_t arena[ARENA_BYTES];
-static _Atomic size_t arena_used; /* relaxed: each caller gets bytes of its own */
+static _Atomic size_t arena_used; /* relaxed, because each caller gets other bytes */
 static _Atomic uint32_t state;    /* acq_rel: the thread that finds the functions publishes them */
 
 /* --- the arena -------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ void *orma_heap_early_realloc(void *block, size_t size)
 
 /* --- the first calls -------------------------------------------------------------------------- */
 
-/* True: the functions are there. False: this call comes from inside of dlsym(). */
+/* True if the functions are known. False inside of dlsym(). */
 static bool find(void)
 {
 	orma_heap_next_find();
@@ -137,7 +137,7 @@ struct orma_heap_next orma_heap_next = {
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* For an allocator that lacks the old functions; musl has no valloc() in some releases. */
+/* Stands in for functions that an allocator lacks. Some releases of musl have no valloc(). */
 static void *valloc_by_memalign(size_t size)
 {
 	return orma_heap_next.memalign((size_t)sysconf(_SC_PAGESIZE), size);
@@ -149,13 +149,13 @@ static void give_up(void)
 				   "program is linked statically. "
 				   "Link it dynamically, or without liborma-heap.\n";
 
-	/* Nothing can be allocated, so no part of the program can run. */
+	/* Without these functions the program cannot run. */
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		abort(); /* calls: allow abort, because the program has no allocator */
 	abort();         /* calls: allow abort, because the program has no allocator */
 }
 
-/* POSIX promises that a function fits into a data pointer, ISO C does not. */
+/* POSIX guarantees that a pointer to a function fits into a pointer to data. ISO C does not. */
 static void look_up(const char *name, void *ret_function)
 {
 	void *address = dlsym(RTLD_NEXT, name);

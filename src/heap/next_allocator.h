@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * next_allocator.h - the allocator that the program would use without us: libc's, jemalloc, tcmalloc, ...
+ * next_allocator.h - the allocator that the program would use without the profiler: libc's, jemalloc, tcmalloc and others.
  */
 #ifndef ORMA_HEAP_NEXT_ALLOCATOR_H
 #define ORMA_HEAP_NEXT_ALLOCATOR_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All are callable at any time; the first call finds the functions. */
+/* The functions can be called at any time. The first call finds them. */
 struct orma_heap_next {
 	void *(*malloc)(size_t size);
 	void (*free)(void *block);
@@ -23,9 +23,9 @@ extern struct orma_heap_next orma_heap_next __attribute__((visibility("hidden"))
 
 /* Finds the functions, if that has not been done yet. */
 void orma_heap_next_find(void);
-/* True: the block is from the time before the functions were found. It must not be given to them. */
+/* True if the block was allocated before the functions were found. It must not be passed to them. */
 bool orma_heap_is_early(const void *block);
-/* A block that replaces an early one, with its content. */
+/* Returns a block of the next allocator with the content of an early one. */
 void *orma_heap_early_realloc(void *block, size_t size);
 
 #endif

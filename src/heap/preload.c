@@ -3,14 +3,14 @@
  *
  *   ORMA_HEAP_SOCK    the profiler's socket. Otherwise /run/perfetto/orma-profiler if that folder exists, else
  *                     /tmp/orma-profiler
- *   ORMA_HEAP_WAIT    1: the program begins only when a session has started, or after 3 seconds
- *   ORMA_HEAP_FOLLOW  1: what the program forks or executes is profiled, too. Otherwise these variables, and this library
+ *   ORMA_HEAP_WAIT    1: the program only begins when a session has started, or after 3 seconds
+ *   ORMA_HEAP_FOLLOW  1: children and executed programs are profiled, too. Otherwise these variables, and this library
  *                     in LD_PRELOAD, are removed from the environment
  *   ORMA_HEAP_EXEC    0: the program that this process executes in its own place is profiled, too; exec.c then sets the
  *                     variables again, this one to the number of the process
- *   ORMA_HEAP_RELEASE 1: what the C library keeps for itself is freed at the end
+ *   ORMA_HEAP_RELEASE 1: the blocks that the C library keeps are freed at the end
  *
- * A program that runs with more rights than its user gets no profiler: the library passes everything through.
+ * A program that runs with more rights than its user is not profiled; the library passes all calls through.
  */
 #include <dlfcn.h>
 #include <orma-heap/heap_profile.h>
@@ -43,21 +43,21 @@
 #define SOCKET_IN_TMP   "/tmp/orma-profiler"
 #define WAIT_TIMEOUT_MS 3000u
 #define BYE_TIMEOUT_MS  1000u
-/* Between two looks for a session, in programs that were started to be profiled. */
+/* The bytes between two checks for a session, in programs that were started to be profiled. */
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
 /* The library keeps 220 bytes and four patches for each page. Pages of 4 KiB would take 200 KiB of the program. */
 #define PAGE_BYTES (16u << 10)
-/* Finished chunks are gathered for so long: nobody reads them earlier, and each batch wakes two processes. When memory runs
- * low, a flush begins or the program ends, they are sent at once. */
+/* The time for which finished chunks are collected into one batch, because each batch wakes two processes. They are sent at once when
+ * memory runs low, a flush begins or the program ends. */
 #define GATHER_NS (100 * ORMA_NS_PER_MS)
-/* The library's descriptors are the last of these numbers. */
+/* The library's descriptors get the highest numbers below this. */
 #define DESCRIPTORS     64u
 #define DESCRIPTORS_END 1024u
 
 /* Constant after the constructor. */
 static bool is_active, follows_children, releases;
-/* The process that the library's thread is in; changes in a child of fork(). */
+/* The process that has the library's thread. Changes in a child of fork(). */
 static pid_t owner;
 
 /* Shells and scripts choose numbers below 256 for their own descriptors, and replace what has them. */
@@ -96,7 +96,7 @@ static int start(const char *socket, bool waits)
 	r = orma_heap_visit_init();
 	if (r == 0)
 		r = orma_init(&options);
-	/* Registered after the client's own handlers, so that this one runs behind them. */
+	/* Registered after the client's own handlers, so that this one runs after them. */
 	if (r == 0)
 		r = -pthread_atfork(NULL, NULL, in_forked_child);
 	return r == 0 ? orma_heap_source_register(waits) : r;
@@ -137,10 +137,10 @@ __attribute__((destructor)) static void on_unload(void)
 		return;
 	if (releases)
 		orma_heap_release();
-	orma_heap_source_say_bye(BYE_TIMEOUT_MS);
+	orma_heap_source_end_process(BYE_TIMEOUT_MS);
 }
 
-/* Samples of what is mapped in the place of the library must not get its names. */
+/* Announces the change, because samples of the next library at this place must not get the names of this one. */
 ORMA_HEAP_API int dlclose(void *handle)
 {
 	static int (*_Atomic next)(void *);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * release.c - frees, at the end of a program, what its C library keeps for itself.
+ * release.c - frees, at the end of a program, the blocks that its C library keeps.
  *
  * Until the process ends, glibc keeps the buffers of streams, the tables of locales and time zones, the records of threads that
- * have ended, and more. A program that prints a line would therefore never be free of leaks. glibc has a function that frees all
- * of this, for programs that look for leaks; libstdc++ has one for its reserve for exceptions. musl keeps no such blocks.
+ * have ended, and more. So even a program that only prints a line would have leaks. glibc has a function that frees all of this, for
+ * leak checkers; libstdc++ has one for its reserve for exceptions. musl keeps no such blocks.
  *
- * glibc's function does not stop other threads, which may still print. While there are any, nothing is freed.
+ * glibc's function does not stop other threads, which may still print. So nothing is freed while there are other threads.
  *
- * Rejected: to leave out call stacks by the names of functions. Half of glibc's own functions have no names without its
- * debugging information, and fopen() without fclose() is a leak of the program.
+ * Rejected: leaving out call stacks by the names of functions, because half of glibc's own functions have no names without its
+ * debugging information, and because fopen() without fclose() is a leak of the program.
  */
 #include "heap/release.h"
 

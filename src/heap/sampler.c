@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sampler.c - draws the distances between sampling points, and thins them for sessions with a larger interval.
  *
- * Distances are drawn at most a step ahead, so that a thread notices a new session soon. That is no approximation: the
- * exponential distribution has no memory, so a distance beyond the step may be drawn anew at its end.
+ * Distances are drawn at most one step ahead, so that a thread notices a new session soon. This is exact, because the exponential
+ * distribution has no memory: a distance beyond the step can be drawn again at the end of the step.
  *
- * Several sessions share one process of points, that of the smallest interval. A session with a larger interval keeps a
- * sample with the ratio of both probabilities, so that it gets as many as a process of its own would give.
+ * Several sessions share one process of points, with the smallest of their intervals. A session with a larger interval keeps a
+ * sample with the ratio of the two probabilities. So it gets as many samples as from a process of its own.
  *
- * Rejected: one generator for the process (a lock, and the same draws in each process if its seed is fixed); a
- * countdown per session (a look-up per session and allocation); libm (the profiled program may not have it loaded).
+ * Rejected: one generator for all threads, because it needs a lock; a countdown per session, because each allocation would need a
+ * look-up for each session; libm, because the profiled program may not have loaded it.
  */
 #include "heap/sampler.h"
 
@@ -100,7 +100,7 @@ uint64_t orma_heap_draw(uint64_t *random, uint64_t mean, uint64_t fresh,
 			*ret = (struct orma_heap_countdown){(int64_t)(left - fresh), is_point};
 			return points;
 		}
-		/* The byte behind a distance is hit. The byte behind a step is drawn for again. */
+		/* The byte after a distance is hit. After a full step, the next distance is drawn again. */
 		fresh -= left + is_point;
 		points += is_point;
 	}

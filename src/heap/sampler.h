@@ -18,13 +18,12 @@ double orma_heap_minus_ln(double x);
 
 struct orma_heap_countdown {
 	int64_t left;       /* bytes before the next look */
-	bool ends_at_point; /* the byte behind them is hit */
+	bool ends_at_point; /* the byte after them is hit */
 };
 
 /*
- * Takes `fresh` bytes of an allocation, for which no point was drawn yet, and draws points until they are used up.
- * Returns how many bytes were hit. `mean` is at least 2.
- * `random` is the generator's state, which is never 0.
+ * Draws points for `fresh` bytes of an allocation, for which no point was drawn yet, and the countdown after them. Returns the number
+ * of bytes that were hit. `mean` is at least 2. `random` is the generator's state, which is never 0.
  */
 uint64_t orma_heap_draw(uint64_t *random, uint64_t mean, uint64_t fresh,
 			struct orma_heap_countdown *ret);

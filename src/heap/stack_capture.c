@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stack_capture.c - finds the end of the stack that a thread is on.
  *
- * A thread asks for its own stack once, because pthread_getattr_np() is slow and may allocate. The main thread's stack ends
- * where the kernel put the environment. When the stack pointer lies elsewhere, the thread is on the alternate
- * stack of a signal handler, or on that of a fiber. The kernel copies the latter for us: it stops where no memory is, so
- * that a fiber's stack, whose end nobody knows, is read safely.
+ * A thread asks for its own stack once, because pthread_getattr_np() is slow and may allocate. The main thread's stack ends where the
+ * kernel put the environment. If the stack pointer lies elsewhere, the thread is on the alternate stack of a signal handler, or on
+ * the stack of a fiber, whose end is not known. Such a stack is copied by the kernel, which stops at the end of the mapping.
  *
- * Rejected: parsing /proc/self/maps in a sample (too slow); reading a fiber's stack directly up to a guessed end.
+ * Rejected: parsing /proc/self/maps in a sample, which is too slow; reading a fiber's stack directly up to a guessed end.
  */
 #include "heap/stack_capture.h"
 
@@ -32,7 +31,7 @@
 #endif
 
 #define SCRATCH_COUNT 32u
-/* Room that the main thread's stack may take if it has no limit. */
+/* The size that the main thread's stack is taken to have if it has no limit. */
 #define UNLIMITED_STACK_BYTES ((uintptr_t)1 << 30)
 
 static union orma_heap_scratch scratches[SCRATCH_COUNT];
@@ -113,7 +112,7 @@ static void learn_own_stack(struct orma_heap_thread *self)
 		self->stack_end = main_end;
 		return;
 	}
-	/* The C library holds locks meanwhile, which a jump of a handler must not leave locked. */
+	/* Signals are blocked, because the C library takes locks, and a handler that jumps out would leave them locked. */
 	orma_base_signals_block(&before);
 	learn_thread_stack(self);
 	orma_base_signals_restore(&before);
@@ -142,14 +141,14 @@ static bool is_own(const struct orma_heap_thread *self, uintptr_t address)
 	return address >= self->stack_begin && address < self->stack_end;
 }
 
-/* True: the address is on the stack of signal handlers. */
+/* True if the address is on the alternate stack of signal handlers. */
 static bool is_alternate(uintptr_t address, stack_t *ret)
 {
 	return sigaltstack(NULL, ret) == 0 && !(ret->ss_flags & SS_DISABLE) &&
 	       address - (uintptr_t)ret->ss_sp < ret->ss_size;
 }
 
-bool orma_heap_stack_is_gone(uintptr_t variable, uintptr_t here)
+bool orma_heap_stack_is_abandoned(uintptr_t variable, uintptr_t here)
 {
 	const struct orma_heap_thread *self = &orma_heap_self;
 	stack_t alternate;

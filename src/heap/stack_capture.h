@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack_capture.h - where the calling thread's stack is, and who called the allocator.
+ * stack_capture.h - the calling thread's stack, and the registers of the caller of an allocation function.
  */
 #ifndef ORMA_HEAP_STACK_CAPTURE_H
 #define ORMA_HEAP_STACK_CAPTURE_H
@@ -11,8 +11,8 @@
 #include "unwind/unwind_walk.h"
 
 /*
- * The registers of the function that has called this one, in the call: pc lies within the call instruction. Only functions that the program calls
- * use it.
+ * The registers of the caller of the function that uses this, with a pc within the call instruction. Only functions that the program
+ * calls use it.
  */
 #if defined(__x86_64__)
 #define ORMA_HEAP_CALLER                                                                           \
@@ -31,34 +31,34 @@
 #define ORMA_HEAP_COPY_MAX    65536u
 #define ORMA_HEAP_SCRATCH_MAX 16384u
 
-/* Memory for one capture. Nothing that large fits on the stack of a signal handler. */
+/* Memory for one capture, which would not fit on the stack of a signal handler. */
 union orma_heap_scratch {
 	uint64_t addresses[ORMA_HEAP_FRAMES_MAX];
 	uint8_t bytes[ORMA_HEAP_SCRATCH_MAX];
 };
 
-/* NULL: all are in use. Async-signal-safe. */
+/* Returns NULL if all are in use. Async-signal-safe. */
 union orma_heap_scratch *orma_heap_scratch_get(void);
 void orma_heap_scratch_put(union orma_heap_scratch *scratch);
-/* In the child of a fork: threads that used some do not exist here. */
+/* Frees all in the child of a fork, which does not have the threads that used them. */
 void orma_heap_scratch_forked(void);
 
 /*
- * The calling thread's stack from `sp` to its end. For a stack that is not the thread's (of a fiber, for example), the bytes are
- * a copy in `scratch`, and end where the mapping ends or the scratch is full. False: no stack is there.
+ * Finds the calling thread's stack from `sp` to its end. For another stack, such as that of a fiber, the bytes are a copy in
+ * `scratch`, which ends where the mapping ends or the scratch is full. False if there is no memory at `sp`.
  */
 bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 			  struct orma_unwind_stack *ret);
 
 /*
- * True: the function that has this variable runs no longer, because another function of this thread has its frame above it on
- * the same stack, or because it ran on the alternate stack of signal handlers, which this thread has left.
+ * True if the function that has this variable cannot run any more: a function of this thread has its frame above the variable on the
+ * same stack, or the variable is on the alternate stack of signal handlers, which this thread has left.
  */
-bool orma_heap_stack_is_gone(uintptr_t variable, uintptr_t here);
-/* True: the memory is gone, or has another value. */
+bool orma_heap_stack_is_abandoned(uintptr_t variable, uintptr_t here);
+/* True if the memory is not mapped any more, or has another value. */
 bool orma_heap_stack_has_changed(uintptr_t address, uint64_t value);
 
-/* Notes where the main thread's stack ends. Called once, on that thread. */
+/* Finds the end of the main thread's stack. Called once, on that thread. */
 void orma_heap_stack_init(void);
 
 #endif

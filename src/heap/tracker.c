@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tracker.c - the slow path of the hooks.
  *
- * An allocation comes here when its thread's countdown has ended: once per step of 1 MiB without a session, and at each
- * sampling point with one. A sample gets a serial, is written to each session that keeps it, and becomes a live block. Its
- * free is written when the filter has led here and the live set knows the block. The serial makes the order of packets
- * irrelevant, so threads need no lock between them.
+ * An allocation gets here when the countdown of its thread has ended. Without a session this happens once in 1 MiB, and with one at
+ * each sampling point. A sample gets a serial number, is written to each session that keeps it, and becomes a live block. A free
+ * gets here when the filter does not exclude it, and is written if the live set has the block. The serial makes the order of
+ * packets irrelevant, so threads need no lock between them.
  *
- *   allocation:  the allocator, then reserve a place, write the sample, publish the place
- *   free:        take the place, write the free, then the allocator: nobody else has got the address yet
+ *   allocation:  call the allocator, reserve a place, write the sample, publish the place
+ *   free:        take the place, write the free, call the allocator (only then another thread can get the address)
  *
- * A thread that is inside the profiler (src/heap/visit.c) is not sampled again. Blocks that are freed there wait in a queue for
- * the library's thread. Two other kinds of frees wait there, too: frees of a thread whose destructors have run, because its
- * new writer would never be freed; and the first few frees of a thread that has not sampled anything, because it may be about
- * to end.
+ * A thread that is inside the profiler (visit.c) is not sampled again. Frees in there are deferred to the library's thread. Two other
+ * kinds of frees are deferred, too: those of a thread whose destructors have run, because its new writer would never be freed; and
+ * the first few frees of a thread that has not sampled anything, because it may be about to end.
  *
- * vfork() and clone(CLONE_VM): such a child has its parent's memory, thread-local memory included, and its parent waits.
- * Its allocations are its parent's, and are recorded as such.
+ * A child of vfork() or clone(CLONE_VM) has its parent's memory, with the thread-local memory, and its parent waits. Its allocations
+ * are recorded as those of the parent.
  */
 #include "heap/tracker.h"
 
@@ -34,12 +33,12 @@
 #include "heap/visit.h"
 #include "unwind/self_space.h"
 
-/* Frees of sampled blocks that a thread leaves to the library's thread before it gets a sequence of its own. */
+/* Frees of sampled blocks that a thread defers before it gets a sequence of its own. */
 #define EARLY_FREES_MAX 4
 /*
- * Stacks are copied, and the profiler walks the copies, while that takes less than the tables would that walks here need: 0.6 us
- * for each function of the program and its libraries, 25 ms for a compiler. That is until there was a sample in 2 ms for a while,
- * or many in all. Then stacks are walked here for good.
+ * A walk in this process needs tables, which take 0.6 us for each function of the program and its libraries: 25 ms for a compiler.
+ * While samples are rare, it is cheaper to send copies of stacks, which the profiler walks. After a time with a sample every 2 ms,
+ * or after many samples in all, stacks are walked here for good.
  */
 #define NS_PER_COPY      (2 * ORMA_NS_PER_MS)
 #define COPIES_AT_A_TIME 64u
@@ -59,7 +58,7 @@ uint64_t orma_heap_now_ns(void)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Custom heaps may use any number as an id, also an address that malloc() has returned. */
+/* The key of a block in the live set. Custom heaps may use any number as an id, also an address from malloc(). */
 static uint64_t key_of(uint32_t heap, uint64_t id)
 {
 	return heap == ORMA_HEAP_MALLOC
@@ -82,10 +81,7 @@ static bool is_to_be_copied(uint64_t now_ns)
 	return until_ns != UINT64_MAX;
 }
 
-/*
- * Walks the stack in place. False: it has to be copied, because a table is missing, or a fiber's stack has another end than
- * it seemed.
- */
+/* Walks the stack in place. False if it has to be copied, because a table is missing or the stack of a fiber ends elsewhere. */
 static bool walk(const struct orma_unwind_stack *stack, union orma_heap_scratch *scratch,
 		 struct orma_heap_sample *sample)
 {
@@ -293,8 +289,9 @@ bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
 
 /* --- frees ------------------------------------------------------------------------------------ */
 
-/* The instances that still run and were told about the block. */
-static uint32_t who_knows(struct orma_data_source *source, const struct orma_heap_block *block)
+/* Returns the instances that have the sample of the block and still run. */
+static uint32_t instances_that_know(struct orma_data_source *source,
+				    const struct orma_heap_block *block)
 {
 	uint32_t known = source ? orma_data_source_started(source) & block->instances : 0;
 
@@ -334,15 +331,15 @@ static void write_frees(struct orma_data_source *source, const struct orma_heap_
 	}
 }
 
-bool orma_heap_write_late_frees(void)
+bool orma_heap_write_deferred_frees(void)
 {
 	bool has_written = false;
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
 	struct orma_heap_block block;
 
-	for (; orma_heap_late_pop(&block); has_written = true)
-		write_frees(source, &block, who_knows(source, &block));
+	for (; orma_heap_deferred_pop(&block); has_written = true)
+		write_frees(source, &block, instances_that_know(source, &block));
 	return has_written;
 }
 
@@ -353,8 +350,8 @@ bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *re
 	return orma_heap_may_be_live(key) && orma_heap_live_take(key, (uint8_t)heap, ret);
 }
 
-/* True: this thread must not write a packet. */
-static bool must_leave_to_library(struct orma_heap_thread *self)
+/* True if this thread must not write the packet of a free. */
+static bool must_defer(struct orma_heap_thread *self)
 {
 	if (self->is_registered)
 		return self->has_ended;
@@ -366,14 +363,14 @@ void orma_heap_free_commit(const struct orma_heap_block *block)
 	struct orma_heap_thread *self = &orma_heap_self;
 	struct orma_data_source *source =
 		atomic_load_explicit(&orma_heap_tracker.source, memory_order_acquire);
-	uint32_t known = who_knows(source, block);
+	uint32_t known = instances_that_know(source, block);
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct orma_heap_visit visit;
 
 	if (known == 0)
 		return;
-	if ((self->visit && !orma_heap_visit_is_left(self, here)) || must_leave_to_library(self)) {
-		if (!orma_heap_late_push(block))
+	if ((self->visit && !orma_heap_visit_is_abandoned(self, here)) || must_defer(self)) {
+		if (!orma_heap_deferred_push(block))
 			count_frees(known, false);
 		return;
 	}
@@ -382,7 +379,7 @@ void orma_heap_free_commit(const struct orma_heap_block *block)
 	self->held.frees = known;
 	if (orma_heap_thread_register(self))
 		write_frees(source, block, known);
-	else if (!orma_heap_late_push(block))
+	else if (!orma_heap_deferred_push(block))
 		count_frees(known, false);
 	self->held.frees = 0;
 	orma_heap_visit_leave(self, &visit);
@@ -424,7 +421,7 @@ void orma_heap_run_inside(void (*fn)(void))
 	orma_heap_visit_leave(self, &visit);
 }
 
-void orma_heap_leave_alone(void)
+void orma_heap_never_sample_thread(void)
 {
 	orma_heap_self.left = ORMA_HEAP_NEVER;
 }
@@ -448,9 +445,9 @@ void orma_heap_tracker_forked(void)
 	for (uint32_t i = 0; i < ORMA_INSTANCES_MAX; i++)
 		atomic_store_explicit(&tracker->adaptive_max[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&tracker->next_serial, 0, memory_order_relaxed);
-	/* The child gets the seed of its parent's thread, and must not draw the same numbers. */
+	/* Seeded again, because the child must not draw the same numbers as its parent. */
 	orma_heap_self.random = 0;
 	orma_heap_self.tid = (uint32_t)getpid();
-	/* The last, because nothing is sampled before. */
+	/* The last step, because nothing is sampled before it. */
 	orma_heap_visit_forked();
 }

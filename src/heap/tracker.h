@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tracker.h - decides which allocations are sampled, and tells the sessions about these and their frees.
+ * tracker.h - decides which allocations are sampled, and writes these and their frees to the sessions.
  *
  * Threads: everything here may be called on any thread and in signal handlers, unless it says otherwise. errno is preserved.
  */
@@ -22,7 +22,7 @@ struct orma_heap_instance_counts {
 
 struct orma_heap_tracker {
 	struct orma_data_source *_Atomic source; /* NULL before the library has started; release */
-	/* Serials from here on are the instance's. Written before it starts; relaxed. */
+	/* The first serial number of a sample that the instance may have. Written before it starts; relaxed. */
 	_Atomic uint64_t first_serial[ORMA_INSTANCES_MAX];
 	/* 0, or the interval up to which losses double an instance's interval. Relaxed. */
 	_Atomic uint64_t adaptive_max[ORMA_INSTANCES_MAX];
@@ -37,40 +37,40 @@ struct orma_heap_tracker {
 	void (*_Atomic on_idle)(void);
 	/* Called when a walk meets a module that has no table yet; the library's thread makes one. Constant. */
 	void (*on_stale)(void);
-	/* Bytes that a thread allocates between two looks for a session. Constant after the constructor. */
+	/* Bytes that a thread allocates between two checks for a session. Constant after the constructor. */
 	int64_t idle_step;
 };
 
 extern struct orma_heap_tracker orma_heap_tracker __attribute__((visibility("hidden")));
 
 /*
- * The countdown of the heap is below 0: a block was allocated. Draws the next countdown and returns true if the block was
- * sampled. `caller` is who called the allocator.
+ * Handles an allocation that made the countdown of the heap negative. Draws the next countdown. Returns true if the block was
+ * sampled. `caller` has the registers of the allocator's caller.
  */
 bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		    const struct orma_unwind_registers *caller);
-/* The block was sampled by an allocator of the program itself. True: it was recorded. */
+/* Records a block that an allocator of the program has sampled itself. True if a session has it. */
 bool orma_heap_record(uint32_t heap, uint64_t id, uint64_t size,
 		      const struct orma_unwind_registers *caller);
-/* The filter says that the block may be sampled: takes it out of the live set. */
+/* Handles the free of a block that may be sampled, as the filter says. */
 void orma_heap_freed(uint32_t heap, uint64_t id);
 
-/* The same in two steps, for realloc(): the block is freed only if realloc() succeeds. */
+/* orma_heap_freed() in two steps, for realloc(), which frees the block only if it succeeds. */
 bool orma_heap_free_begin(uint32_t heap, uint64_t id, struct orma_heap_block *ret);
 void orma_heap_free_commit(const struct orma_heap_block *block);
 void orma_heap_free_cancel(uint64_t id, const struct orma_heap_block *block);
 
-/* Writes the frees that other threads could not write. The library's thread. False: there were none. */
-bool orma_heap_write_late_frees(void);
+/* Writes the deferred frees. Runs on the library's thread. False if there were none. */
+bool orma_heap_write_deferred_frees(void);
 uint64_t orma_heap_now_ns(void);
 
-/* Runs a function that writes packets on a thread of the program, whose allocations in it are not sampled. Does nothing
- * on a thread that must not write packets. */
+/* Runs a function that writes packets on a thread of the program. Its allocations are not sampled. Does nothing on a thread that must
+ * not write packets. */
 void orma_heap_run_inside(void (*fn)(void));
-/* Samples nothing on this thread, which is the library's. */
-void orma_heap_leave_alone(void);
+/* Ends sampling on this thread for good. The library's thread calls it. */
+void orma_heap_never_sample_thread(void);
 
-/* In the child of a fork: nothing is sampled, and the parent's blocks are unknown. Async-signal-safe. */
+/* Stops sampling in the child of a fork, and forgets the parent's blocks. Async-signal-safe. */
 void orma_heap_tracker_forked(void);
 
 static inline struct orma_data_source *orma_heap_tracker_source(void)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * visit.c - threads of the profiled program inside the profiler.
  *
- * A thread that is inside the profiler is not sampled again. A signal handler may interrupt the thread there and allocate.
- * The first packet of a thread allocates, and pthread_getattr_np() may allocate.
+ * A visit is the time that a thread spends inside the profiler. Allocations during a visit are not sampled: the first packet of a
+ * thread allocates, pthread_getattr_np() may allocate, and so may a signal handler that interrupts the thread.
  *
- * A signal handler may also leave the profiler with siglongjmp(). The next entry of the thread then finds a visit of which
- * the stack has no function any more, gives back what that had, and counts its packets as lost. A packet that was open stays
- * so, with its chunk, until the connection ends. Where the profiler waits for a lock, signals are blocked. Rejected: blocking
- * them in each visit (two system calls, which take longer than a sample).
+ * A signal handler may also abandon a visit with siglongjmp(). The next visit of the thread then finds that the functions of the
+ * earlier one do not run any more. It gives back what the earlier visit held, and counts its packets as lost. A packet that was open
+ * stays open, with its chunk, until the connection ends. Signals are blocked where the profiler waits for a lock. Rejected: blocking
+ * them in each visit, because the two system calls take longer than a sample.
  *
- * _Fork() and a bare clone() run no handlers of pthread_atfork(), and the child would write into the shared memory of its
- * parent. Therefore a page has a byte that the kernel sets to 0 in any child with memory of its own (MADV_WIPEONFORK, Linux
- * 4.14). Nobody enters while it is 0; the handler of fork() sets it again. Rejected: getpid(), a system call for each sample.
+ * _Fork() and a bare clone() run no handlers of pthread_atfork(), and the child would write into the shared memory of its parent.
+ * Therefore a page has a byte that the kernel sets to 0 in any child with memory of its own (MADV_WIPEONFORK, Linux 4.14). No visit
+ * begins while the byte is 0; the handler of fork() sets it again. Rejected: getpid(), which is a system call for each sample.
  */
 #include "heap/visit.h"
 
@@ -26,9 +26,9 @@
 #include "heap/countdown.h"
 #include "heap/stack_capture.h"
 
-/* With more threads than this, each hands its chunk over after each packet: chunks in hand would take the memory. */
+/* With more threads than this, a thread returns its chunk after each packet, because their chunks would fill shared memory. */
 #define THREADS_MAX_WITH_CHUNK 64
-/* Rounds of destructors that every C library runs at least. */
+/* The least number of rounds of destructors in any C library (PTHREAD_DESTRUCTOR_ITERATIONS). */
 #define DESTRUCTOR_ROUNDS 4
 
 #ifndef MADV_WIPEONFORK
@@ -45,7 +45,7 @@ static _Atomic uint32_t thread_count; /* threads with a sequence; relaxed: an es
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* The destructor stays until the last round, so that destructors of the program can be profiled. */
+/* The destructor acts in the last round, so that destructors of the program are profiled. */
 static void on_thread_exit(void *ctx)
 {
 	uintptr_t round = (uintptr_t)ctx;
@@ -57,7 +57,7 @@ static void on_thread_exit(void *ctx)
 	atomic_fetch_sub_explicit(&thread_count, 1, memory_order_relaxed);
 }
 
-/* If the kernel is too old, children are not recognised. */
+/* Sets up the byte that the kernel clears in children. An older kernel does not, and then children are not recognized. */
 static void mark_process(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -107,13 +107,13 @@ bool orma_heap_threads_are_many(void)
 
 /* --- visits ----------------------------------------------------------------------------------- */
 
-bool orma_heap_visit_is_left(const struct orma_heap_thread *self, uint64_t caller_sp)
+bool orma_heap_visit_is_abandoned(const struct orma_heap_thread *self, uint64_t caller_sp)
 {
-	return orma_heap_stack_is_gone(self->visit, (uintptr_t)caller_sp) ||
+	return orma_heap_stack_is_abandoned(self->visit, (uintptr_t)caller_sp) ||
 	       orma_heap_stack_has_changed(self->visit, self->visit_mark);
 }
 
-/* Gives back what the visit that was left by a jump had. A packet may have been written, but nobody knows. */
+/* Gives back what an abandoned visit held. Its packets count as lost, although they may have been written. */
 static void clean_up(struct orma_heap_thread *self)
 {
 	struct orma_data_source *source =
@@ -142,14 +142,14 @@ bool orma_heap_visit_enter(struct orma_heap_thread *self, uint64_t caller_sp,
 	if (ORMA_UNLIKELY(*is_own_process == 0))
 		return false;
 	if (ORMA_UNLIKELY(self->visit != 0)) {
-		if (!orma_heap_visit_is_left(self, caller_sp)) {
+		if (!orma_heap_visit_is_abandoned(self, caller_sp)) {
 			orma_heap_add(&orma_heap_tracker.nested_calls);
 			return false;
 		}
 		clean_up(self);
 	}
 	ret->saved_errno = errno;
-	/* No other visit at this place of the stack has left the same value there. */
+	/* A new value each time, because an earlier visit at the same place of the stack has left its own there. */
 	ret->mark = self->visit_mark + UINT64_C(0x9e3779b97f4a7c15);
 	self->visit_mark = ret->mark;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -164,7 +164,7 @@ bool orma_heap_visit_enter(struct orma_heap_thread *self, uint64_t caller_sp,
 void orma_heap_visit_leave(struct orma_heap_thread *self, const struct orma_heap_visit *visit)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	/* A fiber that was left while it was here, and goes on after all, is not the thread's visit any more. */
+	/* The visit may be abandoned already, if a fiber was suspended in it and goes on now. */
 	if (self->visit == (uintptr_t)visit && self->visit_mark == visit->mark) {
 		if (self->left != ORMA_HEAP_STEP_BYTES)
 			orma_heap_add(&orma_heap_tracker.nested_calls);

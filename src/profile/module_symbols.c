@@ -313,7 +313,6 @@ struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_sy
 							    modules[i]->slots, modules[i]->count};
 		int r = orma_symbol_reader_read(reader, &request, deadline_ns, &names);
 
-		facts.late_count += r == -ETIMEDOUT;
 		if (r == 0)
 			write_module(modules[i], orma_base_buf_str(&names), &symbols->skipped,
 				     source, idx, &facts.named_count);

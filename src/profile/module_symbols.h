@@ -32,13 +32,12 @@ int orma_module_symbols_add(struct orma_module_symbols *symbols,
 struct orma_module_symbols_facts {
 	uint32_t module_count, address_count; /* all that were added */
 	uint32_t named_count;                 /* addresses that were written with a name */
-	uint32_t late_count;                  /* modules that were not read before the deadline */
 };
 
 /*
  * Writes packets to the calling thread's sequence of the instance, for modules with the most
- * addresses first, until CLOCK_MONOTONIC is `deadline_ns`; UINT64_MAX = no limit. Modules that were
- * not reached are counted, and `orma symbolize` can name them later. Written addresses are forgotten,
+ * addresses first, until CLOCK_MONOTONIC is `deadline_ns`; UINT64_MAX = no limit. `orma symbolize` can
+ * name the other modules later. Written addresses are forgotten,
  * so that a recording may write more than once. Each packet has a timestamp of CLOCK_BOOTTIME and
  * about 64 KiB at most.
  */

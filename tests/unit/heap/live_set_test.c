@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * live_set_test.c - the set of sampled blocks, its filter, and the queue of late frees.
+ * live_set_test.c - the set of sampled blocks, its filter, and the queue of deferred frees.
  */
 #include <pthread.h>
 
@@ -115,12 +115,12 @@ ORMA_TEST(a_child_of_a_fork_forgets_everything)
 
 	CHECK(put(address_of(1), 1, 1));
 	orma_heap_live_mark(address_of(9));
-	CHECK(orma_heap_late_push(&(struct orma_heap_block){3, 1, 1}));
+	CHECK(orma_heap_deferred_push(&(struct orma_heap_block){3, 1, 1}));
 	orma_heap_live_forget();
 	CHECK(!orma_heap_may_be_live(address_of(1)));
 	/* Blocks of the time before the next allocator was found are the child's, too. */
 	CHECK(orma_heap_may_be_live(address_of(9)));
-	CHECK(!orma_heap_late_pop(&block));
+	CHECK(!orma_heap_deferred_pop(&block));
 	CHECK(put(address_of(1), 2, 1));
 	CHECK(orma_heap_live_take(address_of(1), 1, &block) && block.serial == 2);
 }
@@ -161,18 +161,18 @@ ORMA_TEST(threads_do_not_lose_each_others_blocks)
 		CHECK(!orma_heap_may_be_live(address_of(10000000 + i)));
 }
 
-ORMA_TEST(late_frees_are_kept_in_order_until_there_is_no_room)
+ORMA_TEST(deferred_frees_are_kept_in_order_until_there_is_no_room)
 {
 	struct orma_heap_block block;
 	uint64_t pushed = 0;
 
 	for (unsigned round = 0; round < 3; round++) {
-		for (pushed = 0; orma_heap_late_push(&(struct orma_heap_block){pushed + 1, 1, 1});
-		     pushed++)
+		for (pushed = 0;
+		     orma_heap_deferred_push(&(struct orma_heap_block){pushed + 1, 1, 1}); pushed++)
 			;
 		CHECK(pushed >= 1000);
 		for (uint64_t i = 0; i < pushed; i++)
-			CHECK(orma_heap_late_pop(&block) && block.serial == i + 1);
-		CHECK(!orma_heap_late_pop(&block));
+			CHECK(orma_heap_deferred_pop(&block) && block.serial == i + 1);
+		CHECK(!orma_heap_deferred_pop(&block));
 	}
 }
