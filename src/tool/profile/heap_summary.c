@@ -42,18 +42,32 @@ static int append(void *ctx, const void *data, size_t size)
 	return orma_base_buf_append(ctx, data, size);
 }
 
-static void print_stack(const struct orma_stack_tree *tree, uint32_t node)
+/* The summary that is printed. */
+struct page {
+	FILE *out;
+	const struct orma_stack_tree *tree;
+	const struct orma_heap_options *options;
+};
+
+/* A program's standard output stays its own, as it may be data for somebody else. */
+static FILE *output_for(const struct orma_heap_options *options)
 {
+	return options->app_argv ? stderr : stdout;
+}
+
+static void print_stack(const struct page *page, uint32_t node)
+{
+	const struct orma_stack_tree *tree = page->tree;
 	uint32_t depth = 0;
 
 	for (uint32_t at = node; at != ORMA_STACK_TREE_ROOT; at = tree->nodes[at].parent) {
 		const struct orma_stack_function *function =
 			&tree->functions->items[tree->nodes[at].function];
 		if (depth++ == FRAMES_SHOWN) {
-			puts("             ...");
+			orma_tool_print_line(page->out, "             ...");
 			return;
 		}
-		orma_tool_print_line(stdout, "             %s", function->name.data);
+		orma_tool_print_line(page->out, "             %s", function->name.data);
 	}
 }
 
@@ -69,23 +83,23 @@ static const char *describe_count(const struct orma_heap_options *options, int64
 	return ret;
 }
 
-static void print_node(const struct orma_stack_tree *tree, uint32_t node,
-		       const struct orma_heap_options *options, size_t space, size_t objects)
+static void print_node(const struct page *page, uint32_t node, size_t space, size_t objects)
 {
-	const int64_t *own = tree->nodes[node].own;
+	const int64_t *own = page->tree->nodes[node].own;
 	char size[ORMA_UNIT_BYTES], share[ORMA_UNIT_BYTES], count[COUNT_BYTES];
-	int64_t sum = tree->sums[space];
+	int64_t sum = page->tree->sums[space];
 
 	orma_tool_print_line(
-		stdout, "%9s  %6s  in %s", orma_units_size((double)own[space], size),
+		page->out, "%9s  %6s  in %s", orma_units_size((double)own[space], size),
 		orma_units_share(sum > 0 ? (double)own[space] / (double)sum : 0, share),
-		describe_count(options, own[objects], count));
-	print_stack(tree, node);
+		describe_count(page->options, own[objects], count));
+	print_stack(page, node);
 }
 
-static int print_stacks(const struct orma_stack_tree *tree, const char *title,
-			const struct orma_heap_options *options, size_t space, size_t objects)
+static int print_stacks(const struct page *page, const char *title, size_t space, size_t objects)
 {
+	const struct orma_stack_tree *tree = page->tree;
+	uint64_t top = page->options->top;
 	struct order order = {tree, space};
 	ORMA_AUTO(orma_base_freep)
 	uint32_t *nodes = orma_base_alloc_array((size_t)tree->count + 1, sizeof(*nodes));
@@ -99,19 +113,20 @@ static int print_stacks(const struct orma_stack_tree *tree, const char *title,
 	if (count == 0)
 		return 0;
 	qsort_r(nodes, count, sizeof(*nodes), compare_nodes, &order);
-	puts("");
-	orma_tool_print_line(stdout, "%s", title);
-	for (uint32_t i = 0; i < count && i < options->top; i++)
-		print_node(tree, nodes[i], options, space, objects);
-	if (count > options->top)
-		orma_tool_print_line(stdout, "           and %u more call %s (-n)",
-				     (unsigned)(count - options->top),
-				     count - options->top == 1 ? "stack" : "stacks");
+	orma_tool_print_line(page->out, "%s", "");
+	orma_tool_print_line(page->out, "%s", title);
+	for (uint32_t i = 0; i < count && i < top; i++)
+		print_node(page, nodes[i], space, objects);
+	if (count > top)
+		orma_tool_print_line(page->out, "           and %u more call %s (-n)",
+				     (unsigned)(count - top),
+				     count - top == 1 ? "stack" : "stacks");
 	return 0;
 }
 
-static void print_sums(const struct orma_heap_options *options, const struct orma_heap_result *sums)
+static void print_sums(const struct page *page, const struct orma_heap_result *sums)
 {
+	const struct orma_heap_options *options = page->options;
 	const char *when = options->dumps_at_max ? "lived when it was largest" : "live at the end";
 	char live[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], live_count[COUNT_BYTES],
 		count[COUNT_BYTES];
@@ -121,11 +136,11 @@ static void print_sums(const struct orma_heap_options *options, const struct orm
 	describe_count(options, sums->live_count, live_count);
 	describe_count(options, sums->count, count);
 	if (options->interval_bytes == 1)
-		orma_tool_print_line(stdout, "Heap: %s in %s %s, of %s in %s that %s allocated",
+		orma_tool_print_line(page->out, "Heap: %s in %s %s, of %s in %s that %s allocated",
 				     live, live_count, when, all, count,
 				     sums->count == 1 ? "was" : "were");
 	else
-		orma_tool_print_line(stdout,
+		orma_tool_print_line(page->out,
 				     "Heap: about %s (%s) %s, of about %s (%s) that were allocated",
 				     live, live_count, when, all, count);
 }
@@ -133,6 +148,8 @@ static void print_sums(const struct orma_heap_options *options, const struct orm
 static int print_page(const struct orma_stack_tree *tree, const struct orma_heap_options *options,
 		      struct orma_heap_result *ret)
 {
+	const struct page page = {output_for(options), tree, options};
+
 	*ret = (struct orma_heap_result){
 		.live_bytes = tree->sums[ORMA_HEAP_INUSE_SPACE],
 		.live_count = tree->sums[ORMA_HEAP_INUSE_OBJECTS],
@@ -141,14 +158,14 @@ static int print_page(const struct orma_stack_tree *tree, const struct orma_heap
 	};
 	if (options->is_quiet)
 		return 0;
-	print_sums(options, ret);
-	int r = print_stacks(tree,
+	print_sums(&page, ret);
+	int r = print_stacks(&page,
 			     options->dumps_at_max ? "Live when the heap was largest, by call stack"
 						   : "Live at the end, by call stack",
-			     options, ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS);
+			     ORMA_HEAP_INUSE_SPACE, ORMA_HEAP_INUSE_OBJECTS);
 	if (r == 0 && !options->dumps_at_max)
-		r = print_stacks(tree, "Allocated in all, by call stack", options,
-				 ORMA_HEAP_ALLOC_SPACE, ORMA_HEAP_ALLOC_OBJECTS);
+		r = print_stacks(&page, "Allocated in all, by call stack", ORMA_HEAP_ALLOC_SPACE,
+				 ORMA_HEAP_ALLOC_OBJECTS);
 	return r;
 }
 
@@ -237,7 +254,7 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
 	if (r == 0 && has_told && !options->is_quiet)
-		orma_tool_print_line(stdout,
+		orma_tool_print_line(output_for(options),
 				     "Heap: no allocation was sampled. Use -i 1 for a "
 				     "program that allocates little, and --follow for one that "
 				     "runs others, as a script does.");

@@ -179,13 +179,13 @@ static int compare_costs(const void *a, const void *b)
 }
 
 /* Above a rate, one wait in N is recorded, and weighs N times as much. */
-static void print_waits_left_out(const struct orma_cost_profile *profile)
+static void print_waits_left_out(FILE *out, const struct orma_cost_profile *profile)
 {
 	uint64_t count = orma_cost_profile_wait_count(profile);
 	char recorded[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES];
 
 	if (count > 0)
-		orma_tool_print_line(stdout,
+		orma_tool_print_line(out,
 				     "%s of %s waits were recorded, and each stands for %.1f on "
 				     "average; -F chooses how many",
 				     orma_units_count(profile->sample_count, recorded),
@@ -195,7 +195,7 @@ static void print_waits_left_out(const struct orma_cost_profile *profile)
 }
 
 /* The kernel drops records while a ring is full. */
-static int print_losses(const struct orma_trace_database *database)
+static int print_losses(FILE *out, const struct orma_trace_database *database)
 {
 	struct orma_losses losses;
 	char text[ORMA_UNIT_BYTES];
@@ -204,7 +204,7 @@ static int print_losses(const struct orma_trace_database *database)
 	for (uint32_t i = 0; i < losses.count; i++)
 		if (orma_base_str_is(losses.items[i].name, "perf_cpu_lost_records"))
 			orma_tool_print_line(
-				stdout,
+				out,
 				"%s %s lost, because events came faster than they were read; a "
 				"lower -F or a higher --period helps",
 				orma_units_count((uint64_t)losses.items[i].count, text),
@@ -213,7 +213,7 @@ static int print_losses(const struct orma_trace_database *database)
 	return r;
 }
 
-static void print_sum(const struct orma_stack_tree *tree)
+static void print_sum(FILE *out, const struct orma_stack_tree *tree)
 {
 	const struct orma_cost_profile *profile = tree->profile;
 	char text[ORMA_UNIT_BYTES];
@@ -221,21 +221,21 @@ static void print_sum(const struct orma_stack_tree *tree)
 		       orma_base_str_is(profile->values[0].unit, "ns");
 
 	orma_tool_print_line(
-		stdout, "%s %s",
+		out, "%s %s",
 		is_time ? orma_units_duration(tree->sums[0], text)
 			: orma_units_count((uint64_t)tree->sums[0], text),
 		is_time ? "of waiting"
 			: orma_base_noun((uint64_t)tree->sums[0], "sample", "samples"));
-	print_waits_left_out(profile);
+	print_waits_left_out(out, profile);
 }
 
-static void print_rows(const struct orma_stack_tree *tree, struct orma_function_cost *costs,
-		       uint32_t count, uint64_t top)
+static void print_rows(FILE *out, const struct orma_stack_tree *tree,
+		       struct orma_function_cost *costs, uint32_t count, uint64_t top)
 {
 	double sum = (double)ORMA_MAX(tree->sums[0], INT64_C(1));
 
 	qsort(costs, count, sizeof(*costs), compare_costs);
-	orma_tool_print_line(stdout, "%7s  %7s  %s", "SELF", "TOTAL", "FUNCTION");
+	orma_tool_print_line(out, "%7s  %7s  %s", "SELF", "TOTAL", "FUNCTION");
 	for (uint32_t i = 0; i < count && i < top; i++) {
 		const struct orma_stack_function *function =
 			&tree->functions->items[costs[i].function];
@@ -245,11 +245,17 @@ static void print_rows(const struct orma_stack_tree *tree, struct orma_function_
 			file = (struct orma_str){slash + 1,
 						 file.size - (size_t)(slash + 1 - file.data)};
 		orma_tool_print_line(
-			stdout, "%6.1f%%  %6.1f%%  %.*s%s%.*s", 100 * (double)costs[i].own[0] / sum,
+			out, "%6.1f%%  %6.1f%%  %.*s%s%.*s", 100 * (double)costs[i].own[0] / sum,
 			100 * (double)costs[i].total[0] / sum, (int)function->name.size,
 			function->name.data, file.size > 0 ? "  " : "", (int)file.size,
 			file.data ? file.data : "");
 	}
+}
+
+/* A program's standard output stays its own, as it may be data for somebody else. */
+static FILE *output_for(const struct orma_profile_options *options)
+{
+	return options->argv ? stderr : stdout;
 }
 
 /* An empty profile is a failure, unless there is a program, whose status counts. */
@@ -261,6 +267,7 @@ static int print_table(const struct orma_trace_database *database,
 	struct orma_stack_tree tree = {0};
 	struct orma_function_cost *costs = NULL;
 	uint32_t count = 0;
+	FILE *out = output_for(options);
 	int r = orma_cost_profiles_read(&profiles, database);
 	const struct orma_cost_profile *profile = r == 0 ? find_profile(&profiles) : NULL;
 
@@ -271,11 +278,11 @@ static int print_table(const struct orma_trace_database *database,
 		if (r == 0)
 			r = orma_stack_tree_functions(&tree, &costs, &count);
 		if (r == 0)
-			print_sum(&tree);
+			print_sum(out, &tree);
 		if (r == 0)
-			r = print_losses(database);
+			r = print_losses(out, database);
 		if (r == 0)
-			print_rows(&tree, costs, count, options->top);
+			print_rows(out, &tree, costs, count, options->top);
 	} else if (r == 0) {
 		orma_tool_warn("there are no samples; %s",
 			       options->argv ? "if no message above says why, the program was too "
@@ -329,7 +336,8 @@ static int finish(const struct orma_profile_options *options, const char *trace)
 		status = write_form(options, ask, trace);
 	orma_ask_free(ask);
 	if (status == ORMA_EXIT_OK && !options->is_quiet && form_of(options->path) == FORM_TRACE)
-		orma_tool_print_line(stdout, "%s: the trace; orma view, report and export read it",
+		orma_tool_print_line(output_for(options),
+				     "%s: the trace; orma view, report and export read it",
 				     options->path);
 	return status;
 }
