@@ -27,7 +27,6 @@ enum { AHEAD_BYTES = 256 << 10, WAITING_MAX = 16 << 20 };
 enum {
 	MISC_MMAP_DATA = 1 << 13,
 	MISC_COMM_EXEC = 1 << 13,
-	MISC_MMAP_BUILD_ID = 1 << 14,
 	MISC_LOST_BY_FILTER = 1 << 15, /* the user's filter did not want these samples */
 };
 
@@ -81,8 +80,8 @@ static int take_mapping(struct perf_data *data, uint32_t type, uint16_t misc,
 		struct orma_perf_bytes id = bytes;
 		orma_perf_skip(&bytes,
 			       32); /* the build id, or the file's numbers; what it is used for */
-		if (misc & MISC_MMAP_BUILD_ID && !bytes.is_cut && id.at[0] <= 20)
-			mapping.build_id = (struct orma_str){(const char *)id.at + 4, id.at[0]};
+		if (!bytes.is_cut)
+			mapping.build_id = orma_perf_file_mapped_build_id(&data->file, misc, id.at);
 	}
 	mapping.name = orma_perf_read_text(&bytes);
 	mapping.end = mapping.start + size;

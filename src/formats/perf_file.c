@@ -22,11 +22,13 @@ enum {
 	SECTION_MAX_BYTES = 64 << 20,
 	BUILD_ID_BYTES = 20,
 	MISC_HAS_BUILD_ID_SIZE = 1 << 15,
+	MISC_MMAP_BUILD_ID = 1 << 14,
 	/* Bits of the flags of an attr. */
 	FLAG_FREQUENCY = 1 << 10,
 	FLAG_SAMPLE_ID_ALL = 1 << 18,
 	FLAG_USE_CLOCKID = 1 << 25,
 };
+#define FLAG_BUILD_ID (UINT64_C(1) << 34)
 
 static const char magic[] = "PERFILE2";
 
@@ -104,6 +106,7 @@ static void read_attr(struct orma_perf_bytes bytes, struct orma_perf_event *ret)
 	event->is_frequency = flags & FLAG_FREQUENCY;
 	event->has_sample_ids = flags & FLAG_SAMPLE_ID_ALL;
 	event->uses_clock = flags & FLAG_USE_CLOCKID;
+	event->has_build_ids = flags & FLAG_BUILD_ID;
 	orma_perf_skip(&bytes,
 		       44); /* wakeup, breakpoint or config1 and 2, branches, registers, stack */
 	event->clock = (int32_t)orma_perf_read_u32(&bytes);
@@ -157,6 +160,18 @@ int orma_perf_file_take_build_id(struct orma_perf_file *file, uint16_t misc,
 	if (!known->data)
 		return -ENOMEM;
 	return orma_base_map_put(&file->build_ids, hash_of(orma_perf_read_text(&bytes)), known);
+}
+
+struct orma_str orma_perf_file_mapped_build_id(const struct orma_perf_file *file, uint16_t misc,
+					       const uint8_t *id)
+{
+	bool has_build_ids = id[0] == BUILD_ID_BYTES;
+
+	for (uint32_t i = 0; i < file->event_count; i++)
+		has_build_ids |= file->events[i].has_build_ids;
+	return misc & MISC_MMAP_BUILD_ID && has_build_ids && id[0] <= BUILD_ID_BYTES
+		       ? (struct orma_str){(const char *)id + 4, id[0]}
+		       : (struct orma_str){NULL, 0};
 }
 
 struct orma_str orma_perf_file_build_id(const struct orma_perf_file *file, struct orma_str name)

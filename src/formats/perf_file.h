@@ -68,7 +68,7 @@ enum {
 struct orma_perf_event {
 	uint32_t type;
 	uint64_t config, period, sample_type, read_format;
-	bool is_frequency, has_sample_ids, uses_clock;
+	bool is_frequency, has_sample_ids, uses_clock, has_build_ids;
 	int32_t clock;
 	struct orma_str name; /* data is NULL when it is not told */
 };
@@ -109,6 +109,13 @@ int orma_perf_file_take_feature(struct orma_perf_file *file, uint32_t feature,
 				struct orma_perf_bytes bytes);
 int orma_perf_file_take_build_id(struct orma_perf_file *file, uint16_t misc,
 				 struct orma_perf_bytes bytes);
+/*
+ * Returns the build id in the 24 bytes of a mapping's record that otherwise have device and inode; data is NULL when they have
+ * those. Linux 5.12 to 6.18 sets the bit of `misc` also in records of events that have not asked for build ids, while another
+ * program asks for them. `perf inject` adds build ids of 20 bytes, and no device has that number.
+ */
+struct orma_str orma_perf_file_mapped_build_id(const struct orma_perf_file *file, uint16_t misc,
+					       const uint8_t *id);
 /* Returns the bytes of a file's build id; data is NULL when it is not known. */
 struct orma_str orma_perf_file_build_id(const struct orma_perf_file *file, struct orma_str name);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file_cache.c - the files that have been read, found by their identity.
  *
- * Owns the files. A file is found by two keys: what stat() says (device, inode, time of change,
- * size), and its build id together with its owner. The owner is a part of the key, because anybody
+ * Owns the files. A file that has been opened is found by two keys: what stat() says (device, inode, time of
+ * change, size), and its build id together with its owner. The owner is a part of the key, because anybody
  * can write a file with the build id of libc, and a table that was made from it must not serve the
  * programs of other users. A process cannot make files of other users.
+ *
+ * A mapping is found by its device and inode alone, and nothing is opened, if the file has a descriptor:
+ * as long as that is open, no other file gets the inode. `by_inode` has the files with a descriptor.
  *
  * Invariants: `mutex` guards everything but the content of a file, which does not change after the
  * file was put into the cache. `table_bytes` is the sum over all files. A file without users is in
@@ -20,6 +23,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -34,8 +38,8 @@
 struct orma_file_cache {
 	pthread_mutex_t mutex;
 	struct orma_unwind_files_limits limits;
-	struct orma_map by_stat, by_id; /* values: struct orma_cached_file */
-	struct orma_list unused;        /* oldest first */
+	struct orma_map by_stat, by_id, by_inode; /* values: struct orma_cached_file */
+	struct orma_list unused;                  /* oldest first */
 	size_t unused_bytes, table_bytes;
 	uint32_t file_count, open_count;
 	uint64_t last_number;
@@ -75,6 +79,13 @@ static struct orma_cached_file *find_id(struct orma_file_cache *cache,
 				       0
 		       ? file
 		       : NULL;
+}
+
+static uint64_t hash_inode(uint64_t device, uint64_t inode)
+{
+	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, &device, sizeof(device));
+
+	return orma_base_fnv1a(hash, &inode, sizeof(inode));
 }
 
 static void forget(struct orma_map *map, uint64_t key, const struct orma_cached_file *file)
@@ -136,6 +147,7 @@ static void use_file(struct orma_cached_file *file, const struct orma_cached_fil
 	file->base.elf.size = identity->size;
 	*fd = -1;
 	cache->open_count++;
+	orma_base_map_put(&cache->by_inode, hash_inode(identity->device, identity->inode), file);
 }
 
 static void unuse_file(struct orma_cached_file *file)
@@ -146,6 +158,8 @@ static void unuse_file(struct orma_cached_file *file)
 		file->base.elf.fd = orma_base_fd_close(file->base.elf.fd);
 		file->base.elf.size = 0;
 		cache->open_count--;
+		forget(&cache->by_inode, hash_inode(file->identity.device, file->identity.inode),
+		       file);
 	}
 	cache->unused_bytes += file->bytes;
 	orma_base_list_append(&cache->unused, &file->unused_item);
@@ -207,6 +221,7 @@ void orma_file_cache_free(struct orma_file_cache *cache)
 	ORMA_ASSERT(cache->file_count == 0);
 	orma_base_map_done(&cache->by_stat);
 	orma_base_map_done(&cache->by_id);
+	orma_base_map_done(&cache->by_inode);
 	pthread_mutex_destroy(&cache->mutex);
 	orma_base_free(cache);
 }
@@ -237,31 +252,16 @@ struct orma_cached_file *orma_file_cache_share(struct orma_file_cache *cache,
 	return known;
 }
 
-bool orma_cached_file_has_build_id(const struct orma_cached_file *file,
-				   const struct orma_process_map *map)
+int orma_file_cache_find_mapped(struct orma_file_cache *cache, const struct orma_process_map *map,
+				struct orma_cached_file **ret)
 {
-	return file->base.elf.build_id_size == map->build_id_size &&
-	       memcmp(file->base.elf.build_id, map->build_id, map->build_id_size) == 0;
-}
-
-/* The child died or hung when it read the headers, so there are none. */
-static bool is_unreadable(const struct orma_cached_file *file)
-{
-	return !file->image && file->base.elf.machine == 0;
-}
-
-int orma_file_cache_find_build_id(struct orma_file_cache *cache, const struct orma_process_map *map,
-				  bool only_used, struct orma_cached_file **ret)
-{
-	struct orma_elf_file elf = {.build_id_size = map->build_id_size};
+	uint64_t device = makedev(map->device_major, map->device_minor);
 	int none = -1;
 
-	if (map->build_id_size == 0 || map->build_id_size > sizeof(elf.build_id))
-		return -ENOENT;
-	memcpy(elf.build_id, map->build_id, map->build_id_size);
 	pthread_mutex_lock(&cache->mutex);
-	struct orma_cached_file *file = find_id(cache, &elf, 0);
-	if (file && only_used && file->refs == 0)
+	struct orma_cached_file *file =
+		orma_base_map_get(&cache->by_inode, hash_inode(device, map->inode));
+	if (file && (file->identity.device != device || file->identity.inode != map->inode))
 		file = NULL;
 	if (file)
 		use_file(file, NULL, NULL, &none);
@@ -270,19 +270,15 @@ int orma_file_cache_find_build_id(struct orma_file_cache *cache, const struct or
 	return file ? 0 : -ENOENT;
 }
 
-int orma_file_cache_find_opened(struct orma_file_cache *cache, const struct orma_process_map *map,
+int orma_file_cache_find_opened(struct orma_file_cache *cache,
 				const struct orma_file_identity *identity, int *fd,
 				struct orma_cached_file **ret)
 {
 	pthread_mutex_lock(&cache->mutex);
 	struct orma_cached_file *file = find_identity(cache, identity);
-	bool is_other = file && map->build_id_size > 0 && !is_unreadable(file) &&
-			!orma_cached_file_has_build_id(file, map);
-	if (file && !is_other)
+	if (file)
 		use_file(file, NULL, identity, fd);
 	pthread_mutex_unlock(&cache->mutex);
-	if (is_other)
-		return -ESTALE;
 	*ret = file;
 	return file ? 0 : -ENOENT;
 }

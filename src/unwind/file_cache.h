@@ -39,17 +39,11 @@ bool orma_file_cache_is_full(struct orma_file_cache *cache);
 /* All functions that return a file return a reference. They take the descriptor `*fd`, which becomes -1,
  * if the file has none and fewer than the limit are open. */
 
-/*
- * Finds a file of root by the build id that a record of the kernel gives for the mapping. Files of other
- * users are not found, because anybody can write a file with a given build id. For a process that has
- * ended, the build id may be all that is known. For a running process, this saves opening the file;
- * `only_used` then leaves out files without users, because those have no descriptor. 0 or -ENOENT.
- */
-int orma_file_cache_find_build_id(struct orma_file_cache *cache, const struct orma_process_map *map,
-				  bool only_used, struct orma_cached_file **ret);
-/* Finds a file that has been opened, by its identity. 0; -ENOENT if it was not read before; -ESTALE if
- * its build id is not the mapping's, because its path has another program by now. */
-int orma_file_cache_find_opened(struct orma_file_cache *cache, const struct orma_process_map *map,
+/* Finds the file of a mapping, if it has users and a descriptor. 0 or -ENOENT. */
+int orma_file_cache_find_mapped(struct orma_file_cache *cache, const struct orma_process_map *map,
+				struct orma_cached_file **ret);
+/* Finds a file that has been opened, by its identity. 0, or -ENOENT if it was not read before. */
+int orma_file_cache_find_opened(struct orma_file_cache *cache,
 				const struct orma_file_identity *identity, int *fd,
 				struct orma_cached_file **ret);
 struct orma_cached_file *orma_file_cache_find_vdso(struct orma_file_cache *cache);
@@ -64,7 +58,5 @@ struct orma_cached_file *orma_file_cache_share(struct orma_file_cache *cache,
 
 /* For a file that is not in the cache. */
 void orma_cached_file_discard(struct orma_cached_file *file);
-bool orma_cached_file_has_build_id(const struct orma_cached_file *file,
-				   const struct orma_process_map *map);
 
 #endif

@@ -60,7 +60,7 @@ static bool has_other_devices(int fd)
 	       ((uint32_t)fs.f_type == BTRFS_MAGIC || (uint32_t)fs.f_type == OVERLAY_MAGIC);
 }
 
-/* Checks that this is the file that was mapped, as far as the mapping tells. The build id is compared later. */
+/* Checks that this is the file that was mapped, as far as the mapping tells. */
 static int check_identity(int fd, const struct orma_process_map *map, struct stat *ret)
 {
 	if (fstat(fd, ret) < 0)
@@ -69,7 +69,7 @@ static int check_identity(int fd, const struct orma_process_map *map, struct sta
 	if (!S_ISREG(ret->st_mode) || ret->st_size < (off_t)sizeof(Elf64_Ehdr))
 		return -ENOEXEC;
 	if (map->inode == 0)
-		return map->build_id_size > 0 ? 0 : -ENOENT;
+		return -ENOENT;
 	if (ret->st_ino != map->inode)
 		return -ESTALE;
 	if (ret->st_dev != makedev(map->device_major, map->device_minor) && !has_other_devices(fd))

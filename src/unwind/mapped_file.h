@@ -24,7 +24,7 @@ uint64_t orma_file_identity_hash(const struct orma_file_identity *identity);
 
 /*
  * Opens the file of a mapping of the process `pid` through /proc/PID/map_files, else through the
- * root folder of the process, or ours when it has ended. The build id is not compared. A descriptor;
+ * root folder of the process, or ours when it has ended. A descriptor;
  * -ENOENT (no file, or the process has ended), -ESTALE (another file is there now), -ENOEXEC (no
  * regular file) or another -errno.
  */

@@ -19,9 +19,6 @@ struct orma_process_map {
 	/* Points into the text. The kernel writes a line feed in a path as \012. Without a file it is
 	 * empty, or a name such as "[heap]". */
 	struct orma_str path;
-	/* Borrowed. Only a mapping from a record of the kernel may have one; it has no inode then. */
-	const uint8_t *build_id;
-	size_t build_id_size;
 };
 
 struct orma_process_maps {

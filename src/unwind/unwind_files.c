@@ -66,9 +66,8 @@ static void count_bytes(struct orma_cached_file *file)
 }
 
 /* Reads the headers of a file. Builds its table, unless a known file has the same build id. */
-static int read_file(struct orma_unwind_files *files, const struct orma_process_map *map,
-		     const struct orma_file_identity *identity, int *fd,
-		     struct orma_cached_file **ret)
+static int read_file(struct orma_unwind_files *files, const struct orma_file_identity *identity,
+		     int *fd, struct orma_cached_file **ret)
 {
 	struct orma_cached_file *file = orma_base_zalloc(sizeof(*file));
 
@@ -82,10 +81,6 @@ static int read_file(struct orma_unwind_files *files, const struct orma_process_
 	} else if (r < 0) {
 		orma_cached_file_discard(file);
 		return r;
-	} else if (map->build_id_size > 0 && !orma_cached_file_has_build_id(file, map)) {
-		orma_table_builder_drop(files->builder);
-		orma_cached_file_discard(file);
-		return -ESTALE;
 	} else if ((*ret = orma_file_cache_share(files->cache, file, fd))) {
 		orma_table_builder_drop(files->builder);
 		return 0;
@@ -106,11 +101,11 @@ static int load_path(struct orma_unwind_files *files, int32_t pid,
 {
 	struct orma_file_identity identity;
 	ORMA_AUTO(orma_base_fd_closep) int fd = orma_mapped_file_open(pid, map, &identity);
-	int r = fd < 0 ? fd : orma_file_cache_find_opened(files->cache, map, &identity, &fd, ret);
 
-	if (r == -ENOENT && fd >= 0)
-		r = read_file(files, map, &identity, &fd, ret);
-	return r < 0 && orma_file_cache_find_build_id(files->cache, map, false, ret) == 0 ? 0 : r;
+	if (fd < 0)
+		return fd;
+	int r = orma_file_cache_find_opened(files->cache, &identity, &fd, ret);
+	return r == -ENOENT ? read_file(files, &identity, &fd, ret) : r;
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -157,8 +152,7 @@ static const struct orma_load_queue_ops queue_ops = {
 static int begin_load(struct orma_unwind_files *files, int32_t pid,
 		      const struct orma_process_map *map, struct orma_unwind_load **ret)
 {
-	struct orma_unwind_load *load =
-		orma_base_zalloc(sizeof(*load) + map->path.size + map->build_id_size);
+	struct orma_unwind_load *load = orma_base_zalloc(sizeof(*load) + map->path.size);
 
 	if (!load)
 		return -ENOMEM;
@@ -166,11 +160,8 @@ static int begin_load(struct orma_unwind_files *files, int32_t pid,
 	load->pid = pid;
 	load->map = *map;
 	load->map.path.data = load->text;
-	load->map.build_id = (const uint8_t *)load->text + map->path.size;
 	if (map->path.size > 0)
 		memcpy(load->text, map->path.data, map->path.size);
-	if (map->build_id_size > 0)
-		memcpy(load->text + map->path.size, map->build_id, map->build_id_size);
 	int r = orma_load_queue_add(files->queue, &load->job);
 	if (r < 0)
 		orma_base_free(load);
@@ -282,7 +273,7 @@ int orma_unwind_files_poll(struct orma_unwind_files *files, int32_t pid,
 	else if (map->path.size == 0 || map->path.data[0] != '/')
 		r = -ENOENT;
 	else
-		r = orma_file_cache_find_build_id(files->cache, map, true, &file) == 0
+		r = orma_file_cache_find_mapped(files->cache, map, &file) == 0
 			    ? 0
 			    : begin_load(files, pid, map, load);
 	if (r == 0)

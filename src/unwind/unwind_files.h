@@ -59,7 +59,7 @@ struct orma_unwind_load;
 /*
  * Returns the file of an executable mapping of the process `pid`. It is opened through
  * /proc/PID/map_files, else through the root folder of the process, or ours after the process has ended.
- * It must be a regular file with the inode and the device, or the build id, of the mapping. "[vdso]" is
+ * It must be a regular file with the inode and the device of the mapping. "[vdso]" is
  * taken from this process, because all processes have the same. Files with equal build ids and owners
  * share one table.
  *

@@ -45,7 +45,7 @@ struct mapping {
 	bool is_loaded;
 	struct orma_unwind_load *load; /* NULL = not in progress */
 	uint64_t load_end_ns;          /* when the wait for it is given up */
-	char text[];                   /* the path, NUL, the build id of the record */
+	char text[];                   /* the path, NUL */
 };
 
 struct orma_unwind_process {
@@ -98,21 +98,15 @@ static struct mapping *new_mapping(struct orma_unwind_files *files,
 				   const struct orma_process_map *map)
 {
 	size_t path_size = ORMA_MIN(map->path.size, (size_t)PATH_BYTES_MAX);
-	size_t id_size = ORMA_MIN(map->build_id_size, (size_t)ORMA_ELF_BUILD_ID_MAX);
-	struct mapping *mapping = orma_base_zalloc(sizeof(*mapping) + path_size + 1 + id_size);
+	struct mapping *mapping = orma_base_zalloc(sizeof(*mapping) + path_size + 1);
 
 	if (!mapping)
 		return NULL;
-	uint8_t *id = (uint8_t *)mapping->text + path_size + 1;
 	if (path_size > 0)
 		memcpy(mapping->text, map->path.data, path_size);
-	if (id_size > 0)
-		memcpy(id, map->build_id, id_size);
 	mapping->refs = 1;
 	mapping->map = *map;
 	mapping->map.path = (struct orma_str){mapping->text, path_size};
-	mapping->map.build_id = id;
-	mapping->map.build_id_size = id_size;
 	mapping->is_loaded = !has_file(map);
 	mapping->base = (struct orma_unwind_mapping){
 		.id = orma_unwind_files_next_number(files),
@@ -120,8 +114,6 @@ static struct mapping *new_mapping(struct orma_unwind_files *files,
 		.end = map->end,
 		.offset = map->offset,
 		.path = mapping->map.path,
-		.build_id = id,
-		.build_id_size = id_size,
 		.load_error = mapping->is_loaded ? -ENOENT : 0,
 	};
 	return mapping;
@@ -134,10 +126,7 @@ static bool is_same(const struct mapping *mapping, const struct orma_process_map
 	return own->start == map->start && own->end == map->end && own->offset == map->offset &&
 	       own->inode == map->inode && own->device_major == map->device_major &&
 	       own->device_minor == map->device_minor &&
-	       orma_base_str_is_equal(own->path, map->path) &&
-	       own->build_id_size == map->build_id_size &&
-	       (map->build_id_size == 0 ||
-		memcmp(own->build_id, map->build_id, map->build_id_size) == 0);
+	       orma_base_str_is_equal(own->path, map->path);
 }
 
 /* -EAGAIN: all patience is spent. */

@@ -41,8 +41,7 @@ static uint64_t touch(const struct orma_perf_record *record)
 		       sum(record->sample.regs.bytes, record->sample.regs.count * 8) +
 		       sum(record->sample.stack, record->sample.stack_size);
 	case PERF_RECORD_MMAP2:
-		return sum(record->mapping.path.data, record->mapping.path.size) +
-		       sum(record->mapping.build_id, record->mapping.build_id_size);
+		return sum(record->mapping.path.data, record->mapping.path.size);
 	case PERF_RECORD_COMM:
 		return sum(record->comm.data, record->comm.size);
 	default:

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_attr.c - the attributes of perf events: from the configuration to the kernel's numbers.
  *
- * Owns nothing. Samples hold time, task and CPU, so that records of several CPUs can be merged. A
- * mapping record with a build id has no inode, and the build id is the better identity: it names
- * the content. The walk needs three of the user's registers (four on arm64), so no more are
- * copied.
+ * Owns nothing. Samples hold time, task and CPU, so that records of several CPUs can be merged. The walk
+ * needs three of the user's registers (four on arm64), so no more are copied.
+ *
+ * Records of mappings have device and inode. Rejected: build ids in their place (attr.build_id), which name the content, but
+ * perf_event_mmap_output() of Linux 5.12 to 6.18 then leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in the records that it writes
+ * for the events of others, which have an inode there. Debian's perf 6.1 aborted on each of them as long as we sampled.
  *
  * The period of waits on whole CPUs is that of perf_budget.c. The period of events that children inherit
  * cannot be changed, so they sample each wait. If whole CPUs must not be watched and the session has
@@ -191,14 +193,12 @@ static void set_stacks(const struct orma_perf_attr_options *options, struct perf
 }
 
 /* Records of mappings, names and lives of tasks. */
-static void set_side_records(const struct orma_perf_attr_options *options,
-			     struct perf_event_attr *attr)
+static void set_side_records(struct perf_event_attr *attr)
 {
 	attr->sample_id_all = 1;
 	attr->mmap = attr->mmap2 = 1;
 	attr->comm = attr->comm_exec = 1;
 	attr->task = 1;
-	attr->build_id = (options->can & ORMA_PERF_CAN_BUILD_ID) != 0;
 }
 
 static void set_wakeup(const struct orma_perf_attr_options *options, struct perf_event_attr *attr)
@@ -240,7 +240,7 @@ void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 	set_wakeup(options, attr);
 	if (!config->wants_stacks)
 		return;
-	set_side_records(options, attr);
+	set_side_records(attr);
 	set_stacks(options, attr);
 }
 

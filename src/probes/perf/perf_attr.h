@@ -12,10 +12,9 @@
 
 /* Features that older kernels lack, or that users may not have. The session goes on without it. */
 enum {
-	ORMA_PERF_CAN_BUILD_ID = 1,       /* Linux 5.12: mappings with build ids */
-	ORMA_PERF_CAN_INHERIT_THREAD = 2, /* Linux 5.13 */
-	ORMA_PERF_CAN_KERNEL = 4,         /* needs perf_event_paranoid below 2, or root */
-	ORMA_PERF_CAN_ALL = 7,
+	ORMA_PERF_CAN_INHERIT_THREAD = 1, /* Linux 5.13 */
+	ORMA_PERF_CAN_KERNEL = 2,         /* needs perf_event_paranoid below 2, or root */
+	ORMA_PERF_CAN_ALL = 3,
 };
 
 struct orma_perf_attr_options {

@@ -352,14 +352,10 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 static bool take_back(int error, unsigned *can, size_t *ring_bytes,
 		      const struct orma_perf_open *open)
 {
-	static const unsigned newer[] = {ORMA_PERF_CAN_BUILD_ID, ORMA_PERF_CAN_INHERIT_THREAD};
-
-	if (error == -EINVAL || error == -E2BIG)
-		for (size_t i = 0; i < ORMA_ARRAY_SIZE(newer); i++)
-			if (*can & newer[i]) {
-				*can &= ~newer[i];
-				return true;
-			}
+	if ((error == -EINVAL || error == -E2BIG) && *can & ORMA_PERF_CAN_INHERIT_THREAD) {
+		*can &= ~(unsigned)ORMA_PERF_CAN_INHERIT_THREAD;
+		return true;
+	}
 	if ((error == -EACCES || error == -EPERM) && *can & ORMA_PERF_CAN_KERNEL) {
 		*can &= ~(unsigned)ORMA_PERF_CAN_KERNEL;
 		return true;

@@ -18,9 +18,8 @@
 #define WORD 8u
 
 /* Newer than the headers of Debian 12. */
-#define MISC_MMAP_BUILD_ID (1u << 14)
-#define MISC_SWITCH_OUT    (1u << 13)
-#define MISC_PREEMPTED     (1u << 14)
+#define MISC_SWITCH_OUT (1u << 13)
+#define MISC_PREEMPTED  (1u << 14)
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -166,35 +165,22 @@ static struct orma_str take_text(const struct cursor *cursor)
 	return (struct orma_str){(const char *)cursor->at, strnlen((const char *)cursor->at, size)};
 }
 
-static bool take_file(struct cursor *cursor, bool is_build_id, struct orma_perf_mapping *ret)
-{
-	enum { ID_ROOM = 24, ID_START = 4 };
-	const uint8_t *id;
-	uint64_t generation;
-
-	if (!is_build_id)
-		return take_u32(cursor, &ret->device_major) &&
-		       take_u32(cursor, &ret->device_minor) && take_u64(cursor, &ret->inode) &&
-		       take_u64(cursor, &generation);
-	if (!take(cursor, ID_ROOM, &id) || id[0] > ORMA_PERF_BUILD_ID_MAX)
-		return false;
-	ret->build_id_size = id[0];
-	memcpy(ret->build_id, id + ID_START, ret->build_id_size);
-	return true;
-}
-
 static bool read_mapping(struct cursor *cursor, struct orma_perf_record *ret)
 {
 	struct orma_perf_mapping *mapping = &ret->mapping;
+	uint64_t generation;
 	uint32_t flags;
 
+	/* PERF_RECORD_MISC_MMAP_BUILD_ID is not looked at: we ask for no build ids, and events of others leave it set in our records
+	 * (see perf_attr.c). */
 	*mapping = (struct orma_perf_mapping){.is_data = (ret->misc & PERF_RECORD_MISC_MMAP_DATA) !=
 							 0};
 	if (!take_u32(cursor, &ret->pid) || !take_u32(cursor, &ret->tid) ||
 	    !take_u64(cursor, &mapping->start) || !take_u64(cursor, &mapping->size) ||
-	    !take_u64(cursor, &mapping->offset) ||
-	    !take_file(cursor, (ret->misc & MISC_MMAP_BUILD_ID) != 0, mapping) ||
-	    !take_u32(cursor, &mapping->prot) || !take_u32(cursor, &flags))
+	    !take_u64(cursor, &mapping->offset) || !take_u32(cursor, &mapping->device_major) ||
+	    !take_u32(cursor, &mapping->device_minor) || !take_u64(cursor, &mapping->inode) ||
+	    !take_u64(cursor, &generation) || !take_u32(cursor, &mapping->prot) ||
+	    !take_u32(cursor, &flags))
 		return false;
 	mapping->path = take_text(cursor);
 	return mapping->start + mapping->size >= mapping->start;

@@ -11,8 +11,7 @@
 
 #include "base/str.h"
 
-#define ORMA_PERF_REGS_MAX     64u
-#define ORMA_PERF_BUILD_ID_MAX 20u
+#define ORMA_PERF_REGS_MAX 64u
 
 /* The facts about records that the attributes of their event decide. */
 struct orma_perf_layout {
@@ -49,9 +48,7 @@ struct orma_perf_sample {
 struct orma_perf_mapping {
 	uint64_t start, size, offset;
 	uint32_t device_major, device_minor;
-	uint64_t inode; /* 0 when there is a build id instead */
-	uint8_t build_id[ORMA_PERF_BUILD_ID_MAX];
-	size_t build_id_size;
+	uint64_t inode;
 	uint32_t prot;
 	bool is_data; /* not executable */
 	struct orma_str path;

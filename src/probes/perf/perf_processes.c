@@ -336,8 +336,6 @@ static void take_mapping(struct orma_perf_processes *processes,
 		.device_major = mapping->device_major,
 		.device_minor = mapping->device_minor,
 		.is_executable = !mapping->is_data,
-		.build_id = mapping->build_id,
-		.build_id_size = mapping->build_id_size,
 		.path = mapping->path,
 	};
 

@@ -351,6 +351,56 @@ ORMA_TEST(records_that_were_lost_count_once)
 	}
 }
 
+/* A mapping whose 24 bytes begin with `number`: the size of a build id, or a device. */
+static void put_mapping2(struct bytes *bytes, uint64_t time, uint32_t number)
+{
+	static const uint8_t id[20] = {0xcd};
+	size_t begin = begin_record(bytes, 10, 1 << 14 | 2);
+
+	put32(bytes, 70);
+	put32(bytes, 70);
+	put64(bytes, 0x1000);
+	put64(bytes, 0x1000);
+	put64(bytes, 0);
+	put32(bytes, number);
+	put(bytes, id, sizeof(id));
+	put64(bytes, 0);
+	put_text(bytes, "/bin/mapped");
+	put_sample_id(bytes, 70, time);
+	end_record(bytes, begin);
+}
+
+/* Linux sets the bit for a build id also when it is another program that has asked for build ids. */
+ORMA_TEST(build_ids_in_mappings_are_those_that_were_asked_for)
+{
+	static const struct {
+		bool asks;
+		uint32_t number;
+		const char *build_id;
+	} cases[] = {
+		{false, 8, ""},
+		{false, 20, "cd00000000000000000000000000000000000000"},
+		{true, 8, "cd00000000000000"},
+		{true, 21, ""},
+	};
+	static const uint64_t chain[] = {(uint64_t)-512, 0x1020};
+	static struct bytes bytes;
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(cases); i++) {
+		put_pipe_start(&bytes);
+		if (cases[i].asks)
+			set64(&bytes, 16 + 8 + 40, 1 << 18 | UINT64_C(1) << 34);
+		put_mapping2(&bytes, 10, cases[i].number);
+		put_sample(&bytes, 20, 70, 1, chain, 2);
+		CHECK_INT(convert_bytes(&fixture, bytes.data, bytes.size, NULL), 1);
+		ORMA_AUTO(orma_base_buf_done) struct orma_buf expected = {0};
+		orma_base_buf_printf(&expected, "%s 4096 /bin/mapped\n", cases[i].build_id);
+		CHECK_STR(import_rows(&fixture, ORMA_TABLE_STACK_MAPPING, "build_id start name"),
+			  orma_base_buf_cstr(&expected));
+		import_done(&fixture);
+	}
+}
+
 ORMA_TEST(a_pipe_has_its_events_among_the_records)
 {
 	static struct bytes bytes;

@@ -194,7 +194,7 @@ ORMA_TEST(attributes_follow_the_config)
 	CHECK(attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_PAGE_FAULTS);
 	CHECK(attr.sample_period == 5 && !attr.freq && attr.clockid == CLOCK_BOOTTIME);
 	CHECK(attr.exclude_kernel && attr.exclude_hv && !attr.exclude_user && !attr.inherit);
-	CHECK(attr.mmap2 && attr.build_id && attr.comm && attr.task && attr.sample_id_all);
+	CHECK(attr.mmap2 && !attr.build_id && attr.comm && attr.task && attr.sample_id_all);
 	CHECK(attr.sample_stack_user == 16384 && attr.watermark);
 	CHECK(attr.sample_type & PERF_SAMPLE_CALLCHAIN && attr.exclude_callchain_user);
 	CHECK(attr.read_format == PERF_FORMAT_GROUP);
@@ -206,7 +206,7 @@ ORMA_TEST(attributes_follow_the_config)
 	options.can = 0;
 	CHECK(orma_perf_attr_find(&paths, &config.timebase, &attr) == 0);
 	orma_perf_attr_sample(&options, &attr);
-	CHECK(attr.inherit && !attr.inherit_thread && !attr.build_id && attr.exclude_kernel);
+	CHECK(attr.inherit && !attr.inherit_thread && attr.exclude_kernel);
 	CHECK(!(attr.sample_type & (PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN)));
 
 	/* Waits of single tasks are all recorded if there is another way to limit them later. */

@@ -29,7 +29,7 @@ struct made_kernel {
 	struct orma_perf_kernel base;
 	struct made_event events[EVENTS_MAX];
 	int count, open_count;
-	bool refuses_build_id, refuses_kernel, refuses_whole_cpus;
+	bool refuses_inherit_thread, refuses_kernel, refuses_whole_cpus;
 	int cpu_without_event; /* 0 = all have it */
 	pid_t dead_pid;
 	size_t locked_max;
@@ -43,7 +43,7 @@ static int open_made(void *ctx, const struct perf_event_attr *attr, pid_t pid, i
 	struct stat cgroup = {0};
 
 	/* Before Linux 6.13, inherited events cannot be read with a sample. */
-	if ((kernel->refuses_build_id && attr->build_id) ||
+	if ((kernel->refuses_inherit_thread && attr->inherit_thread) ||
 	    (attr->inherit && attr->sample_type & PERF_SAMPLE_READ))
 		return -EINVAL;
 	if ((kernel->refuses_kernel && !attr->exclude_kernel) ||
@@ -226,14 +226,19 @@ ORMA_TEST(records_of_all_cpus_come_in_the_order_of_time)
 ORMA_TEST(what_the_kernel_refuses_is_taken_back_one_by_one)
 {
 	static struct made_kernel kernel;
+	static const uint32_t tid = 100;
 	struct orma_perf_events events;
 	init_kernel(&kernel);
 	struct orma_perf_open open = make_open(&kernel);
 
-	kernel.refuses_build_id = true;
+	kernel.refuses_inherit_thread = true;
+	open.is_per_task = true;
+	open.tids = &tid;
+	open.tid_count = 1;
 	CHECK(orma_perf_events_open(&open, &events) == 0);
-	CHECK(!(events.can & ORMA_PERF_CAN_BUILD_ID) && events.can & ORMA_PERF_CAN_KERNEL);
+	CHECK(!(events.can & ORMA_PERF_CAN_INHERIT_THREAD) && events.can & ORMA_PERF_CAN_KERNEL);
 	orma_perf_events_close(&events);
+	open.is_per_task = false;
 	kernel.refuses_kernel = true;
 	kernel.locked_max = 300 << 10;
 	CHECK(orma_perf_events_open(&open, &events) == 0);

@@ -213,11 +213,10 @@ ORMA_TEST(counts_of_words_that_overflow_are_refused)
 		}
 }
 
-ORMA_TEST(mappings_have_an_inode_or_a_build_id)
+ORMA_TEST(mappings_have_an_inode_whatever_events_of_others_ask_for)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
 	struct orma_perf_record record;
-	uint8_t id[24] = {20, 0, 0, 0, 0xab, 0xcd};
 
 	begin_record(&buf, PERF_RECORD_MMAP2, 0);
 	put_u32s(&buf, 5, 6);
@@ -237,24 +236,14 @@ ORMA_TEST(mappings_have_an_inode_or_a_build_id)
 	CHECK(record.mapping.device_major == 8 && record.mapping.inode == 99);
 	CHECK(orma_base_str_is(record.mapping.path, "/lib/a.so"));
 
-	size_t at = begin_record(&buf, PERF_RECORD_MMAP2, 1 << 14);
-	put_u32s(&buf, 5, 6);
-	put_u64(&buf, 0x1000);
-	put_u64(&buf, 0x2000);
-	put_u64(&buf, 0);
-	put(&buf, id, sizeof(id));
-	put_u32s(&buf, 5, 2);
-	put_text(&buf, "/lib/b.so");
-	put_identity(&buf, 5, 6, 78, 1);
-	end_record(&buf, at);
-	CHECK(orma_perf_ring_record_parse(&identity_layout, buf.data + at, buf.size - at,
-					  &record) == 0);
-	CHECK(record.mapping.build_id_size == 20 && record.mapping.build_id[1] == 0xcd);
-	CHECK(record.mapping.inode == 0 && orma_base_str_is(record.mapping.path, "/lib/b.so"));
-	/* A build id that claims more than there is. */
-	buf.data[at + 8 + 8 + 24] = 21;
-	CHECK(orma_perf_ring_record_parse(&identity_layout, buf.data + at, buf.size - at,
-					  &record) == -EBADMSG);
+	/* Linux 6.18 leaves this bit set when an event of somebody else has asked for build ids. */
+	enum { MMAP_BUILD_ID = 1 << 14 };
+	size_t misc_at = offsetof(struct perf_event_header, misc);
+	uint16_t misc = MMAP_BUILD_ID;
+	memcpy(buf.data + misc_at, &misc, sizeof(misc));
+	CHECK(orma_perf_ring_record_parse(&identity_layout, buf.data, buf.size, &record) == 0);
+	CHECK(record.mapping.device_major == 8 && record.mapping.inode == 99);
+	CHECK(orma_base_str_is(record.mapping.path, "/lib/a.so"));
 }
 
 ORMA_TEST(the_lives_of_tasks_are_read)
