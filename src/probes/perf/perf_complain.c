@@ -260,6 +260,7 @@ void orma_perf_complain_late(const struct orma_perf_reader *reader)
 	orma_base_log(
 		ORMA_LOG_WARNING,
 		"linux.perf: %llu of %llu stacks are not whole, because reading their programs "
-		"took too long for the ring; a larger ring_buffer_pages of the config helps",
+		"took too long for the ring; fewer samples (-F, --period), or a larger "
+		"ring_buffer_pages in a config, help",
 		(unsigned long long)reader->late_count, (unsigned long long)reader->sample_count);
 }

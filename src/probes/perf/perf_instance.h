@@ -44,6 +44,7 @@ struct orma_perf_instance {
 	struct orma_perf_reader reader;
 	struct orma_kallsyms *kallsyms;
 	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
+	struct orma_unwind_process *prefetched;   /* NULL = not in progress */
 	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
 	struct orma_timer memory_timer;
 	struct orma_perf_budget budget;

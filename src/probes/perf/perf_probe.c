@@ -28,6 +28,7 @@
 #include "base/macros.h"
 #include "probes/perf/perf_complain.h"
 #include "probes/perf/perf_instance.h"
+#include "probes/perf/perf_prefetch.h"
 #include "probes/perf/perf_probe.h"
 #include "probes/perf/perf_targets.h"
 #include "probes/probe_text.h"
@@ -54,8 +55,16 @@ static uint64_t now_on_clock(struct orma_perf_instance *instance)
 
 static void arm_memory_timer(struct orma_perf_instance *instance);
 
+static bool reads_files(const struct orma_perf_config *config)
+{
+	return config->wants_stacks && config->user_frames != ORMA_PERF_USER_SKIP;
+}
+
 static void begin_sampling(struct orma_perf_instance *instance)
 {
+	if (instance->prefetched)
+		orma_perf_prefetch_wait(instance->prefetched);
+	orma_unwind_process_free(ORMA_TAKE(instance->prefetched));
 	orma_perf_events_enable(instance->events);
 	orma_perf_instance_adopt_children(instance);
 	orma_perf_instance_keep_budget(instance);
@@ -239,6 +248,8 @@ static bool start(struct orma_probe_instance *base)
 	instance->reader.processes = &instance->processes;
 	instance->reader.stacks = &instance->stacks;
 	instance->reader.packets = &instance->packets;
+	if (reads_files(&instance->config))
+		(void)orma_perf_prefetch_start(probe->files, &instance->prefetched);
 	load_kallsyms(instance);
 	if (!instance->kallsyms_load)
 		begin_sampling(instance);
@@ -359,6 +370,7 @@ static void destroy(struct orma_probe_instance *base)
 	orma_base_timer_disarm(&instance->budget_timer);
 	orma_perf_budget_done(&instance->budget);
 	orma_kallsyms_load_free(instance->kallsyms_load);
+	orma_unwind_process_free(instance->prefetched);
 	orma_perf_choice_close(instance->events);
 	orma_perf_reader_done(&instance->reader);
 	orma_perf_packets_done(&instance->packets);

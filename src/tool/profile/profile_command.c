@@ -187,6 +187,9 @@ static int run(int argc, char **argv)
 		options.argv = argv + program;
 	if (has_program && options.pid_count > 0)
 		return orma_tool_usage_error("name processes with --pid, or a program, not both");
+	if (options.off_cpu && options.event_count > 0)
+		return orma_tool_usage_error("--off-cpu measures waits and no other event, so it "
+					     "excludes -e and --page-faults");
 	if (options.cgroup && (has_program || options.pid_count > 0))
 		return orma_tool_usage_error("--cgroup excludes --pid and a program");
 #if defined(ORMA_HAVE_PERF) && defined(ORMA_HAVE_SQL)
