@@ -54,6 +54,8 @@ void orma_heap_send_process(uint32_t instance, bool is_starting, bool is_forked)
 	put_command(writer);
 	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS,
 				orma_heap_now_ns());
+	orma_proto_write_varint(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PROGRAM_START_NS,
+				orma_heap_tracker.program_start_ns);
 	(void)orma_heap_send_message(orma_heap_tracker_source(), instance,
 				     ORMA_PB_ORMA_HEAP_RECORD_PROCESS, &heap, &buf);
 }
@@ -95,6 +97,7 @@ bool orma_heap_send_losses(uint32_t instance, uint64_t *reported)
 		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FAILED_STACKS, &tracker->failed_stacks},
 		{ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_WRITTEN, &counts->samples},
 		{ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES_WRITTEN, &counts->frees},
+		{ORMA_PB_ORMA_HEAP_RECORD_LOST_UNSEEN_BYTES, &tracker->unseen_bytes},
 	};
 	struct orma_proto_heap_writer heap;
 	struct orma_buf buf = {0};

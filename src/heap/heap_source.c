@@ -463,6 +463,7 @@ void orma_heap_source_end_process(uint32_t timeout_ms)
 				timeout_ms,
 				to_timeout_ms(sessions[i].config->block_client_timeout_us));
 	}
+	orma_heap_count_unseen();
 	orma_heap_run_inside(write_bye);
 	/* While shared memory is full, there is no room for the counts of losses. The service makes room before it answers, so
 	 * another attempt may succeed. */
@@ -489,7 +490,7 @@ void orma_heap_source_forked(bool follows)
 	atomic_store_explicit(&is_commit_posted, false, memory_order_relaxed);
 	orma_heap_maps_forked();
 	is_forked = true;
-	orma_heap_tracker_forked();
+	orma_heap_tracker_forked(follows);
 	atomic_store_explicit(&orma_heap_tracker.on_idle, follows ? connect_child : NULL,
 			      memory_order_relaxed);
 	/* Many children call exec soon, so a child only connects after it has allocated a step. */

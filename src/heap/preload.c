@@ -121,6 +121,7 @@ __attribute__((constructor)) static void on_load(void)
 	if (follows_children)
 		orma_heap_tracker.idle_step = CHILD_STEP_BYTES;
 	owner = getpid();
+	orma_heap_tracker.program_start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	avoid_low_descriptors();
 	is_active = start(orma_heap_environment_value("ORMA_HEAP_SOCK"), waits) == 0;
 	if (!follows_children)

@@ -231,6 +231,25 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 	return true;
 }
 
+/*
+ * In the child of a fork, before the thread's countdown is drawn anew: the countdown was drawn without a session, so nobody has
+ * seen what it has counted. `seen` is the part that is sampled after all.
+ */
+static void count_unseen(const struct orma_heap_thread *self, int64_t left, uint64_t seen)
+{
+	struct orma_heap_tracker *tracker = &orma_heap_tracker;
+	int64_t bytes = tracker->idle_step - left - (int64_t)seen;
+
+	if (tracker->unseen_epoch != 0 && self->epoch == tracker->unseen_epoch && bytes > 0)
+		atomic_fetch_add_explicit(&tracker->unseen_bytes, (uint64_t)bytes,
+					  memory_order_relaxed);
+}
+
+void orma_heap_count_unseen(void)
+{
+	count_unseen(&orma_heap_self, orma_heap_self.left, 0);
+}
+
 bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 		    const struct orma_unwind_registers *caller)
 {
@@ -250,6 +269,8 @@ bool orma_heap_look(uint32_t heap, uint64_t id, uint64_t size,
 			self->own->left[heap] = 0;
 		return false;
 	}
+	if (heap == ORMA_HEAP_MALLOC)
+		count_unseen(self, visit.malloc_left, mean != 0 ? size : 0);
 	if (epoch != self->epoch) {
 		orma_heap_countdowns_forget(self, epoch);
 		visit.malloc_left = 0;
@@ -428,7 +449,7 @@ void orma_heap_never_sample_thread(void)
 
 /* --- fork ------------------------------------------------------------------------------------- */
 
-void orma_heap_tracker_forked(void)
+void orma_heap_tracker_forked(bool follows)
 {
 	struct orma_heap_tracker *tracker = &orma_heap_tracker;
 
@@ -438,7 +459,11 @@ void orma_heap_tracker_forked(void)
 					      memory_order_relaxed);
 		atomic_store_explicit(&orma_heap_infos[i].interval, 0, memory_order_relaxed);
 	}
-	atomic_fetch_add_explicit(&orma_heap_epoch, 1, memory_order_release);
+	tracker->unseen_epoch =
+		1 + atomic_fetch_add_explicit(&orma_heap_epoch, 1, memory_order_release);
+	if (!follows)
+		tracker->unseen_epoch = 0;
+	atomic_store_explicit(&tracker->unseen_bytes, 0, memory_order_relaxed);
 	orma_heap_live_forget();
 	orma_self_space_forked();
 	orma_heap_scratch_forked();

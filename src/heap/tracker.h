@@ -31,6 +31,11 @@ struct orma_heap_tracker {
 	struct orma_heap_instance_counts counts[ORMA_INSTANCES_MAX];
 	/* Totals of the process. Relaxed: statistics. */
 	_Atomic uint64_t nested_calls, failed_stacks, samples_beyond_live_set;
+	/* In the child of a fork: what was allocated before the first session. */
+	_Atomic uint64_t unseen_bytes;
+	/* In the child of a fork that is followed: countdowns with this epoch were drawn before the first session. 0 = elsewhere. */
+	uint32_t unseen_epoch;
+	uint64_t program_start_ns; /* constant after the constructor */
 	/* Called after an instance's interval of a heap was doubled. Constant. */
 	void (*on_interval)(uint32_t instance, uint32_t heap);
 	/* Called by threads that find no session; NULL = nothing to do. Written in the child of a fork. */
@@ -69,9 +74,12 @@ uint64_t orma_heap_now_ns(void);
 void orma_heap_run_inside(void (*fn)(void));
 /* Ends sampling on this thread for good. The library's thread calls it. */
 void orma_heap_never_sample_thread(void);
+/* Adds what the thread has allocated since its last look for the first session. Called at the end of a child of a fork. */
+void orma_heap_count_unseen(void);
 
-/* Stops sampling in the child of a fork, and forgets the parent's blocks. Async-signal-safe. */
-void orma_heap_tracker_forked(void);
+/* Stops sampling in the child of a fork, and forgets the parent's blocks. Async-signal-safe. `follows`: the child connects soon,
+ * and counts what it allocates until then. */
+void orma_heap_tracker_forked(bool follows);
 
 static inline struct orma_data_source *orma_heap_tracker_source(void)
 {

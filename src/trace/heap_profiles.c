@@ -321,6 +321,8 @@ static void note_health(const struct dump *dump, const struct orma_message *proc
 		 ORMA_STAT_heapprofd_rejected_concurrent},
 		{ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_HIT_GUARDRAIL,
 		 ORMA_STAT_heapprofd_hit_guardrail},
+		{ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_ENDED_ABRUPTLY,
+		 ORMA_STAT_heapprofd_ended_abruptly},
 	};
 	struct orma_stats *stats = &dump->profiles->system->stats;
 	uint32_t machine_idx = dump->event->machine_idx;
@@ -338,6 +340,11 @@ static void note_health(const struct dump *dump, const struct orma_message *proc
 	    orma_message_number(process,
 				ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_BUFFER_OVERRAN))
 		count(dump, ORMA_STAT_heapprofd_buffer_overran, pid);
+	uint64_t unseen_bytes = orma_message_number(
+		process, ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_UNSEEN_BYTES);
+	if (unseen_bytes)
+		orma_stats_set(stats, machine_idx, ORMA_STAT_heapprofd_unseen_bytes, (int32_t)pid,
+			       (int64_t)ORMA_MIN(unseen_bytes, (uint64_t)INT64_MAX));
 	if (error)
 		orma_stats_set(stats, machine_idx, ORMA_STAT_heapprofd_client_error, (int32_t)pid,
 			       (int64_t)error);

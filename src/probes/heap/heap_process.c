@@ -423,6 +423,7 @@ void orma_heap_process_take(struct orma_heap_process *process,
 		take_identity(process, record);
 		process->is_introduced = true;
 		process->is_from_startup = record->process.is_from_startup;
+		process->program_start_ns = record->process.program_start_ns;
 		if (record->process.start_timestamp_ns)
 			process->start_timestamp_ns = record->process.start_timestamp_ns;
 		break;
@@ -433,6 +434,9 @@ void orma_heap_process_take(struct orma_heap_process *process,
 		take_maps(process, record->writer, &record->maps, fn, ctx);
 		break;
 	case ORMA_HEAP_RECORD_SAMPLE:
+		process->has_threads |=
+			process->sample_writer != 0 && process->sample_writer != record->writer;
+		process->sample_writer = record->writer;
 		take_sample(process, &record->sample, packet, fn, ctx);
 		break;
 	case ORMA_HEAP_RECORD_FREE:
@@ -483,6 +487,11 @@ static uint64_t count_missing(const struct orma_heap_process *process, uint64_t 
 			      uint64_t taken)
 {
 	return process->has_said_bye && process->has_ended && written > taken ? written - taken : 0;
+}
+
+bool orma_heap_process_was_cut_off(const struct orma_heap_process *process)
+{
+	return process->has_ended && !process->has_said_bye && process->has_threads;
 }
 
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process)

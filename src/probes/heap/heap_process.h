@@ -56,14 +56,17 @@ struct orma_heap_process {
 	struct orma_buf command;      /* arguments, each with NUL */
 	uint32_t named_state;         /* state of the output in which it was named; 0 = none */
 	bool has_said_bye, is_from_startup;
-	bool is_introduced;    /* it has said which process it is */
-	bool is_replaced;      /* by another program (exec) */
-	bool is_ignored;       /* the configuration does not want it */
-	bool has_ended;        /* it had ended when the flush began that is under way */
-	bool is_visited;       /* see heap_processes.c */
-	uint32_t dumped_state; /* state of the output at the last dump; 0 = none */
+	bool has_threads;       /* more than one has written samples */
+	uint32_t sample_writer; /* wrote the last sample; 0 = none */
+	bool is_introduced;     /* it has said which process it is */
+	bool is_replaced;       /* by another program (exec) */
+	bool is_ignored;        /* the configuration does not want it */
+	bool has_ended;         /* it had ended when the flush began that is under way */
+	bool is_visited;        /* see heap_processes.c */
+	uint32_t dumped_state;  /* state of the output at the last dump; 0 = none */
 	struct orma_heap_reported reported;
 	uint64_t start_timestamp_ns, last_timestamp_ns;
+	uint64_t program_start_ns; /* names the program in the process */
 	struct orma_heap_heap *heaps[ORMA_HEAP_HEAPS_MAX + 1]; /* by id; NULL = none */
 	struct orma_heap_modules modules;
 	struct orma_heap_stacks stacks;
@@ -114,6 +117,8 @@ void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_even
 			       void *ctx);
 /* Everything that was written before a flush has been taken: what waits for a record waits in vain. */
 void orma_heap_process_settle(struct orma_heap_process *process);
+/* It has ended without saying so. A thread may have begun so late that the service did not know its samples. */
+bool orma_heap_process_was_cut_off(const struct orma_heap_process *process);
 /* More than 1 % of the samples or of the frees are missing. */
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process);
 uint64_t orma_heap_weigh(uint64_t size, uint64_t interval_bytes);

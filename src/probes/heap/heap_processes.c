@@ -78,13 +78,16 @@ static struct orma_heap_process *add_process(struct orma_heap_processes *all, in
 	return process;
 }
 
-/* True: the record is of a new program in the process. One that has only lost its connection for a while is not starting. */
+/* True: the record is of a new program in the process. One that has only lost its connection for a while is not starting, and
+ * has the same start. */
 static bool begins_program(const struct orma_heap_process *process,
 			   const struct orma_heap_record *record)
 {
 	return record->kind == ORMA_HEAP_RECORD_PROCESS &&
 	       (process->has_said_bye ||
-		(process->is_introduced && record->process.is_from_startup));
+		(process->is_introduced &&
+		 (record->process.is_from_startup ||
+		  record->process.program_start_ns != process->program_start_ns)));
 }
 
 /* Sets a process whose program was replaced apart. */

@@ -29,6 +29,8 @@ static int read_process(struct orma_proto_reader *reader, struct orma_heap_recor
 			ret->is_from_startup = field.value != 0;
 		else if (field.id == RECORD(PROCESS_START_TIMESTAMP_NS))
 			ret->start_timestamp_ns = field.value;
+		else if (field.id == RECORD(PROCESS_PROGRAM_START_NS))
+			ret->program_start_ns = field.value;
 	}
 	return r;
 }
@@ -161,6 +163,8 @@ static int read_lost(struct orma_proto_reader *reader, struct orma_heap_record_l
 			ret->samples_written = field.value;
 		else if (field.id == RECORD(LOST_FREES_WRITTEN))
 			ret->frees_written = field.value;
+		else if (field.id == RECORD(LOST_UNSEEN_BYTES))
+			ret->unseen_bytes = field.value;
 	}
 	return r;
 }

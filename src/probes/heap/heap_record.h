@@ -26,6 +26,7 @@ struct orma_heap_record_process {
 	uint64_t pid, parent_pid; /* as the process sees them */
 	bool is_from_startup;
 	uint64_t start_timestamp_ns;
+	uint64_t program_start_ns; /* names the program of the process */
 };
 
 struct orma_heap_record_heap {
@@ -57,7 +58,7 @@ struct orma_heap_record_free {
 
 struct orma_heap_record_lost {
 	uint64_t samples, samples_beyond_live_set, frees, nested_calls, failed_stacks;
-	uint64_t samples_written, frees_written;
+	uint64_t samples_written, frees_written, unseen_bytes;
 };
 
 /* Texts and bytes point into the packet. */

@@ -51,6 +51,7 @@ static const struct orma_proto_field_desc orma_heap_record_process_fields[] = {
 	{4, 0, 54, offsetof(struct orma_pb_orma_heap_record_process, is_forked), 3, 0, ORMA_PROTO_KIND_BOOL, 0},
 	{5, 1, 64, offsetof(struct orma_pb_orma_heap_record_process, cmdline), 0, 0, ORMA_PROTO_KIND_STRING, 0},
 	{6, 0, 72, offsetof(struct orma_pb_orma_heap_record_process, start_timestamp_ns), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{7, 0, 91, offsetof(struct orma_pb_orma_heap_record_process, program_start_ns), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char orma_heap_record_process_names[] = {
 	"OrmaHeapRecord.Process"
@@ -59,11 +60,12 @@ static const char orma_heap_record_process_names[] = {
 	"\0is_from_startup"
 	"\0is_forked"
 	"\0cmdline"
-	"\0start_timestamp_ns"};
+	"\0start_timestamp_ns"
+	"\0program_start_ns"};
 const struct orma_proto_desc orma_pb_orma_heap_record_process_desc = {
 	orma_heap_record_process_names,
 	orma_heap_record_process_fields, NULL,
-	sizeof(struct orma_pb_orma_heap_record_process), 6, 1,
+	sizeof(struct orma_pb_orma_heap_record_process), 7, 1,
 };
 _Static_assert(sizeof(struct orma_pb_orma_heap_record_process) <= UINT16_MAX, "fits struct_size");
 
@@ -169,6 +171,7 @@ static const struct orma_proto_field_desc orma_heap_record_lost_fields[] = {
 	{5, 0, 71, offsetof(struct orma_pb_orma_heap_record_lost, failed_stacks), 4, 0, ORMA_PROTO_KIND_UINT64, 0},
 	{6, 0, 85, offsetof(struct orma_pb_orma_heap_record_lost, samples_written), 5, 0, ORMA_PROTO_KIND_UINT64, 0},
 	{7, 0, 101, offsetof(struct orma_pb_orma_heap_record_lost, frees_written), 6, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{8, 0, 115, offsetof(struct orma_pb_orma_heap_record_lost, unseen_bytes), 7, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char orma_heap_record_lost_names[] = {
 	"OrmaHeapRecord.Lost"
@@ -178,11 +181,12 @@ static const char orma_heap_record_lost_names[] = {
 	"\0nested_calls"
 	"\0failed_stacks"
 	"\0samples_written"
-	"\0frees_written"};
+	"\0frees_written"
+	"\0unseen_bytes"};
 const struct orma_proto_desc orma_pb_orma_heap_record_lost_desc = {
 	orma_heap_record_lost_names,
 	orma_heap_record_lost_fields, NULL,
-	sizeof(struct orma_pb_orma_heap_record_lost), 7, 1,
+	sizeof(struct orma_pb_orma_heap_record_lost), 8, 1,
 };
 _Static_assert(sizeof(struct orma_pb_orma_heap_record_lost) <= UINT16_MAX, "fits struct_size");
 

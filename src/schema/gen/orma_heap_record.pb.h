@@ -81,6 +81,7 @@ struct orma_pb_orma_heap_record_process {
 	uint32_t has[1];
 	ORMA_PROTO_REPEATED(struct orma_str ) cmdline;
 	uint64_t start_timestamp_ns;
+	uint64_t program_start_ns;
 	int32_t pid;
 	int32_t parent_pid;
 	bool is_from_startup;
@@ -93,6 +94,7 @@ enum {
 	ORMA_PB_ORMA_HEAP_RECORD_PROCESS_IS_FORKED = 4,
 	ORMA_PB_ORMA_HEAP_RECORD_PROCESS_CMDLINE = 5,
 	ORMA_PB_ORMA_HEAP_RECORD_PROCESS_START_TIMESTAMP_NS = 6,
+	ORMA_PB_ORMA_HEAP_RECORD_PROCESS_PROGRAM_START_NS = 7,
 };
 static inline struct orma_pb_orma_heap_record_process *orma_pb_orma_heap_record_process_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_orma_heap_record_process_desc, arena); }
 static inline int orma_pb_orma_heap_record_process_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_orma_heap_record_process **ret) { return orma_proto_decode(&orma_pb_orma_heap_record_process_desc, data, size, arena, ret); }
@@ -107,6 +109,8 @@ static inline void orma_pb_orma_heap_record_process_set_is_forked(struct orma_pb
 static inline int orma_pb_orma_heap_record_process_add_cmdline(struct orma_pb_orma_heap_record_process *m, struct orma_arena *arena, struct orma_str v) { struct orma_str *at = orma_proto_repeated_add((struct orma_proto_repeated *)&m->cmdline, sizeof(v), arena); if (at) *at = v; return at ? 0 : -ENOMEM; }
 static inline bool orma_pb_orma_heap_record_process_has_start_timestamp_ns(const struct orma_pb_orma_heap_record_process *m) { return m->has[0] >> 4 & 1; }
 static inline void orma_pb_orma_heap_record_process_set_start_timestamp_ns(struct orma_pb_orma_heap_record_process *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 4; m->start_timestamp_ns = v; }
+static inline bool orma_pb_orma_heap_record_process_has_program_start_ns(const struct orma_pb_orma_heap_record_process *m) { return m->has[0] >> 5 & 1; }
+static inline void orma_pb_orma_heap_record_process_set_program_start_ns(struct orma_pb_orma_heap_record_process *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 5; m->program_start_ns = v; }
 
 /* OrmaHeapRecord.Heap */
 struct orma_pb_orma_heap_record_heap {
@@ -256,6 +260,7 @@ struct orma_pb_orma_heap_record_lost {
 	uint64_t failed_stacks;
 	uint64_t samples_written;
 	uint64_t frees_written;
+	uint64_t unseen_bytes;
 };
 enum {
 	ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES = 1,
@@ -265,6 +270,7 @@ enum {
 	ORMA_PB_ORMA_HEAP_RECORD_LOST_FAILED_STACKS = 5,
 	ORMA_PB_ORMA_HEAP_RECORD_LOST_SAMPLES_WRITTEN = 6,
 	ORMA_PB_ORMA_HEAP_RECORD_LOST_FREES_WRITTEN = 7,
+	ORMA_PB_ORMA_HEAP_RECORD_LOST_UNSEEN_BYTES = 8,
 };
 static inline struct orma_pb_orma_heap_record_lost *orma_pb_orma_heap_record_lost_new(struct orma_arena *arena) { return orma_proto_new(&orma_pb_orma_heap_record_lost_desc, arena); }
 static inline int orma_pb_orma_heap_record_lost_decode(const void *data, size_t size, struct orma_arena *arena, struct orma_pb_orma_heap_record_lost **ret) { return orma_proto_decode(&orma_pb_orma_heap_record_lost_desc, data, size, arena, ret); }
@@ -282,6 +288,8 @@ static inline bool orma_pb_orma_heap_record_lost_has_samples_written(const struc
 static inline void orma_pb_orma_heap_record_lost_set_samples_written(struct orma_pb_orma_heap_record_lost *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 5; m->samples_written = v; }
 static inline bool orma_pb_orma_heap_record_lost_has_frees_written(const struct orma_pb_orma_heap_record_lost *m) { return m->has[0] >> 6 & 1; }
 static inline void orma_pb_orma_heap_record_lost_set_frees_written(struct orma_pb_orma_heap_record_lost *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 6; m->frees_written = v; }
+static inline bool orma_pb_orma_heap_record_lost_has_unseen_bytes(const struct orma_pb_orma_heap_record_lost *m) { return m->has[0] >> 7 & 1; }
+static inline void orma_pb_orma_heap_record_lost_set_unseen_bytes(struct orma_pb_orma_heap_record_lost *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 7; m->unseen_bytes = v; }
 
 /* OrmaHeapRecord.Bye */
 struct orma_pb_orma_heap_record_bye {

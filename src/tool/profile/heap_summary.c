@@ -184,13 +184,39 @@ static struct orma_str ask_cell(struct orma_ask *ask, struct orma_str query, str
 	return (struct orma_str){line, strcspn(line, "\"\n")};
 }
 
+static uint64_t ask_number(struct orma_ask *ask, struct orma_str query)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	struct orma_str cell = ask_cell(ask, query, &text);
+
+	return cell.size > 0 ? strtoull(cell.data, NULL, 10) : 0;
+}
+
 /* True when a process has connected. */
 static bool has_dump(struct orma_ask *ask)
 {
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
-	struct orma_str cell = ask_cell(ask, ORMA_STR("select count(*) from heap_profile"), &text);
+	return ask_number(ask, ORMA_STR("select count(*) from heap_profile")) > 0;
+}
 
-	return cell.size > 0 && !orma_base_str_is(cell, "0");
+/* Says what the profiler could not see. It is no loss: the numbers are right for what they cover. */
+static void tell_limits(struct orma_ask *ask)
+{
+	uint64_t unseen_bytes =
+		ask_number(ask, ORMA_STR("select coalesce(sum(value), 0) from stats where name = "
+					 "'heapprofd_unseen_bytes'"));
+	uint64_t cut_off = ask_number(ask, ORMA_STR("select count(*) from stats where name = "
+						    "'heapprofd_ended_abruptly' and value > 0"));
+	char text[ORMA_UNIT_BYTES];
+
+	if (unseen_bytes > 0)
+		orma_tool_warn("children that execute no other program have allocated %s before "
+			       "the profiler had a connection to them; that is not in the numbers",
+			       orma_units_size((double)unseen_bytes, text));
+	if (cut_off > 0)
+		orma_tool_warn("%llu %s with several threads ended by a signal, _exit() or exec; "
+			       "what threads that began in the last 100 ms have allocated may be "
+			       "missing",
+			       (unsigned long long)cut_off, cut_off == 1 ? "process" : "processes");
 }
 
 /* Says what is missing from the numbers. True: something is. */
@@ -250,6 +276,8 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	int r = summarize(orma_ask_database(ask), options, ret);
 	bool has_told = r > 0 || has_dump(ask);
 	ret->is_incomplete = warn_of_losses(ask);
+	if (!options->is_quiet)
+		tell_limits(ask);
 	orma_ask_free(ask);
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));

@@ -364,12 +364,13 @@ ORMA_TEST(a_new_program_in_the_same_process_has_totals_of_its_own)
 	heap_end(&fixture);
 }
 
-static void tell_process(bool is_from_startup)
+static void tell_process(bool is_from_startup, uint64_t program_start_ns)
 {
 	struct heap_packet packet;
 	struct orma_proto_writer *writer = heap_packet_begin(&packet, RECORD(PROCESS));
 
 	orma_proto_write_bool(writer, RECORD(PROCESS_IS_FROM_STARTUP), is_from_startup);
+	orma_proto_write_varint(writer, RECORD(PROCESS_PROGRAM_START_NS), program_start_ns);
 	heap_packet_end(&packet, &fixture);
 }
 
@@ -377,11 +378,11 @@ ORMA_TEST(a_program_that_replaces_another_without_goodbye_damages_nothing)
 {
 	heap_begin(&fixture);
 	for (unsigned i = 0; i < 3; i++) {
-		tell_process(true);
+		tell_process(true, 100 + i);
 		heap_tell_heap(&fixture, 1, "libc.malloc", 1);
 		sample(1, 100 + i, inner, 3);
 		/* A connection that was lost and made again begins no program. */
-		tell_process(false);
+		tell_process(false, 100 + i);
 	}
 	CHECK_INT(fixture.tracker.ended.count, 2);
 	heap_dump(&fixture, 1000, 0);
@@ -393,6 +394,56 @@ ORMA_TEST(a_program_that_replaces_another_without_goodbye_damages_nothing)
 	struct orma_heap_process *process =
 		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
 	CHECK_INT(process->faults.bad_records, 0);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(a_program_that_replaces_another_and_connects_late_has_totals_of_its_own)
+{
+	heap_begin(&fixture);
+	for (unsigned i = 0; i < 2; i++) {
+		tell_process(false, 100 + i);
+		heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+		sample(1, 100 + i, inner, 3);
+		tell_process(false, 100 + i);
+		sample(2, 200 + i, inner, 3);
+	}
+	CHECK_INT(fixture.tracker.ended.count, 1);
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	/* The memory of the first is gone. */
+	CHECK_STR(allocations(), "1000 libc.malloc 2 2 300\n1000 libc.malloc 2 -2 -300\n"
+				 "1000 libc.malloc 2 2 302\n");
+	CHECK(import_stat(&trace, "heapprofd_buffer_corrupted") <= 0);
+	import_done(&trace);
+	heap_end(&fixture);
+}
+
+ORMA_TEST(the_trace_says_which_processes_were_cut_off_and_what_nobody_saw)
+{
+	struct heap_packet packet;
+	heap_begin(&fixture);
+	sample(1, 100, inner, 3);
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	process->has_ended = true;
+	/* Nothing of its only thread can be missing. */
+	CHECK(!orma_heap_process_was_cut_off(process));
+	fixture.writer++;
+	sample(2, 100, inner, 3);
+	process->has_said_bye = true;
+	CHECK(!orma_heap_process_was_cut_off(process));
+	process->has_said_bye = false;
+	CHECK(orma_heap_process_was_cut_off(process));
+	struct orma_proto_writer *writer = heap_packet_begin(&packet, RECORD(LOST));
+	orma_proto_write_varint(writer, RECORD(LOST_UNSEEN_BYTES), 12345);
+	heap_packet_end(&packet, &fixture);
+	/* The dump frees the process. */
+	heap_dump(&fixture, 1000, 0);
+	read_trace();
+	CHECK(import_stat(&trace, "heapprofd_ended_abruptly") > 0);
+	CHECK_INT(import_stat(&trace, "heapprofd_unseen_bytes"), 12345);
+	CHECK(import_stat(&trace, "heapprofd_buffer_overran") <= 0);
 	import_done(&trace);
 	heap_end(&fixture);
 }
