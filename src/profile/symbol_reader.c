@@ -42,15 +42,21 @@ struct job {
 
 /* --- on the thread ---------------------------------------------------------------------------- */
 
+static void open_file(struct orma_load_job *base)
+{
+	struct job *job = ORMA_CONTAINER_OF(base, struct job, base);
+
+	if (job->fd < 0)
+		job->fd = orma_mapped_file_reopen(&job->identity,
+						  (struct orma_str){job->path, job->path_size});
+}
+
 static void run(void *ctx, struct orma_load_job *base)
 {
 	struct job *job = ORMA_CONTAINER_OF(base, struct job, base);
 	struct orma_table_builder *builder = ctx;
 	struct orma_elf_file elf;
 
-	if (job->fd < 0)
-		job->fd = orma_mapped_file_reopen(&job->identity,
-						  (struct orma_str){job->path, job->path_size});
 	job->result = job->fd < 0 ? job->fd : orma_table_builder_open(builder, job->fd, &elf);
 	if (job->result == 0)
 		job->result = orma_table_builder_ask(builder, job->question.data,
@@ -78,6 +84,7 @@ static void end(void *ctx)
 }
 
 static const struct orma_load_queue_ops ops = {
+	.open = open_file,
 	.run = run,
 	.free = free_job,
 	.rest = rest,
@@ -127,6 +134,7 @@ static struct job *new_job(const struct orma_unwind_file *file, struct orma_str 
 	if (job->fd >= 0)
 		job->fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 3);
 	job->identity = orma_unwind_file_identity(file);
+	job->base.place = job->identity.device;
 	job->path_size = path.size;
 	if (path.size > 0)
 		memcpy(job->path, path.data, path.size);

@@ -3,12 +3,21 @@
  * may hang, and waits for the child that reads them.
  *
  * The thread starts with the first job. Invariants: `mutex` guards all members and the jobs' own;
- * jobs wait in `waiting`, in order; the job that runs is in no list. A job is
+ * jobs wait in `waiting`, in order; a job on which a thread works is in no list. A job is
  * freed by the thread that drops its last reference.
  *
- * The thread cannot be interrupted while the kernel waits for a file system. An owner that goes
- * away meanwhile leaves the queue to the thread, which frees everything when it comes back. That is
- * why the queue owns its context.
+ * A thread cannot be interrupted while the kernel waits for a file system. When it has been opening a
+ * file for too long, and jobs of other places wait, another thread becomes the current one and takes
+ * them. Jobs of the same place wait on, because they would hang as well. Only the current thread uses
+ * the context. A thread whose file opens after all puts its job in front of the others, and is idle
+ * until it is needed again. There are WORKERS_MAX threads at most; when all of them hang, all jobs
+ * wait.
+ *
+ * Idle threads do not end before the queue does, because the child that one of them has started ends
+ * with its thread.
+ *
+ * An owner that goes away while a thread hangs leaves the queue to its threads; the last one frees
+ * everything when it comes back. That is why the queue owns its context.
  */
 #include "unwind/load_queue.h"
 
@@ -26,20 +35,31 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-#define NICENESS (-10)
-#define END_NS   ORMA_NS_PER_SEC
-#define REST_NS  (10 * ORMA_NS_PER_SEC)
+#define NICENESS    (-10)
+#define END_NS      ORMA_NS_PER_SEC
+#define REST_NS     (10 * ORMA_NS_PER_SEC)
+#define HANG_NS     (2 * ORMA_NS_PER_SEC)
+#define WORKERS_MAX 4u
+
+struct worker {
+	struct orma_load_queue *queue;
+	pthread_t thread;
+	struct orma_load_job *opening; /* NULL = it opens nothing */
+	bool has_ended;
+};
 
 struct orma_load_queue {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	const struct orma_load_queue_ops *ops;
-	void *ctx;
+	void *ctx; /* the current worker's */
 	struct orma_list waiting;
-	uint64_t began_ns; /* the job that runs; 0 = none does */
+	struct worker workers[WORKERS_MAX];
+	size_t worker_count;
+	struct worker *current; /* takes the jobs; NULL = there was none yet */
+	uint64_t began_ns;      /* the current worker's job; 0 = it has none */
 	int event_fd;
-	pthread_t thread;
-	bool has_thread, is_ending, has_ended, is_abandoned;
+	bool is_rested, is_ending, is_abandoned;
 };
 
 static void free_queue(struct orma_load_queue *queue)
@@ -70,15 +90,68 @@ static void unref(struct orma_load_queue *queue, struct orma_load_job *job)
 	pthread_mutex_lock(&queue->mutex);
 }
 
-static void run_first(struct orma_load_queue *queue)
+/* --- places that hang ------------------------------------------------------------------------- */
+
+/* Returns whether a worker other than this one opens the job, or another one of the same place. */
+static bool is_blocked(const struct orma_load_queue *queue, const struct orma_load_job *job,
+		       const struct worker *except)
 {
-	struct orma_load_job *job =
-		ORMA_LIST_ENTRY(queue->waiting.next, struct orma_load_job, link);
+	for (size_t i = 0; i < queue->worker_count; i++) {
+		const struct worker *worker = &queue->workers[i];
+		if (worker != except && worker->opening &&
+		    (worker->opening == job ||
+		     (job->place != 0 && worker->opening->place == job->place)))
+			return true;
+	}
+	return false;
+}
+
+/* The first job that does not wait for a worker other than this one; NULL = there is none. */
+static struct orma_load_job *find_ready(const struct orma_load_queue *queue,
+					const struct worker *except)
+{
+	struct orma_load_job *job;
+
+	ORMA_LIST_FOR_EACH (job, &queue->waiting, link)
+		if (job->is_open || !is_blocked(queue, job, except))
+			return job;
+	return NULL;
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* The current worker opens a job's file. Returns false when it was not the current one any more at the end. */
+static bool open_job(struct worker *worker, struct orma_load_job *job)
+{
+	struct orma_load_queue *queue = worker->queue;
+
+	worker->opening = job;
+	pthread_mutex_unlock(&queue->mutex);
+	queue->ops->open(job);
+	pthread_mutex_lock(&queue->mutex);
+	worker->opening = NULL;
+	job->is_open = true;
+	return queue->current == worker;
+}
+
+static void run_job(struct worker *worker, struct orma_load_job *job)
+{
+	struct orma_load_queue *queue = worker->queue;
 
 	orma_base_list_remove(&job->link);
 	/* Nobody waits for it any more. */
-	if (job->refs > 1) {
-		queue->began_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	if (job->refs == 1) {
+		unref(queue, job);
+		return;
+	}
+	queue->began_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	bool is_current = job->is_open || open_job(worker, job);
+	if (queue->is_ending) {
+		unref(queue, job);
+	} else if (!is_current) {
+		orma_base_list_insert_before(queue->waiting.next, &job->link);
+		pthread_cond_broadcast(&queue->changed);
+	} else {
 		pthread_mutex_unlock(&queue->mutex);
 		queue->ops->run(queue->ctx, job);
 		pthread_mutex_lock(&queue->mutex);
@@ -86,13 +159,13 @@ static void run_first(struct orma_load_queue *queue)
 		job->is_done = true;
 		orma_base_fd_wake(queue->event_fd);
 		pthread_cond_broadcast(&queue->changed);
+		unref(queue, job);
 	}
-	unref(queue, job);
 }
 
-static void wait_for_job(struct orma_load_queue *queue, bool *is_rested)
+static void wait_for_job(struct orma_load_queue *queue)
 {
-	if (*is_rested) {
+	if (queue->is_rested) {
 		pthread_cond_wait(&queue->changed, &queue->mutex);
 		return;
 	}
@@ -101,34 +174,89 @@ static void wait_for_job(struct orma_load_queue *queue, bool *is_rested)
 	pthread_mutex_unlock(&queue->mutex);
 	queue->ops->rest(queue->ctx);
 	pthread_mutex_lock(&queue->mutex);
-	*is_rested = true;
+	queue->is_rested = true;
 }
 
-static void *run_thread(void *arg)
+static bool have_all_ended(const struct orma_load_queue *queue)
 {
-	struct orma_load_queue *queue = arg;
-	bool is_rested = true;
+	bool result = true;
+
+	for (size_t i = 0; i < queue->worker_count; i++)
+		result = result && queue->workers[i].has_ended;
+	return result;
+}
+
+static void *run_worker(void *arg)
+{
+	struct worker *worker = arg;
+	struct orma_load_queue *queue = worker->queue;
 
 	/* Samples wait for this thread and its child, which work for some milliseconds. On a machine with
 	 * more work than CPUs that would be a second. Only some users have the right. */
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
 	pthread_mutex_lock(&queue->mutex);
 	while (!queue->is_ending) {
-		if (orma_base_list_is_empty(&queue->waiting)) {
-			wait_for_job(queue, &is_rested);
-			continue;
+		struct orma_load_job *job = find_ready(queue, worker);
+		if (queue->current != worker) {
+			pthread_cond_wait(&queue->changed, &queue->mutex);
+		} else if (!job) {
+			wait_for_job(queue);
+		} else {
+			run_job(worker, job);
+			queue->is_rested = false;
 		}
-		run_first(queue);
-		is_rested = false;
 	}
-	queue->has_ended = true;
-	bool is_abandoned = queue->is_abandoned;
+	worker->has_ended = true;
+	bool is_last = queue->is_abandoned && have_all_ended(queue);
 	pthread_cond_broadcast(&queue->changed);
 	pthread_mutex_unlock(&queue->mutex);
-	if (is_abandoned)
+	if (is_last)
 		free_queue(queue);
 	return NULL;
 }
+
+/* Signals are the program's, so the thread has none. Its child inherits that. */
+static int start_worker(struct orma_load_queue *queue, struct worker **ret)
+{
+	struct worker *worker = &queue->workers[queue->worker_count];
+	sigset_t all, old;
+
+	worker->queue = queue;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int r = pthread_create(&worker->thread, NULL, run_worker, worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r != 0)
+		return -r;
+	queue->worker_count++;
+	*ret = worker;
+	return 0;
+}
+
+static uint64_t hang_ns(const struct orma_load_queue *queue)
+{
+	return queue->ops->hang_ns > 0 ? queue->ops->hang_ns : HANG_NS;
+}
+
+/* When the current worker hangs and others could go on: makes one of them the current one. */
+static void replace_hung(struct orma_load_queue *queue, uint64_t now_ns)
+{
+	struct worker *old = queue->current, *fresh = NULL;
+
+	if (!old || !old->opening || now_ns < queue->began_ns + hang_ns(queue) ||
+	    !find_ready(queue, NULL))
+		return;
+	for (size_t i = 0; i < queue->worker_count && !fresh; i++)
+		if (queue->workers[i].opening == NULL)
+			fresh = &queue->workers[i];
+	if (!fresh && (queue->worker_count == WORKERS_MAX || start_worker(queue, &fresh) < 0))
+		return;
+	queue->current = fresh;
+	queue->began_ns = 0;
+	pthread_cond_broadcast(&queue->changed);
+}
+
+/* --- interface -------------------------------------------------------------------------------- */
 
 int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 			struct orma_load_queue **ret)
@@ -152,8 +280,22 @@ int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 	orma_base_list_init(&queue->waiting);
 	queue->ops = ops;
 	queue->ctx = ctx;
+	queue->is_rested = true;
 	*ret = queue;
 	return 0;
+}
+
+/* Returns whether a worker may still end soon, because it does not hang. */
+static bool is_ending_soon(const struct orma_load_queue *queue)
+{
+	bool result = false;
+
+	for (size_t i = 0; i < queue->worker_count; i++) {
+		const struct worker *worker = &queue->workers[i];
+		result = result ||
+			 (!worker->has_ended && (worker == queue->current || !worker->opening));
+	}
+	return result;
 }
 
 void orma_load_queue_free(struct orma_load_queue *queue)
@@ -169,42 +311,30 @@ void orma_load_queue_free(struct orma_load_queue *queue)
 		orma_base_list_remove(&job->link);
 		unref(queue, job);
 	}
-	while (queue->has_thread && !queue->has_ended && wait_until(queue, end_ns))
+	while (is_ending_soon(queue) && wait_until(queue, end_ns))
 		;
-	queue->is_abandoned = queue->has_thread && !queue->has_ended;
-	bool is_abandoned = queue->is_abandoned, has_thread = queue->has_thread;
-	pthread_t thread = queue->thread;
-	/* The thread frees the queue as soon as it gets the mutex. */
-	if (is_abandoned)
-		pthread_detach(thread);
+	for (size_t i = 0; i < queue->worker_count; i++) {
+		/* A thread that has ended does not need the mutex any more. */
+		if (queue->workers[i].has_ended)
+			pthread_join(queue->workers[i].thread, NULL);
+		else
+			pthread_detach(queue->workers[i].thread);
+	}
+	/* The last thread frees the queue as soon as it gets the mutex. */
+	bool is_abandoned = queue->is_abandoned = !have_all_ended(queue);
 	pthread_mutex_unlock(&queue->mutex);
-	if (is_abandoned)
-		return;
-	if (has_thread)
-		pthread_join(thread, NULL);
-	free_queue(queue);
-}
-
-/* Signals are the program's, so the thread has none. Its child inherits that. */
-static int start_thread(struct orma_load_queue *queue)
-{
-	sigset_t all, old;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int r = pthread_create(&queue->thread, NULL, run_thread, queue);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	queue->has_thread = r == 0;
-	return -r;
+	if (!is_abandoned)
+		free_queue(queue);
 }
 
 int orma_load_queue_add(struct orma_load_queue *queue, struct orma_load_job *job)
 {
 	pthread_mutex_lock(&queue->mutex);
-	int r = queue->has_thread ? 0 : start_thread(queue);
+	int r = queue->current ? 0 : start_worker(queue, &queue->current);
 	job->refs = r == 0 ? 2 : 1;
 	if (r == 0) {
 		orma_base_list_append(&queue->waiting, &job->link);
+		replace_hung(queue, orma_base_clock_ns(CLOCK_MONOTONIC));
 		pthread_cond_broadcast(&queue->changed);
 	}
 	pthread_mutex_unlock(&queue->mutex);
@@ -215,21 +345,38 @@ bool orma_load_queue_is_done(struct orma_load_queue *queue, struct orma_load_job
 {
 	pthread_mutex_lock(&queue->mutex);
 	bool result = job->is_done;
+	if (!result)
+		replace_hung(queue, orma_base_clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_unlock(&queue->mutex);
 	return result;
+}
+
+/* Returns when a wait has to look again whether the current worker hangs. */
+static uint64_t next_look_ns(const struct orma_load_queue *queue, uint64_t now_ns)
+{
+	uint64_t hung_ns = queue->began_ns + hang_ns(queue);
+
+	return queue->current->opening && hung_ns > now_ns ? hung_ns : UINT64_MAX;
 }
 
 bool orma_load_queue_wait(struct orma_load_queue *queue, struct orma_load_job *job,
 			  uint64_t timeout_ns)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + timeout_ns;
-	bool is_in_time = true;
 
 	pthread_mutex_lock(&queue->mutex);
+	replace_hung(queue, now_ns);
 	if (queue->began_ns > 0)
 		end_ns = ORMA_MIN(end_ns, queue->began_ns + timeout_ns);
-	while (!job->is_done && is_in_time)
-		is_in_time = end_ns > now_ns && wait_until(queue, end_ns);
+	while (!job->is_done && now_ns < end_ns) {
+		bool hangs =
+			queue->current->opening == job && next_look_ns(queue, now_ns) == UINT64_MAX;
+		if (hangs || is_blocked(queue, job, queue->current))
+			break;
+		(void)wait_until(queue, ORMA_MIN(end_ns, next_look_ns(queue, now_ns)));
+		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		replace_hung(queue, now_ns);
+	}
 	bool result = job->is_done;
 	pthread_mutex_unlock(&queue->mutex);
 	return result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * load_queue.h - a thread that does jobs which may wait, such as opening a file, one after the other.
+ * load_queue.h - a thread that does jobs which may wait, such as opening a file, one after the other. When one hangs, another
+ * thread does those of other places.
  *
  * Threads: all functions are thread-safe.
  */
@@ -17,14 +18,20 @@ struct orma_load_queue;
 struct orma_load_job {
 	struct orma_list link;
 	unsigned refs; /* the caller has one, and the queue until the job is done */
-	bool is_done;
+	uint64_t
+		place; /* jobs of the same place hang together, such as those of a file system; 0 = a place of its own */
+	bool is_open, is_done;
 };
 
 struct orma_load_queue_ops {
-	void (*run)(void *ctx, struct orma_load_job *job); /* on the thread */
+	void (*open)(
+		struct orma_load_job *job); /* on a thread; may wait for ever; uses the job alone */
+	void (*run)(void *ctx, struct orma_load_job *job); /* afterwards, on the only such thread */
 	void (*free)(struct orma_load_job *job);           /* any thread, when nobody needs it */
 	void (*rest)(void *ctx); /* on the thread: there was no job for a while */
 	void (*end)(void *ctx);  /* frees the context; no job runs any more */
+	uint64_t
+		hang_ns; /* how long an open may take before other places do not wait for it; 0 = two seconds */
 };
 
 /* 0, -ENOMEM or another -errno. `ctx` is the queue's from then on. */
@@ -36,7 +43,7 @@ void orma_load_queue_free(struct orma_load_queue *queue);
  * then the job is the caller's alone. */
 int orma_load_queue_add(struct orma_load_queue *queue, struct orma_load_job *job);
 bool orma_load_queue_is_done(struct orma_load_queue *queue, struct orma_load_job *job);
-/* Waits until the job is done. False: it was not done in time, or the job that runs has taken as long
+/* Waits until the job is done. False: it was not done in time, its place hangs, or the job that runs has taken as long
  * as that already, and nobody should wait for it. */
 bool orma_load_queue_wait(struct orma_load_queue *queue, struct orma_load_job *job,
 			  uint64_t timeout_ns);

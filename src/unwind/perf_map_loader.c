@@ -36,12 +36,16 @@ struct orma_perf_map_load {
 
 /* --- on the thread ---------------------------------------------------------------------------- */
 
-static void run(void *ctx, struct orma_load_job *job)
+static void read_map(struct orma_load_job *job)
 {
 	struct orma_perf_map_load *load = ORMA_CONTAINER_OF(job, struct orma_perf_map_load, job);
 
-	(void)ctx;
 	load->result = load->fn(load->pid, &load->mark, &load->map);
+}
+
+static void run_nothing(void *ctx, struct orma_load_job *job)
+{
+	(void)ctx, (void)job;
 }
 
 static void free_load(struct orma_load_job *job)
@@ -58,7 +62,8 @@ static void nothing(void *ctx)
 }
 
 static const struct orma_load_queue_ops ops = {
-	.run = run,
+	.open = read_map,
+	.run = run_nothing,
 	.free = free_load,
 	.rest = nothing,
 	.end = nothing,
@@ -98,6 +103,7 @@ static int begin(struct orma_perf_map_loader *loader, int32_t pid,
 
 	if (!load)
 		return -ENOMEM;
+	load->job.place = (uint64_t)pid;
 	load->loader = loader;
 	load->fn = loader->fn;
 	load->pid = pid;

@@ -16,8 +16,7 @@
  * has a mutex. A load's result is written before the queue says that the load is done.
  *
  * Rejected: opening files in the caller's thread, because a hung file system would stop the reader of
- * samples; several threads, because two CPUs do not build faster and a hung file system can block all of
- * them; copies of samples that wait for their tables, because each takes 16 KiB and the mappings of its
+ * samples; several threads that build, because two CPUs do not build faster; copies of samples that wait for their tables, because each takes 16 KiB and the mappings of its
  * process change meanwhile (the ring itself is the better queue, see src/probes/perf/perf_reader.c).
  */
 #include "unwind/unwind_files.h"
@@ -51,6 +50,8 @@ struct orma_unwind_load {
 	struct orma_unwind_files *files;
 	int32_t pid;
 	struct orma_process_map map; /* its texts are in `text` */
+	int fd;                      /* or -errno */
+	struct orma_file_identity identity;
 	int result;
 	struct orma_cached_file *file;
 	char text[];
@@ -96,25 +97,29 @@ static int read_file(struct orma_unwind_files *files, const struct orma_file_ide
 	return 0;
 }
 
-static int load_path(struct orma_unwind_files *files, int32_t pid,
-		     const struct orma_process_map *map, struct orma_cached_file **ret)
+static int load_file(struct orma_unwind_files *files, struct orma_unwind_load *load)
 {
-	struct orma_file_identity identity;
-	ORMA_AUTO(orma_base_fd_closep) int fd = orma_mapped_file_open(pid, map, &identity);
-
-	if (fd < 0)
-		return fd;
-	int r = orma_file_cache_find_opened(files->cache, &identity, &fd, ret);
-	return r == -ENOENT ? read_file(files, &identity, &fd, ret) : r;
+	if (load->fd < 0)
+		return load->fd;
+	int r = orma_file_cache_find_opened(files->cache, &load->identity, &load->fd, &load->file);
+	return r == -ENOENT ? read_file(files, &load->identity, &load->fd, &load->file) : r;
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
+
+static void open_load(struct orma_load_job *job)
+{
+	struct orma_unwind_load *load = ORMA_CONTAINER_OF(job, struct orma_unwind_load, job);
+
+	load->fd = orma_mapped_file_open(load->pid, &load->map, &load->identity);
+}
 
 static void run_load(void *ctx, struct orma_load_job *job)
 {
 	struct orma_unwind_load *load = ORMA_CONTAINER_OF(job, struct orma_unwind_load, job);
 
-	load->result = load_path(ctx, load->pid, &load->map, &load->file);
+	load->result = load_file(ctx, load);
+	load->fd = orma_base_fd_close(load->fd);
 }
 
 static void free_load(struct orma_load_job *job)
@@ -123,6 +128,7 @@ static void free_load(struct orma_load_job *job)
 
 	if (load->file)
 		orma_unwind_file_unref(&load->file->base);
+	orma_base_fd_close(load->fd);
 	orma_base_free(load);
 }
 
@@ -143,6 +149,7 @@ static void free_files(void *ctx)
 }
 
 static const struct orma_load_queue_ops queue_ops = {
+	.open = open_load,
 	.run = run_load,
 	.free = free_load,
 	.rest = rest,
@@ -156,7 +163,9 @@ static int begin_load(struct orma_unwind_files *files, int32_t pid,
 
 	if (!load)
 		return -ENOMEM;
+	load->job.place = (uint64_t)map->device_major << 32 | map->device_minor;
 	load->files = files;
+	load->fd = -1;
 	load->pid = pid;
 	load->map = *map;
 	load->map.path.data = load->text;
