@@ -36,7 +36,7 @@ bool orma_heap_command_matches(struct orma_str pattern, const char *command)
 }
 
 static bool names_process(const struct orma_pb_heapprofd_config *config,
-			  const struct orma_heap_process *process)
+			  const struct orma_heap_process_facts *process)
 {
 	if (config->all)
 		return true;
@@ -50,7 +50,7 @@ static bool names_process(const struct orma_pb_heapprofd_config *config,
 }
 
 bool orma_heap_is_selected(const struct orma_pb_heapprofd_config *config,
-			   const struct orma_heap_process *process)
+			   const struct orma_heap_process_facts *process)
 {
 	if (process->is_starting ? config->no_startup : config->no_running)
 		return false;

@@ -11,7 +11,7 @@
 #include "schema/gen/heapprofd_config.pb.h"
 
 /* Facts about the process. */
-struct orma_heap_process {
+struct orma_heap_process_facts {
 	pid_t pid;
 	const char *command; /* the first argument of its command line */
 	bool is_starting;    /* main() has not begun */
@@ -19,7 +19,7 @@ struct orma_heap_process {
 };
 
 bool orma_heap_is_selected(const struct orma_pb_heapprofd_config *config,
-			   const struct orma_heap_process *process);
+			   const struct orma_heap_process_facts *process);
 /* 0 = the heap is not sampled. */
 uint64_t orma_heap_selected_interval(const struct orma_pb_heapprofd_config *config,
 				     const char *heap);

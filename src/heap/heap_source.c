@@ -182,7 +182,7 @@ static uint64_t anonymous_kb(void)
 static bool selects_this_process(const struct orma_pb_heapprofd_config *config)
 {
 	struct orma_buf command = {0};
-	struct orma_heap_process process = {.pid = getpid(), .command = ""};
+	struct orma_heap_process_facts process = {.pid = getpid(), .command = ""};
 	bool is_selected;
 
 	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", ORMA_HEAP_COMMAND_BYTES,

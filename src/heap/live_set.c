@@ -166,7 +166,7 @@ struct orma_heap_place *orma_heap_live_reserve(uint64_t id)
 	struct orma_heap_place *place = NULL;
 
 	if (id <= RESERVED ||
-	    atomic_load_explicit(&live_count, memory_order_relaxed) >= ORMA_HEAP_LIVE_MAX)
+	    atomic_load_explicit(&live_count, memory_order_relaxed) >= ORMA_HEAP_LIVE_BLOCKS_MAX)
 		return NULL;
 	for (size_t i = 0; i < TABLES_MAX && !place; i++) {
 		struct orma_heap_place *places =

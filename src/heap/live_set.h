@@ -14,7 +14,7 @@
 #include "base/macros.h"
 
 /* At most this many sampled blocks live at a time. */
-#define ORMA_HEAP_LIVE_MAX (UINT32_C(1) << 20)
+#define ORMA_HEAP_LIVE_BLOCKS_MAX (UINT32_C(1) << 20)
 
 /* A block that was sampled and not freed yet. */
 struct orma_heap_block {

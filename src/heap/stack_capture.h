@@ -27,13 +27,13 @@
 					.fp = *(const uintptr_t *)__builtin_frame_address(0)})
 #endif
 
-#define ORMA_HEAP_FRAMES_MAX  1024u
-#define ORMA_HEAP_COPY_MAX    65536u
-#define ORMA_HEAP_SCRATCH_MAX 16384u
+#define ORMA_HEAP_WALK_FRAMES_MAX 1024u
+#define ORMA_HEAP_COPY_MAX        65536u
+#define ORMA_HEAP_SCRATCH_MAX     16384u
 
 /* Memory for one capture, which would not fit on the stack of a signal handler. */
 union orma_heap_scratch {
-	uint64_t addresses[ORMA_HEAP_FRAMES_MAX];
+	uint64_t addresses[ORMA_HEAP_WALK_FRAMES_MAX];
 	uint8_t bytes[ORMA_HEAP_SCRATCH_MAX];
 };
 

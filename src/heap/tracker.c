@@ -92,8 +92,8 @@ static bool walk(const struct orma_unwind_stack *stack, union orma_heap_scratch 
 
 	if (!scratch || is_to_be_copied(sample->timestamp_ns))
 		return false;
-	r = orma_self_walk(&sample->registers, &bounds, scratch->addresses, ORMA_HEAP_FRAMES_MAX,
-			   &frames);
+	r = orma_self_walk(&sample->registers, &bounds, scratch->addresses,
+			   ORMA_HEAP_WALK_FRAMES_MAX, &frames);
 	if (r == -ESTALE && orma_heap_tracker.on_stale)
 		orma_heap_tracker.on_stale();
 	/* Where the code has no rules, the walk of a copy would end at the same frame. */

@@ -73,7 +73,7 @@ static void dump(struct orma_heap_processes *tracker, struct orma_heap_output *o
 
 	orma_heap_processes_settle(tracker);
 	orma_heap_output_begin(output);
-	orma_heap_processes_each(tracker, dump_process, &sums);
+	orma_heap_processes_visit(tracker, dump_process, &sums);
 	orma_heap_output_end(output);
 }
 

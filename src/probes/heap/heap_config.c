@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_config.c - what a session wants of android.heapprofd.
+ * heap_config.c - reads the config of android.heapprofd.
  *
- * Owns nothing. Which processes and heaps are meant, and how they sample, is decided in the processes, which get the same
- * HeapprofdConfig (src/heap). It is refused here if it makes no sense, because here somebody reads the log.
+ * Owns nothing. The processes get the same HeapprofdConfig, and decide which of them and of their heaps are sampled (src/heap). An
+ * invalid config is refused here, because the profiler has a log that somebody reads.
  *
- * Some of upstream's fields have no meaning on Linux: target_installed_by (there is no installer), disable_fork_teardown and
- * disable_vfork_detection (the child of a fork never disturbs the profile of its parent). The log says so.
+ * Some of upstream's fields have no meaning on Linux: target_installed_by, because there is no installer; disable_fork_teardown and
+ * disable_vfork_detection, because the child of a fork never disturbs the profile of its parent. A log line says so.
  */
 #include "probes/heap/heap_config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_counters.c - counters on the timeline: the live bytes and the rate of allocations of each heap.
  *
- * A counter belongs to its process by a track that describes the process. Numbers of tracks are made of the process id and
- * the heap, so they are the same in a new incremental state.
+ * The parent of a counter's track is a track that describes the process. The numbers of tracks are computed from the pid and the
+ * heap, so they are the same in a new incremental state.
  */
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_dump.c - ProfilePackets: what each heap of each process has allocated and freed, by stack.
  *
- * Numbers are totals since the beginning. Sites that have not changed since the last dump are left out, except in a new
- * incremental state, because a reader that begins there has not seen them. A heap with many sites is split. All packets of a
- * dump have `continued`, and an empty one without it ends the dump: readers then look up the stacks, and those come last.
+ * Numbers are totals since the beginning. Sites that have not changed since the last dump are left out, except in a new incremental
+ * state, because a reader that begins there has not seen them. A heap with many sites is split into several packets. All packets of
+ * a dump have `continued`. An empty packet without it ends the dump, after the stacks, because readers look up the stacks then.
  */
 #include "base/clock_ns.h"
 #include "base/macros.h"
@@ -51,7 +51,7 @@ static void write_profile(struct orma_heap_output *output, struct orma_str proce
 	output->next_index++;
 }
 
-/* Readers add up what all dumps say, so each has what is new. */
+/* Readers add the counts of all dumps, so a dump has the increase since the last one. */
 static void write_stats(struct orma_proto_writer *writer, struct orma_heap_process *process)
 {
 	struct orma_proto_nested nested;
@@ -91,8 +91,9 @@ static void write_flags(struct orma_proto_writer *writer, const struct part *par
 		orma_proto_write_bool(writer, DUMP(BUFFER_CORRUPTED), true);
 	if (orma_heap_process_was_cut_off(process))
 		orma_proto_write_bool(writer, DUMP(ENDED_ABRUPTLY), true);
-	if (process->told.unseen_bytes > 0)
-		orma_proto_write_varint(writer, DUMP(UNSEEN_BYTES), process->told.unseen_bytes);
+	if (process->own_losses.unseen_bytes > 0)
+		orma_proto_write_varint(writer, DUMP(UNSEEN_BYTES),
+					process->own_losses.unseen_bytes);
 }
 
 static void write_part(struct part *part)
@@ -189,7 +190,7 @@ void orma_heap_output_process(struct orma_heap_output *output, struct orma_heap_
 		.process = process,
 		.flags = flags,
 	};
-	/* It says what is wrong with a process that has told nothing of use. */
+	/* A dump without heaps still has the faults of the process. */
 	static const struct orma_heap_heap no_heap = {.interval_bytes = 1};
 	bool is_all = process->dumped_state != output->state;
 

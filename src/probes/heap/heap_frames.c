@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_frames.c - the frames of a sample: walked, or as the process has walked them, and by number.
+ * heap_frames.c - turns the stack of a sample into numbers of frames. The process has walked the stack, or sends a copy of it.
  *
- * Owns the table of addresses that were met before, which spares a search for the mapping of each. It
- * holds for the current mappings, and is emptied by orma_heap_frames_forget() when they change.
+ * Owns a cache from addresses to frames, which saves a search for the mapping of each address. It is valid for the current
+ * mappings. orma_heap_frames_forget() empties it when they change.
  *
- * The addresses come from the process, or from a walk over bytes of the process. Every address is one
- * that it could have, so none is refused: an address outside of all mappings is a frame without a
- * file. A stack that is not whole ends with a frame that says so.
+ * The addresses come from the process, or from a walk over bytes of the process, so no address is an error. An address outside of
+ * all mappings becomes a frame without a file. A stack that is incomplete ends with a frame that says so.
  */
 #include "probes/heap/heap_frames.h"
 
@@ -15,7 +14,7 @@
 #include "base/clock_ns.h"
 #include "base/macros.h"
 
-/* A frame in code without a file, or whose file cannot be read. A JIT compiler may have told its name. */
+/* Finds the name of a frame in code without a readable file. A JIT compiler may have written it to a perf map. */
 static int find_other_frame(struct orma_heap_process *process, uint64_t pc, uint32_t module,
 			    uint32_t *ret)
 {
@@ -63,7 +62,7 @@ static int find_frame(struct orma_heap_process *process, uint64_t pc, uint32_t *
 			orma_unwind_mapping_rel_pc(process->modules.all[module].mapping, pc), ret);
 	else
 		r = find_other_frame(process, pc, r == 0 ? module : ORMA_HEAP_MODULE_NONE, ret);
-	/* The file may still be read. */
+	/* Not cached while the file is being read, because the mapping may get a build id then. */
 	if (r == 0 && !is_pending)
 		*cached = (struct orma_heap_cached_frame){.pc = pc, .frame = *ret + 1};
 	return r;

@@ -10,7 +10,7 @@
  * -ENOBUFS (a limit of the process was reached) or -ENOMEM. */
 int orma_heap_frames_find(struct orma_heap_process *process,
 			  const struct orma_heap_record_sample *sample);
-/* The mappings have changed. */
+/* Empties the cache, because the mappings have changed. */
 void orma_heap_frames_forget(struct orma_heap_process *process);
 
 #endif

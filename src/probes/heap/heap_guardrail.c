@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_guardrail.c - max_heapprofd_memory_kb and max_heapprofd_cpu_secs.
  *
- * The CPU time counts from the start of the session, so that a profiler that runs for months can still be limited.
+ * The CPU time is counted from the start of the session, so that the limit is useful in a profiler that has run for months.
  */
 #include "probes/heap/heap_guardrail.h"
 

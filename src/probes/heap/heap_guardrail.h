@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_guardrail.h - the limits of a configuration on what the profiler itself takes.
+ * heap_guardrail.h - the limits that a config sets on the memory and CPU time of the profiler itself.
  */
 #ifndef ORMA_PROBES_HEAP_GUARDRAIL_H
 #define ORMA_PROBES_HEAP_GUARDRAIL_H
@@ -14,7 +14,7 @@ struct orma_heap_guardrail {
 
 void orma_heap_guardrail_init(struct orma_heap_guardrail *guardrail,
 			      const struct orma_heap_config *config, uint64_t now_ns);
-/* Looks at most every 30 seconds. A limit that was exceeded is logged. */
+/* Checks the limits, at most every 30 seconds. An exceeded limit is logged. */
 bool orma_heap_guardrail_is_hit(struct orma_heap_guardrail *guardrail, uint64_t now_ns);
 /* Anonymous memory of a process, in RAM or swapped out, from its file `status`; UINT64_MAX = unknown. */
 uint64_t orma_heap_anonymous_kb(const char *status_path);

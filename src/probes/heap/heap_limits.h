@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_limits.h - what a profiled process can make grow in the profiler, and how far.
+ * heap_limits.h - the limits of everything that a profiled process can make grow in the profiler.
  */
 #ifndef ORMA_PROBES_HEAP_LIMITS_H
 #define ORMA_PROBES_HEAP_LIMITS_H

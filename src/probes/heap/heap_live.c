@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_live.c - an open-addressed table of blocks.
  *
- * The packets of two threads come in any order, so the free of a block may come before its sample. It waits in the block's
- * slot. When everything that was written before the free has been read and there is still no sample, the sample was lost,
- * and the free is forgotten too.
+ * The packets of two threads come in any order, so the free of a block may come before its sample. Then the free waits in the
+ * block's slot. If everything that was written before the free has been read and there is still no sample, the sample was lost,
+ * and the free is forgotten.
  *
- * Linear probing, at most 3/4 full, backward-shift deletion. The seed is secret, because the process chooses the numbers.
+ * Linear probing, at most 3/4 full, with backward-shift deletion. The seed is secret, because the process chooses the numbers.
  */
 #include "probes/heap/heap_live.h"
 
@@ -31,7 +31,7 @@ static size_t home(const struct orma_heap_live *live, uint64_t serial)
 }
 
 /* Returns the slot of the number, or the empty one where it belongs. */
-static struct orma_heap_block *find_slot(const struct orma_heap_live *live, uint64_t serial)
+static struct orma_heap_live_block *find_slot(const struct orma_heap_live *live, uint64_t serial)
 {
 	size_t i = home(live, serial);
 
@@ -60,8 +60,8 @@ static int grow(struct orma_heap_live *live)
 	return 0;
 }
 
-static int insert(struct orma_heap_live *live, struct orma_heap_block *slot,
-		  const struct orma_heap_block *block)
+static int insert(struct orma_heap_live *live, struct orma_heap_live_block *slot,
+		  const struct orma_heap_live_block *block)
 {
 	if (live->count >= ORMA_HEAP_LIVE_MAX)
 		return -ENOBUFS;
@@ -77,8 +77,8 @@ static int insert(struct orma_heap_live *live, struct orma_heap_block *slot,
 	return 0;
 }
 
-/* Moves the blocks behind the slot that have been pushed there by it. */
-static void take_out(struct orma_heap_live *live, struct orma_heap_block *slot)
+/* Fills the emptied slot with a later block of the same run, and so on to the end of the run. */
+static void take_out(struct orma_heap_live *live, struct orma_heap_live_block *slot)
 {
 	size_t mask = live->capacity - 1, hole = (size_t)(slot - live->slots);
 
@@ -90,12 +90,12 @@ static void take_out(struct orma_heap_live *live, struct orma_heap_block *slot)
 		live->slots[hole] = live->slots[i];
 		hole = i;
 	}
-	live->slots[hole] = (struct orma_heap_block){0};
+	live->slots[hole] = (struct orma_heap_live_block){0};
 }
 
-int orma_heap_live_add(struct orma_heap_live *live, const struct orma_heap_block *block)
+int orma_heap_live_add(struct orma_heap_live *live, const struct orma_heap_live_block *block)
 {
-	struct orma_heap_block *slot = live->capacity ? find_slot(live, block->serial) : NULL;
+	struct orma_heap_live_block *slot = live->capacity ? find_slot(live, block->serial) : NULL;
 
 	if (slot && slot->serial) {
 		if (slot->epoch == 0)
@@ -108,9 +108,9 @@ int orma_heap_live_add(struct orma_heap_live *live, const struct orma_heap_block
 }
 
 int orma_heap_live_remove(struct orma_heap_live *live, uint64_t serial, uint32_t epoch,
-			  struct orma_heap_block *ret)
+			  struct orma_heap_live_block *ret)
 {
-	struct orma_heap_block *slot = live->capacity ? find_slot(live, serial) : NULL;
+	struct orma_heap_live_block *slot = live->capacity ? find_slot(live, serial) : NULL;
 
 	if (slot && slot->serial) {
 		if (slot->epoch != 0)
@@ -119,14 +119,14 @@ int orma_heap_live_remove(struct orma_heap_live *live, uint64_t serial, uint32_t
 		take_out(live, slot);
 		return 1;
 	}
-	return insert(live, slot, &(struct orma_heap_block){.serial = serial, .epoch = epoch});
+	return insert(live, slot, &(struct orma_heap_live_block){.serial = serial, .epoch = epoch});
 }
 
-const struct orma_heap_block *orma_heap_live_next(const struct orma_heap_live *live,
-						  size_t *position)
+const struct orma_heap_live_block *orma_heap_live_next(const struct orma_heap_live *live,
+						       size_t *position)
 {
 	while (*position < live->capacity) {
-		const struct orma_heap_block *slot = &live->slots[(*position)++];
+		const struct orma_heap_live_block *slot = &live->slots[(*position)++];
 		if (slot->serial && slot->epoch == 0)
 			return slot;
 	}
@@ -139,10 +139,10 @@ size_t orma_heap_live_expire(struct orma_heap_live *live, uint32_t epoch)
 
 	if (live->waiting_count == 0)
 		return 0;
-	/* A block may move back into the slot that was emptied, so that slot is looked at again. Blocks that move to the front
-	 * across the end of the table were looked at there. */
+	/* A removal may move another block into the slot, so the slot is visited again. A block that moves from the front of the table
+	 * to its end was visited before. */
 	for (size_t i = 0; i < live->capacity;) {
-		struct orma_heap_block *slot = &live->slots[i];
+		struct orma_heap_live_block *slot = &live->slots[i];
 		if (slot->serial && slot->epoch != 0 && slot->epoch < epoch) {
 			take_out(live, slot);
 			expired++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_modules.c - numbers for the mappings of a process.
  *
- * Frames refer to a mapping by its index here, also when it is not mapped any more. So a mapping in which a frame lies is
- * kept until the process is forgotten.
+ * Frames refer to a mapping by its index. So a mapping with a frame is kept until the process is forgotten, also after it was
+ * unmapped.
  */
 #include "probes/heap/heap_modules.h"
 

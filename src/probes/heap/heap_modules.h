@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_modules.h - the code that a profiled process has mapped, now and before, by index.
+ * heap_modules.h - the executable mappings of a profiled process, current and earlier ones, by index.
  */
 #ifndef ORMA_PROBES_HEAP_MODULES_H
 #define ORMA_PROBES_HEAP_MODULES_H

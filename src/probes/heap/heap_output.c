@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_output.c - the sequence of packets, and the tables that they refer to.
  *
- * A sequence begins with empty strings under the number 0, as upstream's does. Stacks are described after the samples that
- * refer to them: readers look them up when the dump ends.
+ * A sequence begins with empty strings with the number 0, as upstream's does. Stacks are described after the samples that refer to
+ * them, because readers look them up at the end of the dump.
  *
- * Numbers never change. After the service has asked for new incremental state, the next dump describes everything again
- * under the old numbers. Rejected: src/profile/stack_intern.h, which begins at 1 again; a reader then counts what a stack has
- * allocated before as if it had been allocated again.
+ * Numbers never change. After the service has asked for a new incremental state, the next dump describes everything again with the
+ * old numbers. Rejected: src/profile/stack_intern.h, which begins at 1 again, because a reader would then count the earlier
+ * allocations of a stack twice.
  */
 #include "probes/heap/heap_output.h"
 
@@ -21,7 +21,7 @@
 #include "schema/gen/profile_common.pb.h"
 #include "schema/gen/trace_packet.pb.h"
 
-/* A packet with tables is written when it is so large. */
+/* The size at which a packet with tables is written. */
 #define INTERNED_BYTES (64u << 10)
 
 #define PROCESS(name) ORMA_PB_PROCESS_TREE_PROCESS_##name
@@ -152,7 +152,7 @@ void orma_heap_output_name(struct orma_heap_output *output, struct orma_heap_pro
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* True when the item has to be described: it has a number now. */
+/* Gives the item a number. True if it has to be described in the current state. */
 static bool show(struct orma_heap_output *output, struct orma_heap_shown *shown, unsigned kind)
 {
 	if (shown->iid == 0)
@@ -169,7 +169,7 @@ static void finish(struct orma_heap_output *output, struct orma_proto_heap_write
 		output->dropped_count++;
 }
 
-/* The number of a string of one table; 0 = "", or no memory. */
+/* Returns the number of a string of one table; 0 = "", or no memory. */
 static uint32_t add_string(struct orma_heap_output *output, uint32_t table, struct orma_str text)
 {
 	uint64_t key = orma_base_fnv1a(
@@ -219,7 +219,7 @@ static void write_mapping(struct orma_heap_output *output, uint32_t iid, struct 
 	finish(output, &writer);
 }
 
-/* The number of the mapping; 0 for frames that are only a name. */
+/* Returns the number of the mapping; 0 for a frame that is only a name. */
 static uint32_t add_mapping(struct orma_heap_output *output, struct orma_heap_process *process,
 			    uint32_t idx)
 {
@@ -234,7 +234,7 @@ static uint32_t add_mapping(struct orma_heap_output *output, struct orma_heap_pr
 	return module->shown.iid;
 }
 
-/* The name of a frame that stands for no code; NULL = the frame has an address. */
+/* Returns the name of a frame without symbols; NULL = the frame has an address in a file. */
 static const char *name_frame(const struct orma_heap_process *process,
 			      const struct orma_heap_frame *frame, char *buffer, size_t size)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_probe.c - the data source android.heapprofd: its instances and their times.
+ * heap_probe.c - the data source android.heapprofd: its instances, and when they write.
  *
- * An instance is a session of the private service (heap_service.h). Everything it writes follows a flush of that session: the
- * processes send what they hold, it is counted, and then counters, dumps, and the answers to flushes and to the stop follow.
- * One flush is under way at a time. Requests that come meanwhile are met after another one, which covers everything that was
- * written before the request.
+ * An instance is a session of the private service (heap_service.h). It flushes that session before it writes anything: the processes
+ * send their data, it is counted, and then the instance writes counters and dumps and answers requests to flush or stop. Only one
+ * flush is under way at a time. A request that comes during a flush is answered after another flush, because that covers everything
+ * that was written before the request.
  *
- * Once a second there are counters, and processes that have ended get their last dump and are forgotten. A flush of the
- * tracing session only makes the trace whole, as upstream's: dumps come at the intervals that the configuration names, at a
- * signal (orma_probe_heap_dump()), and at the end. A flush for a clone of the session is an exception, because a snapshot
- * without a dump would show nothing.
+ * Once a second, counters are written, and processes that have ended get their last dump and are forgotten. Dumps are written at the
+ * intervals in the config, at a signal (orma_probe_heap_dump()), and at the end. A flush of the tracing session writes no dump, as
+ * with upstream. A flush for a clone of the session does, because a snapshot without a dump would show nothing.
  */
 #include "probes/heap/heap_probe.h"
 
@@ -28,11 +27,11 @@
 #include "probes/heap/heap_stream.h"
 
 #define TICK_NS (ORMA_NS_PER_SEC)
-/* A process that hangs is waited for so long, by a tick and by the end. The tracing service waits for five seconds. */
+/* The timeouts for a process that hangs, at a tick and at the end. The tracing service waits for five seconds. */
 #define FLUSH_MS   300u
 #define STOP_MS    1000u
 #define SYMBOLS_NS (2 * ORMA_NS_PER_SEC)
-/* Between flushes for samples that wait. */
+/* The least time between two flushes for deferred samples. */
 #define EARLY_FLUSH_NS (100 * ORMA_NS_PER_MS)
 
 struct heap_probe {
@@ -49,7 +48,7 @@ struct heap_instance {
 	struct orma_list link;
 	struct orma_arena arena;
 	struct orma_heap_config config;
-	struct orma_heap_session *session; /* NULL = nothing is recorded (any more) */
+	struct orma_heap_session *session; /* NULL = nothing is recorded */
 	struct orma_heap_processes tracker;
 	struct orma_heap_output output;
 	struct orma_module_symbols *symbols;
@@ -91,8 +90,8 @@ static void on_packet(void *ctx, struct orma_str packet)
 	if (!orma_heap_processes_take(&instance->tracker, packet) || instance->is_flushing ||
 	    instance->is_ending)
 		return;
-	/* Samples wait for maps, which may lie in a chunk that is not full: a flush brings them. The process says what samples
-	 * wait for, so there is a pause. */
+	/* Samples are deferred until their maps come, which may lie in a chunk that is not full. A flush brings them. Two such flushes
+	 * have a least distance, because the process decides which samples are deferred. */
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (now_ns < instance->next_early_ns)
 		return;
@@ -102,7 +101,7 @@ static void on_packet(void *ctx, struct orma_str packet)
 
 /* --- after a flush ---------------------------------------------------------------------------- */
 
-/* Looks before a flush begins, so that the flush brings everything that such a process has written. */
+/* Marks processes that have ended. Called before a flush, so that the flush brings everything that they have written. */
 static bool note_end(void *ctx, struct orma_heap_process *process)
 {
 	char path[64];
@@ -120,7 +119,7 @@ static bool dump_process(void *ctx, struct orma_heap_process *process)
 	bool is_last = process->has_ended;
 	unsigned flags = instance->dump_flags | (is_last ? ORMA_HEAP_DUMP_DISCONNECTED : 0u);
 
-	/* The maximum of a process that runs is not known before the end. */
+	/* The maximum of a running process is only known at the end. */
 	if (flags & ORMA_HEAP_DUMP_MAX && !is_last && !instance->is_ending)
 		return false;
 	orma_heap_output_process(&instance->output, process, instance->dump_timestamp_ns, flags);
@@ -138,9 +137,9 @@ static void dump(struct heap_instance *instance, orma_heap_process_fn *fn)
 	if (instance->config.dumps_at_max)
 		instance->dump_flags |= ORMA_HEAP_DUMP_MAX;
 	orma_heap_output_begin(&instance->output);
-	orma_heap_processes_each(&instance->tracker, fn, instance);
+	orma_heap_processes_visit(&instance->tracker, fn, instance);
 	orma_heap_output_end(&instance->output);
-	/* The end of a dump lies in a chunk that is not full. A reader of a file that is being written gets whole dumps. */
+	/* Commits the chunk with the end of the dump, so that a reader of a file that is being written gets whole dumps. */
 	orma_data_source_flush_thread(instance->base.probe->source, instance->base.idx);
 }
 
@@ -163,7 +162,7 @@ static bool count_process(void *ctx, struct orma_heap_process *process)
 
 static void write_counters(struct heap_instance *instance)
 {
-	orma_heap_processes_each(&instance->tracker, count_process, instance);
+	orma_heap_processes_visit(&instance->tracker, count_process, instance);
 	instance->last_counters_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -191,7 +190,7 @@ static void write_all(struct heap_instance *instance)
 		orma_heap_stream_flush(instance->stream);
 	if (instance->must_tick)
 		write_counters(instance);
-	orma_heap_processes_each(&instance->tracker, find_ended, &has_ended_process);
+	orma_heap_processes_visit(&instance->tracker, find_ended, &has_ended_process);
 	if (instance->must_dump && !instance->stream)
 		dump(instance, dump_process);
 	else if (has_ended_process)
@@ -216,7 +215,7 @@ static void on_stopped(void *ctx)
 	struct heap_instance *instance = ctx;
 
 	/* The last flush may have brought the first packets of a process that has ended since. */
-	orma_heap_processes_each(&instance->tracker, note_end, instance);
+	orma_heap_processes_visit(&instance->tracker, note_end, instance);
 	instance->is_ending = true;
 	instance->must_tick = true;
 	instance->must_dump = true;
@@ -232,12 +231,12 @@ static void on_stopped(void *ctx)
 		orma_data_source_complete(instance->base.probe->source, instance->stop_completion);
 }
 
-/* Returns false when there is nothing that has to end. */
+/* Returns false if the instance has no session to end. */
 static bool begin_end(struct heap_instance *instance)
 {
 	if (!instance->session)
 		return false;
-	orma_heap_processes_each(&instance->tracker, note_end, instance);
+	orma_heap_processes_visit(&instance->tracker, note_end, instance);
 	if (!instance->is_ending && orma_heap_session_stop(instance->session, on_stopped) < 0)
 		return false;
 	instance->is_ending = true;
@@ -281,7 +280,7 @@ static void begin_flush(struct heap_instance *instance)
 	instance->wants_dump = false;
 	instance->completions = instance->wanted_completions;
 	instance->wanted_completions = completions;
-	orma_heap_processes_each(&instance->tracker, note_end, instance);
+	orma_heap_processes_visit(&instance->tracker, note_end, instance);
 	if (instance->session &&
 	    orma_heap_session_flush(instance->session, FLUSH_MS, on_flushed) == 0) {
 		instance->is_flushing = true;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_process.c - takes the records of a process, and keeps its totals.
  *
- * The records of different threads come in any order. A sample that comes before the maps that it refers to waits; a free
- * that comes before its sample waits in the table of live blocks; a heap whose description comes late has no name until
- * then. orma_heap_process_settle() ends all waiting. So totals at the end of a flush do not depend on the order.
+ * The records of different threads come in any order. A sample that comes before the maps that it refers to is deferred. A free that
+ * comes before its sample waits in the table of live blocks. A heap has no name until its description comes.
+ * orma_heap_process_settle() ends all waiting. So the totals at the end of a flush do not depend on the order.
  *
- * The process may lie. It can make its own numbers wrong, and nothing else: sizes are limited to what a process can have,
- * totals do not wrap, everything that grows has a limit (heap_limits.h), and what is beyond it is counted as lost.
+ * The process may lie, but that only affects its own numbers. Sizes are limited to the address space of a process, and totals
+ * saturate. Everything that grows has a limit (heap_limits.h), and what exceeds it is counted as lost.
  *
- * The weight of a sample. An allocation of `size` bytes is sampled with the probability 1 - exp(-size / interval), so a sample
- * stands for size / (1 - exp(-size / interval)) bytes. Upstream counts the points that hit the allocation, times the
- * interval: the same mean, but more noise.
+ * An allocation of `size` bytes is sampled with the probability 1 - exp(-size / interval). So the weight of a sample is
+ * size / (1 - exp(-size / interval)) bytes. Upstream uses the interval times the number of points that hit the allocation, which
+ * has the same mean but more noise.
  */
 #include "probes/heap/heap_process.h"
 
@@ -23,7 +23,7 @@
 #include "probes/heap/heap_frames.h"
 #include "proto/wire.h"
 
-/* No process has more addresses, and the sum of all samples that are live fits into 64 bits. */
+/* More than the address space of a process. The sum of all live samples of this size fits into 64 bits. */
 #define SIZE_MAX_BYTES    (UINT64_C(1) << 43)
 #define WAITING_BYTES_MAX (16u << 20)
 
@@ -83,13 +83,6 @@ uint64_t orma_heap_weigh(uint64_t size, uint64_t interval_bytes)
 	return (uint64_t)(bytes + 0.5);
 }
 
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 /* --- heaps ------------------------------------------------------------------------------------ */
 
 static struct orma_heap_heap *find_heap(struct orma_heap_process *process, uint32_t id)
@@ -120,7 +113,7 @@ static void take_heap(struct orma_heap_process *process, const struct orma_heap_
 		size_t size = ORMA_MIN(record->name.size, sizeof(heap->name) - 1);
 		memcpy(heap->name, record->name.data, size);
 	}
-	/* The first description has the interval that was asked for, if no field tells it. */
+	/* A description without the original interval keeps the configured one. */
 	if (record->interval_bytes > 0)
 		heap->interval_bytes = record->interval_bytes;
 	if (record->original_interval_bytes > 0)
@@ -142,8 +135,8 @@ static void note_change(struct orma_heap_process *process, struct orma_heap_heap
 	heap->first_changed = site_idx + 1;
 }
 
-/* The heap is larger than ever. Only sites that have changed since the last time are copied, so that a change costs the same
- * however many sites there are. */
+/* Saves the state of the heap as its maximum. Only sites that have changed since the last maximum are copied, so that the cost of a
+ * change does not depend on the number of sites. */
 static void note_max(struct orma_heap_process *process, struct orma_heap_heap *heap,
 		     uint64_t live_bytes, uint64_t timestamp_ns)
 {
@@ -164,9 +157,9 @@ static void count_allocation(struct orma_heap_process *process, struct orma_heap
 {
 	struct orma_heap_site *site = orma_heap_stacks_site(&process->stacks, site_idx);
 
-	site->totals.bytes = add_up(site->totals.bytes, bytes);
+	site->totals.bytes = orma_heap_add_up(site->totals.bytes, bytes);
 	site->totals.count++;
-	heap->totals.bytes = add_up(heap->totals.bytes, bytes);
+	heap->totals.bytes = orma_heap_add_up(heap->totals.bytes, bytes);
 	heap->totals.count++;
 	note_change(process, heap, site_idx);
 	uint64_t live_bytes = heap->totals.bytes - heap->totals.freed_bytes;
@@ -179,9 +172,9 @@ static void count_free(struct orma_heap_process *process, uint32_t site_idx, uin
 	struct orma_heap_site *site = orma_heap_stacks_site(&process->stacks, site_idx);
 	struct orma_heap_heap *heap = process->heaps[site->heap];
 
-	site->totals.freed_bytes = add_up(site->totals.freed_bytes, bytes);
+	site->totals.freed_bytes = orma_heap_add_up(site->totals.freed_bytes, bytes);
 	site->totals.freed_count++;
-	heap->totals.freed_bytes = add_up(heap->totals.freed_bytes, bytes);
+	heap->totals.freed_bytes = orma_heap_add_up(heap->totals.freed_bytes, bytes);
 	heap->totals.freed_count++;
 	note_change(process, heap, site_idx);
 }
@@ -216,7 +209,7 @@ static void count_sample(struct orma_heap_process *process,
 		lose_sample(process, r);
 		return;
 	}
-	struct orma_heap_block block = {
+	struct orma_heap_live_block block = {
 		.serial = sample->serial,
 		.address = sample->address,
 		.bytes = bytes,
@@ -242,8 +235,8 @@ static void count_sample(struct orma_heap_process *process,
 		fn(ctx, &event);
 }
 
-/* Keeps the packet until its maps are here. */
-static void let_wait(struct orma_heap_process *process, struct orma_str packet)
+/* Keeps the packet of a sample until its maps come. */
+static void defer_sample(struct orma_heap_process *process, struct orma_str packet)
 {
 	uint32_t size = (uint32_t)packet.size;
 	struct orma_buf *waiting = &process->waiting;
@@ -279,13 +272,13 @@ static void take_sample(struct orma_heap_process *process,
 	process->sample_count++;
 	note_time(process, sample->timestamp_ns);
 	if (sample->maps_generation > process->maps_generation)
-		let_wait(process, packet);
+		defer_sample(process, packet);
 	else
 		count_sample(process, sample, fn, ctx);
 }
 
-/* Takes the samples that wait, which is the same as if they had come just now. */
-static void take_waiting(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
+/* Takes the deferred samples, as if they had come just now. */
+static void take_deferred(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf waiting = process->waiting;
 	struct orma_heap_record record;
@@ -300,7 +293,7 @@ static void take_waiting(struct orma_heap_process *process, orma_heap_event_fn *
 	}
 }
 
-static void end_block(struct orma_heap_process *process, const struct orma_heap_block *block,
+static void end_block(struct orma_heap_process *process, const struct orma_heap_live_block *block,
 		      uint64_t timestamp_ns, orma_heap_event_fn *fn, void *ctx)
 {
 	uint32_t heap_id = orma_heap_stacks_site(&process->stacks, block->site)->heap;
@@ -315,7 +308,7 @@ static void end_block(struct orma_heap_process *process, const struct orma_heap_
 static void take_free(struct orma_heap_process *process, uint64_t serial, uint64_t timestamp_ns,
 		      orma_heap_event_fn *fn, void *ctx)
 {
-	struct orma_heap_block block;
+	struct orma_heap_live_block block;
 
 	if (serial == 0) {
 		process->faults.bad_records++;
@@ -364,10 +357,10 @@ static void use_maps(struct orma_heap_process *process, uint32_t generation, orm
 	}
 	process->maps_text.size = 0;
 	process->maps_parts = 0;
-	take_waiting(process, fn, ctx);
+	take_deferred(process, fn, ctx);
 }
 
-/* The parts of a text come in their order, because one thread writes them. */
+/* The parts of a text come in order, because one thread writes them. */
 static void take_maps(struct orma_heap_process *process, uint32_t writer,
 		      const struct orma_heap_record_maps *record, orma_heap_event_fn *fn, void *ctx)
 {
@@ -391,7 +384,7 @@ static void take_maps(struct orma_heap_process *process, uint32_t writer,
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* The process may call itself what it likes. Its numbers count if its namespace is ours. */
+/* The process chooses its own name. The pid of its parent is only used if the process has our pid namespace. */
 static void take_identity(struct orma_heap_process *process, const struct orma_heap_record *record)
 {
 	struct orma_str argument;
@@ -443,7 +436,7 @@ void orma_heap_process_take(struct orma_heap_process *process,
 		take_frees(process, &record->free, fn, ctx);
 		break;
 	case ORMA_HEAP_RECORD_LOST:
-		process->told = record->lost;
+		process->own_losses = record->lost;
 		break;
 	case ORMA_HEAP_RECORD_BYE:
 		process->has_said_bye = true;
@@ -455,7 +448,7 @@ void orma_heap_process_take(struct orma_heap_process *process,
 
 void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
 {
-	const struct orma_heap_block *block;
+	const struct orma_heap_live_block *block;
 	size_t position = 0;
 
 	process->is_replaced = true;
@@ -466,49 +459,8 @@ void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_even
 
 void orma_heap_process_settle(struct orma_heap_process *process)
 {
-	take_waiting(process, NULL, NULL);
-	/* A free that came since the last flush may have a sample that is written after this one. */
+	take_deferred(process, NULL, NULL);
+	/* Only frees from before the last flush expire, because the sample of a later one may still come. */
 	process->faults.orphaned_frees += orma_heap_live_expire(&process->live, process->epoch);
 	process->epoch++;
-}
-
-/* An interval of 1 promises each allocation. Others are estimates, for which a hundredth may be lost. */
-static uint64_t losses_allowed(const struct orma_heap_process *process, uint64_t count)
-{
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(process->heaps); i++)
-		if (process->heaps[i] && process->heaps[i]->original_interval_bytes == 1)
-			return 0;
-	return count / 100;
-}
-
-/* The program says how many records it has written. The flush behind its end brings all that are there. The others were in shared
- * memory that somebody has overwritten. */
-static uint64_t count_missing(const struct orma_heap_process *process, uint64_t written,
-			      uint64_t taken)
-{
-	return process->has_said_bye && process->has_ended && written > taken ? written - taken : 0;
-}
-
-bool orma_heap_process_was_cut_off(const struct orma_heap_process *process)
-{
-	return process->has_ended && !process->has_said_bye && process->has_threads;
-}
-
-bool orma_heap_process_has_overrun(const struct orma_heap_process *process)
-{
-	uint64_t lost =
-		add_up(process->faults.lost_samples,
-		       add_up(process->told.samples, process->told.samples_beyond_live_set));
-
-	lost = add_up(lost,
-		      count_missing(process, process->told.samples_written, process->sample_count));
-
-	/* The process counts what it drops, unless it was killed before it could tell. */
-	if (process->faults.gaps > 0 && lost == 0)
-		return true;
-	uint64_t lost_frees = add_up(process->told.frees, process->faults.lost_frees);
-	lost_frees = add_up(lost_frees, count_missing(process, process->told.frees_written,
-						      process->free_count));
-	return lost > losses_allowed(process, process->sample_count) ||
-	       lost_frees > losses_allowed(process, process->free_count);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_process.h - what one profiled process has allocated and freed, by heap and call stack.
+ * heap_process.h - the allocations and frees of one profiled process, by heap and call stack.
  */
 #ifndef ORMA_PROBES_HEAP_PROCESS_H
 #define ORMA_PROBES_HEAP_PROCESS_H
@@ -19,7 +19,7 @@ struct orma_heap_heap {
 	char name[ORMA_HEAP_NAME_BYTES];
 	uint64_t interval_bytes, original_interval_bytes;
 	struct orma_heap_totals totals;
-	uint64_t max_bytes;        /* the most that lived at once */
+	uint64_t max_bytes;        /* the largest number of live bytes */
 	uint64_t max_timestamp_ns; /* CLOCK_MONOTONIC_COARSE, as all times of processes */
 	uint32_t first_changed;    /* list of sites; index + 1 */
 	uint32_t
@@ -27,7 +27,7 @@ struct orma_heap_heap {
 	uint64_t last_bytes; /* allocated at the last counters */
 };
 
-/* Counts of what is missing or wrong. */
+/* Counts of records that are missing or malformed. */
 struct orma_heap_faults {
 	uint64_t gaps;           /* in the packets of a thread */
 	uint64_t lost_samples;   /* over a limit here */
@@ -43,7 +43,7 @@ struct orma_heap_cached_frame {
 	uint32_t frame; /* index + 1; 0 = empty */
 };
 #define ORMA_HEAP_CACHED_FRAMES 4096u
-/* A frame that says why the stack is not whole comes on top. */
+/* One place more, for the frame that says why a stack is incomplete. */
 #define ORMA_HEAP_STACK_PLACES (ORMA_HEAP_STACK_FRAMES_MAX + 1)
 
 /* The counts of the same names at the last dump. */
@@ -72,7 +72,7 @@ struct orma_heap_process {
 	struct orma_heap_stacks stacks;
 	struct orma_heap_live live;
 	struct orma_heap_faults faults;
-	struct orma_heap_record_lost told; /* losses that the process reports */
+	struct orma_heap_record_lost own_losses; /* losses that the process reports */
 	uint64_t sample_count, free_count, unwound_count, unwinding_ns, maps_count;
 	uint32_t maps_generation, maps_parts, maps_writer;
 	struct orma_buf maps_text; /* the parts so far */
@@ -100,7 +100,7 @@ int orma_heap_process_new(const struct orma_heap_process_options *options,
 			  struct orma_heap_process **ret);
 void orma_heap_process_free(struct orma_heap_process *process);
 
-/* A record, for streams of allocations. `bytes` is what the sample stands for. */
+/* An allocation or a free, for streams. `bytes` is the weight of the sample. */
 struct orma_heap_event {
 	bool is_sample;
 	uint32_t heap_id;
@@ -108,19 +108,28 @@ struct orma_heap_event {
 };
 typedef void orma_heap_event_fn(void *ctx, const struct orma_heap_event *event);
 
-/* Takes a record. Nothing in it is trusted; what makes no sense is counted. `fn` may be NULL. */
+/* Takes a record, which is not trusted. Malformed parts are counted. `fn` may be NULL. */
 void orma_heap_process_take(struct orma_heap_process *process,
 			    const struct orma_heap_record *record, struct orma_str packet,
 			    orma_heap_event_fn *fn, void *ctx);
-/* Another program has taken the place of this one (exec), so its memory is gone: all blocks are freed now. */
+/* Frees all blocks, because another program has replaced this one (exec). */
 void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_event_fn *fn,
 			       void *ctx);
-/* Everything that was written before a flush has been taken: what waits for a record waits in vain. */
+/* Ends all waiting, because everything that was written before a flush has been taken. */
 void orma_heap_process_settle(struct orma_heap_process *process);
-/* It has ended without saying so. A thread may have begun so late that the service did not know its samples. */
+/* True if the program has ended without a last packet, and has threads. A thread may have begun so late that the service did not know its
+ * samples. */
 bool orma_heap_process_was_cut_off(const struct orma_heap_process *process);
-/* More than 1 % of the samples or of the frees are missing. */
+/* True if more than 1 % of the samples or of the frees are missing. */
 bool orma_heap_process_has_overrun(const struct orma_heap_process *process);
+/* The weight of a sample, see heap_process.c. */
 uint64_t orma_heap_weigh(uint64_t size, uint64_t interval_bytes);
+/* A sum that saturates. */
+static inline uint64_t orma_heap_add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_processes.c - finds the process of a packet by the pid that the kernel told the private service.
  *
- * A process that replaces its program (exec) may be profiled again: the new program is another process here, with totals of its
- * own, because its serial numbers begin anew. The memory of the old one is gone with the exec, so its blocks are freed. The old
- * one stays until its last dump is written.
+ * A process that replaces its program (exec) may be profiled again. The new program is another process here, with totals of its own,
+ * because its serial numbers begin again. The exec has freed the memory of the old program, so its blocks count as freed. The old
+ * one is kept until its last dump is written.
  */
 #include "probes/heap/heap_processes.h"
 
@@ -78,8 +78,8 @@ static struct orma_heap_process *add_process(struct orma_heap_processes *all, in
 	return process;
 }
 
-/* True: the record is of a new program in the process. One that has only lost its connection for a while is not starting, and
- * has the same start. */
+/* True if the record is of a new program in the process. A program that has only lost its connection for a while is not starting, and has
+ * the same start time. */
 static bool begins_program(const struct orma_heap_process *process,
 			   const struct orma_heap_record *record)
 {
@@ -90,7 +90,7 @@ static bool begins_program(const struct orma_heap_process *process,
 		  record->process.program_start_ns != process->program_start_ns)));
 }
 
-/* Sets a process whose program was replaced apart. */
+/* Moves a process whose program was replaced to `ended`. */
 static bool set_apart(struct orma_heap_processes *all, struct orma_heap_process *process)
 {
 	if (orma_base_map_put(&all->ended, ++all->ended_count, process) < 0)
@@ -143,8 +143,8 @@ static void visit(struct orma_map *map, orma_heap_process_fn *fn, void *ctx)
 	struct orma_map_slot *slot;
 	bool has_removed = true;
 
-	/* A map must not change while it is walked, so the walk begins again behind each process that was forgotten. The
-	 * processes that stay are visited once: they are marked. */
+	/* A map must not change while it is walked, so the walk begins again after each removal. The remaining processes are marked, so
+	 * that each is visited once. */
 	for (size_t position = 0; has_removed; position = 0) {
 		has_removed = false;
 		while (!has_removed && (slot = orma_base_map_next(map, &position))) {
@@ -163,7 +163,7 @@ static void visit(struct orma_map *map, orma_heap_process_fn *fn, void *ctx)
 		((struct orma_heap_process *)slot->value)->is_visited = false;
 }
 
-void orma_heap_processes_each(struct orma_heap_processes *all, orma_heap_process_fn *fn, void *ctx)
+void orma_heap_processes_visit(struct orma_heap_processes *all, orma_heap_process_fn *fn, void *ctx)
 {
 	visit(&all->ended, fn, ctx);
 	visit(&all->processes, fn, ctx);

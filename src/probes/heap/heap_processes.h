@@ -27,10 +27,11 @@ int orma_heap_processes_init(struct orma_heap_processes *all, const struct orma_
 void orma_heap_processes_done(struct orma_heap_processes *all);
 /* Takes a packet of the private service. True when its process has samples that wait for its maps. */
 bool orma_heap_processes_take(struct orma_heap_processes *all, struct orma_str packet_untrusted);
-/* All that was written before a flush has been taken. */
+/* Ends all waiting, after everything that was written before a flush has been taken. */
 void orma_heap_processes_settle(struct orma_heap_processes *all);
-/* Calls fn() for each process that is not ignored. fn() returns true when the process is to be forgotten. */
+/* Calls fn() for each process that is not ignored. If it returns true, the process is forgotten. */
 typedef bool orma_heap_process_fn(void *ctx, struct orma_heap_process *process);
-void orma_heap_processes_each(struct orma_heap_processes *all, orma_heap_process_fn *fn, void *ctx);
+void orma_heap_processes_visit(struct orma_heap_processes *all, orma_heap_process_fn *fn,
+			       void *ctx);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 enum orma_heap_record_kind {
-	ORMA_HEAP_RECORD_NONE, /* a packet of the service, or one that says nothing */
+	ORMA_HEAP_RECORD_NONE, /* a packet of the service, or an empty one */
 	ORMA_HEAP_RECORD_PROCESS,
 	ORMA_HEAP_RECORD_HEAP,
 	ORMA_HEAP_RECORD_MAPS,
@@ -80,7 +80,7 @@ struct orma_heap_record {
 
 /* Reads a TracePacket of the private service. 0 or -EBADMSG. */
 int orma_heap_record_parse(struct orma_str packet_untrusted, struct orma_heap_record *ret);
-/* The next argument of the command line. Begin with *offset = 0. False: there is none. */
+/* Finds the next argument of the command line. Begin with *offset = 0. False if there is none. */
 bool orma_heap_record_next_argument(struct orma_str process, size_t *offset, struct orma_str *ret);
 
 #endif

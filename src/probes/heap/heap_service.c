@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_service.c - a tracing service of the profiler's own.
  *
- * Profiled processes are producers of this service, and each instance of android.heapprofd is a consumer's session in it. So
- * samples travel in the shared memory that exists, one writer for each thread; a process that is killed leaves what it has
- * written; and hostile processes meet the checks that every producer meets. The packets stay in the profiler.
+ * Profiled processes are producers of this service, and each instance of android.heapprofd is a consumer's session in it. So samples
+ * travel in a producer's shared memory, with one writer for each thread; the packets of a killed process are recovered; and hostile
+ * processes pass the same checks as every producer. The packets stay in the profiler.
  *
- * Nothing here knows when packets arrive, so a timer reads: each 5 ms while there are many, and otherwise less and less often,
- * up to 100 ms, because each wake-up takes 45 us of a processor that the program may want. Between two reads the loop takes at
- * most 2 ms of commits in a turn. A process may write packets faster than the profiler reads them. Then its own shared memory
- * is full before the service's buffer is. The process drops samples and counts them.
+ * The service does not announce packets, so a timer reads them: every 5 ms while there are many, and otherwise less and less often, down
+ * to every 100 ms, because each wake-up takes 45 us of CPU time. The loop handles at most 2 ms of commits in one turn between two
+ * reads. If a process writes packets faster than the profiler reads them, its own shared memory is full before the service's buffer is,
+ * and the process drops samples and counts them.
  *
- * Rejected: passing the packets through the tracing service and its trace (every sample would be in the trace).
+ * Rejected: passing the packets through the tracing service, because every sample would be in the trace.
  */
 #include "probes/heap/heap_service.h"
 
@@ -38,7 +38,8 @@
 #define READ_BYTES    (1u << 20)
 #define READ_MS_MIN   5u
 #define READ_MS_MAX   100u
-/* When a read finds less than the first, the next one waits longer; when it finds more than the second, READ_MS_MIN. */
+/* After a read of fewer bytes than the first, the time to the next read grows. After one of more bytes than the second, it is
+ * READ_MS_MIN. */
 #define READ_EARLY_BYTES (64u << 10)
 #define READ_LATE_BYTES  (512u << 10)
 
@@ -95,8 +96,8 @@ static void stop_service(struct orma_heap_service *service)
 	service->service = NULL;
 }
 
-/* The umask of a shell lets only root connect. The path is not followed: in a folder of another user it may
- * have become a link by now. */
+/* Lets all users connect to the socket, whatever the umask is. Symbolic links are not followed, because in a folder of another user the
+ * path may have become one by now. */
 static int let_everybody_connect(const char *address)
 {
 	struct orma_ipc_address parsed;
@@ -122,7 +123,7 @@ static int start_service(struct orma_heap_service *service)
 	struct orma_service_options options = {.struct_size = sizeof(options)};
 	unsigned flags = ORMA_IPC_LISTEN_KEEP_LIVE;
 
-	/* Processes of other users talk to root's profiler only. */
+	/* Only the profiler of root accepts processes of other users. */
 	if (geteuid() != 0)
 		flags |= ORMA_IPC_LISTEN_PRIVATE;
 	int r = orma_service_new(&options, &service->service);
@@ -168,7 +169,7 @@ static void take_slice(struct orma_heap_session *session, const struct orma_trac
 	packet->size = 0;
 }
 
-/* Returns how many bytes there were. */
+/* Returns the number of bytes that were read. */
 static size_t read_all(struct orma_heap_session *session)
 {
 	struct orma_trace_batch batch;

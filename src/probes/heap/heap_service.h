@@ -13,10 +13,10 @@
 struct orma_heap_service;
 struct orma_heap_session;
 
-/* Listens nowhere until a session opens. `socket` is borrowed; NULL = orma_heap_socket(). 0 or -ENOMEM. */
+/* The service begins to listen when the first session opens. `socket` is borrowed; NULL = orma_heap_socket(). 0 or -ENOMEM. */
 int orma_heap_service_new(struct orma_loop *loop, const char *socket,
 			  struct orma_heap_service **ret);
-/* All sessions are closed by now. */
+/* All sessions must be closed before. */
 void orma_heap_service_free(struct orma_heap_service *service);
 
 struct orma_heap_session_options {
@@ -29,22 +29,22 @@ struct orma_heap_session_options {
 	void (*packet)(void *ctx, struct orma_str packet);
 };
 
-/* Begins a session of orma.heap, and listens at the profiler's socket if this is the first session. 0, or -errno: -EADDRINUSE
- * when another profiler listens there. */
+/* Begins a session of orma.heap. The first session makes the service listen at the profiler's socket. 0; -EADDRINUSE if another profiler
+ * listens there; or another -errno. */
 int orma_heap_session_open(struct orma_heap_service *service,
 			   const struct orma_heap_session_options *options,
 			   struct orma_heap_session **ret);
 /* Must not be called inside of packet(). NULL does nothing. */
 void orma_heap_session_close(struct orma_heap_session *session);
 typedef void orma_heap_session_fn(void *ctx);
-/* Asks the processes for everything that they hold, for timeout_ms at most. All of it has been passed on when fn() runs, in
- * another turn of the loop. -EBUSY: a flush or a stop is under way. */
+/* Asks the processes for all their data, and waits at most timeout_ms. The data has been passed to packet() when fn() runs, in another turn
+ * of the loop. -EBUSY if a flush or a stop is under way. */
 int orma_heap_session_flush(struct orma_heap_session *session, uint32_t timeout_ms,
 			    orma_heap_session_fn *fn);
-/* The same for the end of the session. */
+/* Ends the session in the same way. */
 int orma_heap_session_stop(struct orma_heap_session *session, orma_heap_session_fn *fn);
 
-/* ORMA_HEAP_SOCK, or the usual place. */
+/* Returns $ORMA_HEAP_SOCK, or the default path. */
 const char *orma_heap_socket(void);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_set.c - an array with a hash table of indices beside it.
  *
- * Frames, nodes of stacks and call sites are looked up for each sample, and are never removed one by one. So an item is found
- * by its index for as long as the process is known, and 4 bytes of an index take the place of a pointer. Linear probing, at
- * most half full. The seed is secret, because the process chooses the keys.
+ * Frames, nodes of stacks and call sites are looked up for each sample, and are never removed one by one. So an item keeps its index
+ * for as long as the process is known, and an index of 4 bytes replaces a pointer. Linear probing, at most half full. The seed is
+ * secret, because the process chooses the keys.
  *
- * Rejected: src/base/map.h (a key of 64 bits and a pointer to an allocation for each item: three times the memory).
+ * Rejected: src/base/map.h, because a key of 64 bits, a pointer and an allocation for each item take three times the memory.
  */
 #include "probes/heap/heap_set.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_set.h - items of one size in an array, each with a key that no other has.
+ * heap_set.h - a set of items of one size, in an array, with different keys.
  */
 #ifndef ORMA_PROBES_HEAP_SET_H
 #define ORMA_PROBES_HEAP_SET_H
@@ -19,8 +19,8 @@ struct orma_heap_set {
 void orma_heap_set_init(struct orma_heap_set *set, uint32_t item_bytes, uint32_t key_words,
 			uint32_t count_max, uint64_t seed);
 void orma_heap_set_done(struct orma_heap_set *set);
-/* Finds the item with the key of `item`, or adds `item`. 1 (added) or 0 (found) and its index; -ENOBUFS (the set is full), or
- * -ENOMEM. */
+/* Finds the item with the key of `item`, or adds `item`, and returns its index in *ret_idx. 1 (added), 0 (found), -ENOBUFS (the set is
+ * full) or -ENOMEM. */
 int orma_heap_set_take(struct orma_heap_set *set, const void *item, uint32_t *ret_idx);
 /* The item; valid until the next one is added. */
 static inline void *orma_heap_set_item(const struct orma_heap_set *set, uint32_t idx)

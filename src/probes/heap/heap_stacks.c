@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_stacks.c - stacks as a tree from the outermost frame inwards, so that stacks share what they have in common.
+ * heap_stacks.c - stacks as a tree from the outermost frame inwards, so that stacks share their common frames.
  *
- * Readers of a trace tell totals apart by process and stack, and not by heap. So two heaps never share a whole stack: the
- * second one gets a frame of its own, which has its name.
+ * Readers of a trace tell totals apart by process and stack, but not by heap. So two heaps never share a whole stack. The stack of
+ * the second heap gets an additional frame with the name of the heap.
  */
 #include "probes/heap/heap_stacks.h"
 
@@ -50,7 +50,7 @@ static int take_node(struct orma_heap_stacks *stacks, uint32_t frame, uint32_t *
 	return 0;
 }
 
-/* Gives the heap a frame of its own at the end of a stack that another heap has. */
+/* Appends the frame of a heap to a stack that another heap has. */
 static int separate_heaps(struct orma_heap_stacks *stacks, uint32_t heap, uint32_t *at)
 {
 	struct orma_heap_node *node = orma_heap_stacks_node(stacks, *at - 1);
@@ -64,7 +64,7 @@ static int separate_heaps(struct orma_heap_stacks *stacks, uint32_t heap, uint32
 	return r < 0 ? r : take_node(stacks, frame, at);
 }
 
-/* How many frames, from the outermost inwards, the stack has in common with the last one. */
+/* Returns the number of frames, from the outermost inwards, that the stack shares with the last one. */
 static size_t common_with_last(const struct orma_heap_stacks *stacks, const uint32_t *frames,
 			       size_t count)
 {

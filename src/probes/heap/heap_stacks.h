@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_stacks.h - the call stacks of a process as a tree, and what each heap allocated in each.
+ * heap_stacks.h - the call stacks of a process as a tree, and the totals of each heap in each stack.
  */
 #ifndef ORMA_PROBES_HEAP_STACKS_H
 #define ORMA_PROBES_HEAP_STACKS_H
@@ -15,15 +15,14 @@
 #define ORMA_HEAP_MODULE_HEAP  (UINT32_MAX - 1)
 #define ORMA_HEAP_MODULE_ERROR (UINT32_MAX - 2)
 
-/* Why a stack is not whole. */
+/* The reasons why a stack is incomplete. */
 enum orma_heap_error {
 	ORMA_HEAP_ERROR_NO_STACK,
 	ORMA_HEAP_ERROR_INCOMPLETE,
 	ORMA_HEAP_ERROR_COUNT,
 };
 
-/* How an item appears in the trace: its number there, 0 = it has none yet, and the state (heap_output.h) in which it was
- * described last. */
+/* The number of an item in the trace, 0 = none yet, and the incremental state (heap_output.h) in which it was last described. */
 struct orma_heap_shown {
 	uint32_t iid, state;
 };
@@ -68,8 +67,8 @@ enum {
 
 struct orma_heap_stacks {
 	struct orma_heap_set frames, nodes, sites;
-	/* The last stack from the outermost frame inwards, and the node of each of its frames as index + 1. Most of the next one
-	 * is the same. */
+	/* The last stack from the outermost frame inwards, and the node of each of its frames as index + 1. The next stack shares most
+	 * of them. */
 	struct {
 		uint32_t frame, node;
 	} last[ORMA_HEAP_STACK_FRAMES_MAX];

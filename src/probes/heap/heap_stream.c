@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_stream.c - StreamingAllocation and StreamingFree: columns of equal length.
  *
- * The numbers of events are those of sampled blocks: an allocation and its free have the same.
+ * The number of an event is the serial number of the sampled block, so an allocation and its free have the same number.
  */
 #include "probes/heap/heap_stream.h"
 

@@ -16,7 +16,7 @@ struct orma_heap_stream {
 
 /* An orma_heap_event_fn; ctx is a struct orma_heap_stream. */
 void orma_heap_stream_take(void *ctx, const struct orma_heap_event *event);
-/* Writes what was taken since the last packets. */
+/* Writes the events since the last call. */
 void orma_heap_stream_flush(struct orma_heap_stream *stream);
 
 #endif

@@ -37,7 +37,7 @@ static struct orma_pb_heapprofd_config *config_of(struct orma_arena *arena)
 
 ORMA_TEST(processes_are_selected_by_pid_name_and_time)
 {
-	struct orma_heap_process process = {.pid = 7, .command = "app", .anonymous_kb = 100};
+	struct orma_heap_process_facts process = {.pid = 7, .command = "app", .anonymous_kb = 100};
 	ORMA_AUTO(orma_base_arena_done) struct orma_arena arena = {0};
 	struct orma_pb_heapprofd_config *config = config_of(&arena);
 	uint64_t pid = 7;

@@ -68,10 +68,11 @@ ORMA_TEST(the_set_grows_up_to_its_limit)
 	uint64_t count = 0;
 	struct orma_heap_block block;
 
-	while (count < 2 * (uint64_t)ORMA_HEAP_LIVE_MAX && put(address_of(count), count + 1, 1))
+	while (count < 2 * (uint64_t)ORMA_HEAP_LIVE_BLOCKS_MAX &&
+	       put(address_of(count), count + 1, 1))
 		count++;
-	CHECK(count > ORMA_HEAP_LIVE_MAX * 3 / 4);
-	CHECK(count <= ORMA_HEAP_LIVE_MAX);
+	CHECK(count > ORMA_HEAP_LIVE_BLOCKS_MAX * 3 / 4);
+	CHECK(count <= ORMA_HEAP_LIVE_BLOCKS_MAX);
 	for (uint64_t i = 0; i < count; i++)
 		CHECK(orma_heap_live_take(address_of(i), 1, &block) && block.serial == i + 1);
 	CHECK(put(address_of(5), 1, 1));

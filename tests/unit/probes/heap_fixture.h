@@ -219,7 +219,7 @@ static inline void heap_dump(struct heap_fixture *fixture, uint64_t timestamp_ns
 
 	orma_heap_processes_settle(&fixture->tracker);
 	orma_heap_output_begin(&fixture->output);
-	orma_heap_processes_each(&fixture->tracker, heap_dump_process, &request);
+	orma_heap_processes_visit(&fixture->tracker, heap_dump_process, &request);
 	orma_heap_output_end(&fixture->output);
 }
 
