@@ -37,8 +37,10 @@
 
 #define VDSO_BYTES_MAX 65536u
 #define WAIT_NS        (3 * ORMA_NS_PER_SEC)
+#define LOAD_NS        (3 * ORMA_NS_PER_SEC)
 
 struct orma_unwind_files {
+	uint64_t load_ns; /* constant */
 	struct orma_file_cache *cache;
 	struct orma_table_builder *builder;
 	struct orma_load_queue *queue;
@@ -243,6 +245,7 @@ int orma_unwind_files_new(const struct orma_unwind_files_limits *limits,
 
 	if (!files)
 		return -ENOMEM;
+	files->load_ns = limits && limits->load_ns > 0 ? limits->load_ns : LOAD_NS;
 	int r = orma_file_cache_new(limits, &files->cache);
 	if (r == 0)
 		r = orma_table_builder_new(limits ? &limits->builder : NULL, &files->builder);
@@ -332,6 +335,11 @@ struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files 
 struct orma_perf_map_loader *orma_unwind_files_perf_maps(const struct orma_unwind_files *files)
 {
 	return files->perf_maps;
+}
+
+uint64_t orma_unwind_files_load_ns(const struct orma_unwind_files *files)
+{
+	return files->load_ns;
 }
 
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files)

@@ -33,6 +33,7 @@ struct orma_unwind_file {
 struct orma_unwind_files_limits {
 	size_t unused_bytes, table_bytes;
 	uint32_t open_count;
+	uint64_t load_ns; /* see orma_unwind_files_load_ns(); 0 = three seconds */
 	struct orma_table_builder_options builder;
 	orma_perf_map_read_fn *read_perf_map; /* NULL = orma_perf_map_read() */
 };
@@ -52,6 +53,9 @@ struct orma_unwind_files_facts orma_unwind_files_facts(struct orma_unwind_files 
 struct orma_perf_map_loader *orma_unwind_files_perf_maps(const struct orma_unwind_files *files);
 /* Returns a number, from 1 on, that it has never returned before. */
 uint64_t orma_unwind_files_next_number(struct orma_unwind_files *files);
+
+/* Returns how long stacks may wait for a file to be read. */
+uint64_t orma_unwind_files_load_ns(const struct orma_unwind_files *files);
 
 /* A file that is being read. */
 struct orma_unwind_load;

@@ -10,7 +10,10 @@
  * module is pending, because walking through it with frame pointers would give wrong callers. When
  * loading fails it is tried only once. Shared mappings are loaded once; the module of each process
  * takes the result over when its walk needs it. A process that does not wait leaves the module
- * pending while its file is being read, LOAD_NS at most; one whose patience is spent, until it was.
+ * pending while its file is being read, orma_unwind_files_load_ns() at most; one whose patience is spent, until it was.
+ *
+ * A mapping whose file is read after that is late: it stays as it is, because stacks and names that were written refer to
+ * it, and a new mapping with the file takes its place.
  *
  * Generations and ids are numbers of `files`, which never gives one twice.
  *
@@ -36,22 +39,23 @@
 #define MAPS_BYTES_MAX    (16u << 20)
 #define PATH_BYTES_MAX    4096u
 #define PERF_MAP_PAUSE_NS UINT64_C(1000000000)
-#define LOAD_NS           (3 * ORMA_NS_PER_SEC)
 
 struct mapping {
 	struct orma_unwind_mapping base;
 	struct orma_process_map map; /* its texts are in `text` */
 	uint32_t refs;
 	bool is_loaded;
-	struct orma_unwind_load *load; /* NULL = not in progress */
-	uint64_t load_end_ns;          /* when the wait for it is given up */
-	char text[];                   /* the path, NUL */
+	struct orma_unwind_load *load;            /* NULL = not in progress */
+	uint64_t load_end_ns;                     /* when the wait for it is given up */
+	const struct orma_unwind_file *late_file; /* was read after that */
+	char text[];                              /* the path, NUL */
 };
 
 struct orma_unwind_process {
 	struct orma_unwind_files *files;
 	int32_t pid;
 	bool never_waits; /* for files that are being read */
+	bool has_late;    /* mappings may be late */
 	struct orma_unwind_patience
 		*patience; /* NULL = it waits for each file as long as it takes */
 	uint64_t generation;
@@ -84,6 +88,7 @@ void orma_unwind_mapping_unref(struct orma_unwind_mapping *base)
 	if (!mapping || --mapping->refs > 0)
 		return;
 	orma_unwind_load_free(mapping->load);
+	orma_unwind_file_unref(mapping->late_file);
 	orma_unwind_file_unref(mapping->base.file);
 	orma_base_free(mapping);
 }
@@ -143,7 +148,12 @@ static int wait_with_patience(struct mapping *mapping, const struct orma_unwind_
 		       : -EAGAIN;
 }
 
-/* As orma_unwind_files_poll(), but -EAGAIN ends when too much time has passed. */
+static bool is_late(const struct mapping *mapping)
+{
+	return mapping->late_file || (mapping->is_loaded && mapping->load);
+}
+
+/* As orma_unwind_files_poll(), but -EAGAIN becomes -ETIMEDOUT when too much time has passed. */
 static int poll_load(struct mapping *mapping, const struct orma_unwind_process *process,
 		     const struct orma_unwind_file **ret)
 {
@@ -158,37 +168,41 @@ static int poll_load(struct mapping *mapping, const struct orma_unwind_process *
 		return orma_unwind_files_wait(&mapping->load, ret);
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (mapping->load_end_ns == 0)
-		mapping->load_end_ns = now_ns + LOAD_NS;
-	if (now_ns < mapping->load_end_ns)
-		return -EAGAIN;
-	orma_unwind_load_free(ORMA_TAKE(mapping->load));
-	return -ETIMEDOUT;
+		mapping->load_end_ns = now_ns + orma_unwind_files_load_ns(process->files);
+	return now_ns < mapping->load_end_ns ? -EAGAIN : -ETIMEDOUT;
 }
 
-/* 0, -EAGAIN (the file is being read) or -ENOMEM; other errors are remembered. */
-static int load_mapping(struct mapping *mapping, const struct orma_unwind_process *process)
+/* The reference becomes the mapping's. */
+static void take_file(struct mapping *mapping, const struct orma_unwind_file *file)
 {
-	const struct orma_unwind_file *file = NULL;
 	uint64_t bias;
-	int r = poll_load(mapping, process, &file);
 
-	if (r == -ENOMEM || r == -EAGAIN)
-		return r;
 	mapping->is_loaded = true;
-	mapping->base.load_error = r;
-	if (r < 0)
-		return 0;
 	mapping->base.file = file;
 	mapping->base.load_error = file->table_error;
 	if (file->elf.build_id_size > 0) {
 		mapping->base.build_id = file->elf.build_id;
 		mapping->base.build_id_size = file->elf.build_id_size;
 	}
-	r = orma_process_map_bias(&mapping->map, &file->elf, &bias);
+	int r = orma_process_map_bias(&mapping->map, &file->elf, &bias);
 	if (r < 0)
 		mapping->base.load_error = r;
 	else
 		mapping->base.load_bias = mapping->map.start - mapping->map.offset - bias;
+}
+
+/* 0, -EAGAIN (the file is being read) or -ENOMEM; other errors are remembered. */
+static int load_mapping(struct mapping *mapping, const struct orma_unwind_process *process)
+{
+	const struct orma_unwind_file *file = NULL;
+	int r = poll_load(mapping, process, &file);
+
+	if (r == -ENOMEM || r == -EAGAIN)
+		return r;
+	mapping->is_loaded = true;
+	mapping->base.load_error = r;
+	if (r == 0)
+		take_file(mapping, file);
 	return 0;
 }
 
@@ -400,6 +414,7 @@ int orma_unwind_process_fork(const struct orma_unwind_process *parent, int32_t p
 		child->mappings[i] = parent->mappings[i];
 		orma_unwind_mapping_ref(&child->mappings[i]->base);
 	}
+	child->has_late = parent->has_late;
 	child->count = parent->count;
 	*ret = child;
 	return 0;
@@ -508,7 +523,38 @@ static int load_module(struct orma_unwind_process *process, size_t idx)
 
 	if (r == 0 && module->is_pending)
 		*module = module_of(mapping, module->start, module->end);
+	process->has_late |= is_late(mapping);
 	return r;
+}
+
+static void replace_late(struct orma_unwind_process *process, size_t idx)
+{
+	const struct mapping *old = process->mappings[idx];
+	const struct orma_unwind_module *module = &process->modules[idx];
+	struct mapping *fresh = new_mapping(process->files, &old->map);
+
+	if (!fresh)
+		return;
+	take_file(fresh, orma_unwind_file_ref(old->late_file));
+	if (replace_range(process, module->start, module->end, fresh) < 0)
+		orma_unwind_mapping_unref(&fresh->base);
+}
+
+/* Takes files that were read too late. Processes may share a mapping, and each takes its file. */
+static void take_late(struct orma_unwind_process *process)
+{
+	bool has_late = false;
+
+	for (size_t i = 0; process->has_late && i < process->count; i++) {
+		struct mapping *mapping = process->mappings[i];
+		if (is_late(mapping) && mapping->load)
+			(void)orma_unwind_files_poll(process->files, process->pid, &mapping->map,
+						     &mapping->load, &mapping->late_file);
+		if (mapping->late_file)
+			replace_late(process, i);
+		has_late |= is_late(process->mappings[i]);
+	}
+	process->has_late = has_late;
 }
 
 int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc)
@@ -534,6 +580,7 @@ size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, cons
 {
 	size_t ready = count;
 
+	take_late(process);
 	/* All loads begin at once. */
 	for (size_t i = 0; i < count; i++)
 		if (orma_unwind_process_load(process, pcs[i]) == -EAGAIN && i < ready)
@@ -563,6 +610,7 @@ struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *p
 						   const struct orma_unwind_stack *stack,
 						   uint64_t *ret_addresses, size_t max)
 {
+	take_late(process);
 	for (;;) {
 		struct orma_unwind_space space = orma_unwind_process_space(process, cache);
 		struct orma_unwind_result result =

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -78,6 +79,57 @@ ORMA_TEST(slow_files_do_not_stop_a_reader_that_is_patient_to_a_limit)
 	CHECK(orma_unwind_process_find(process, 0x1000)->file);
 	orma_unwind_process_free(process);
 	orma_unwind_files_free(files);
+}
+
+static atomic_bool *may_begin; /* shared with the child */
+
+static void read_when_told(int socket)
+{
+	while (!atomic_load(may_begin))
+		usleep(1000);
+	run_child(socket);
+}
+
+ORMA_TEST(a_file_that_is_read_too_late_is_used_from_then_on)
+{
+	const struct orma_unwind_files_limits limits = {.load_ns = 20 * ORMA_NS_PER_MS,
+							.builder = {60000, read_when_told}};
+	const uint64_t pc = (uint64_t)(uintptr_t)&read_when_told;
+	struct orma_unwind_process *other;
+	struct orma_unwind_mapping *early;
+
+	may_begin = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(may_begin != MAP_FAILED);
+	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
+	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	orma_unwind_process_set_waits(process, false);
+	while (orma_unwind_process_load(process, pc) == -EAGAIN)
+		usleep(1000);
+	early = orma_unwind_mapping_ref(orma_unwind_process_find(process, pc));
+	CHECK(!early->file);
+	CHECK_INT(early->load_error, -ETIMEDOUT);
+	uint64_t generation = orma_unwind_process_generation(process);
+	CHECK_INT(orma_unwind_process_fork(process, getpid(), &other), 0);
+	CHECK_INT(orma_unwind_process_count_ready(process, &pc, 1), 1);
+	CHECK(orma_unwind_process_find(process, pc) == early);
+	atomic_store(may_begin, true);
+	while (!orma_unwind_process_find(process, pc)->file) {
+		CHECK_INT(orma_unwind_process_count_ready(process, &pc, 1), 1);
+		usleep(1000);
+	}
+	/* Stacks that were written refer to the mapping without a file. */
+	CHECK(!early->file);
+	CHECK(orma_unwind_process_generation(process) != generation);
+	CHECK_INT(orma_unwind_process_find(process, pc)->load_error, 0);
+	CHECK_INT(orma_unwind_process_count_ready(other, &pc, 1), 1);
+	CHECK(orma_unwind_process_find(other, pc)->file ==
+	      orma_unwind_process_find(process, pc)->file);
+	orma_unwind_mapping_unref(early);
+	orma_unwind_process_free(other);
+	orma_unwind_process_free(process);
+	orma_unwind_files_free(files);
+	munmap(may_begin, 4096);
 }
 
 static sem_t may_read;
