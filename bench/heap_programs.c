@@ -8,6 +8,8 @@
  * meanwhile, which may be on another processor. The second is what `orma heap -- PROGRAM` takes in all, with its service, its
  * reading of symbols and its trace; most of that is the same for each program, so `true` is one of them.
  *
+ * The libraries of heap_floor.c say which part of the first cost no preloaded profiler can avoid.
+ *
  * Other work on the machine makes single runs useless. So the variants of a program take turns; "least" compares the fastest
  * runs, and "median" is that of the differences to the run without a profiler in the same turn.
  */
@@ -129,6 +131,17 @@ static struct cost run_profiled(const struct program *program, uint64_t interval
 	return cost;
 }
 
+/* The program with a library of heap_floor.c, or alone. */
+static struct cost run_with(const struct program *program, const char *library)
+{
+	char preload[sizeof(ORMA_BUILD_DIR) + 64];
+	char *variables[] = {library[0] ? preload : NULL, NULL};
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=" ORMA_BUILD_DIR "/bench_heap_%s.so",
+		 library);
+	return run(program->arguments, variables);
+}
+
 /* All that `orma heap` takes, the program included. */
 static struct cost run_command(const struct program *program, uint64_t interval_bytes)
 {
@@ -148,10 +161,14 @@ static struct cost run_command(const struct program *program, uint64_t interval_
 
 static const struct variant {
 	const char *name;
-	bool is_bare, is_command;
+	const char *preload; /* a library of heap_floor.c in place of the profiler; "" = none */
+	bool is_command;
 	uint64_t interval_bytes;
 } variants[] = {
-	{"alone", .is_bare = true},
+	{"alone", .preload = ""},
+	{"jumps only", .preload = "jumps"},
+	{"thread only", .preload = "thread"},
+	{"jumps and thread", .preload = "floor"},
 	{"no session", .interval_bytes = 0},
 	{"512 KiB, own", .interval_bytes = 524288},
 	{"4 KiB, own", .interval_bytes = 4096},
@@ -202,7 +219,7 @@ static void print_row(const char *program, size_t variant, struct column cpu[],
 	       variants[variant].name, least_cpu, least_cpu - bare_cpu,
 	       100 * (least_cpu / bare_cpu - 1), 100 * median_of(differences, turns) / bare_cpu,
 	       least_wall, least_wall - bare_wall);
-	if (!variants[variant].is_bare && !variants[variant].is_command)
+	if (!variants[variant].preload && !variants[variant].is_command)
 		printf(" %8.1f", median_of(service->values, turns));
 	printf("\n");
 	fflush(stdout);
@@ -211,12 +228,11 @@ static void print_row(const char *program, size_t variant, struct column cpu[],
 static void measure(const struct program *program, size_t turns)
 {
 	static struct column cpu[VARIANTS], wall[VARIANTS], service[VARIANTS];
-	char *none[] = {NULL};
 
 	for (size_t turn = 0; turn < turns; turn++) {
 		for (size_t i = 0; i < VARIANTS; i++) {
 			const struct variant *variant = &variants[i];
-			struct cost cost = variant->is_bare ? run(program->arguments, none)
+			struct cost cost = variant->preload ? run_with(program, variant->preload)
 					   : variant->is_command
 						   ? run_command(program, variant->interval_bytes)
 						   : run_profiled(program, variant->interval_bytes);
