@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap.h - `orma heap`: where a program allocates memory, in one command.
+ * heap.h - the parts of `orma heap`.
  */
 #ifndef ORMA_TOOL_PROFILE_HEAP_H
 #define ORMA_TOOL_PROFILE_HEAP_H
@@ -30,13 +30,13 @@ struct orma_heap_options {
 	uint64_t top;
 };
 
-/* Profiles, and prints the summary. Returns the exit status: that of the program, if that is not 0. */
+/* Records a profile, and prints the summary. Returns the exit status, which is the program's if that is not 0. */
 int orma_heap_run(const struct orma_heap_options *options);
 
-/* Finds liborma-heap.so: the one that is named, or else the one beside the binary, in ../lib, or in the build folder. Returns
- * ORMA_EXIT_OK, or 1 and a message. */
+/* Finds liborma-heap.so: the one of --library, or else the one beside the binary, in ../lib, or in the build folder. Returns
+ * ORMA_EXIT_OK, or prints a message and returns 1. */
 int orma_heap_find_library(const char *wanted, struct orma_buf *ret_path);
-/* Checks that liborma-heap.so can be preloaded into a program. Returns ORMA_EXIT_OK, or an exit status and a message. */
+/* Checks that liborma-heap.so can be preloaded into a program. Returns ORMA_EXIT_OK, or prints a message and returns an exit status. */
 int orma_heap_check_program(const char *name, const char *library);
 
 /* The sums of a trace. */
@@ -44,7 +44,7 @@ struct orma_heap_result {
 	int64_t live_bytes, live_count, bytes, count;
 	bool is_incomplete; /* samples or frees were lost */
 };
-/* Prints what a trace says of heaps: sums, and call stacks. Returns ORMA_EXIT_OK, or 1 and a message. */
+/* Prints the sums and call stacks of the heaps in a trace. Returns ORMA_EXIT_OK, or prints a message and returns 1. */
 int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *options,
 			struct orma_heap_result *ret);
 

@@ -40,7 +40,7 @@ static const struct orma_tool_option option_table[] = {
 	{'t', "time", "DURATION", "Stop after this time: 10s, 500ms, 2m or 1h.", NULL},
 	{OPTION_FAIL_ON_LEAK, "fail-on-leak", "[=BYTES]",
 	 "Exit with 23 when more than BYTES are live at the end, and with 1 when samples or frees "
-	 "were lost, so that nobody can tell. Default: 0.",
+	 "were lost, so that the result is unknown. Default: 0.",
 	 NULL},
 	{OPTION_HEAP, "heap", "NAME",
 	 "Profile this heap of the program, such as libc.malloc or one that it registers. May be "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_program.c - can liborma-heap.so be preloaded into a program, and where is it?
+ * heap_program.c - finds liborma-heap.so, and checks that it can be preloaded into a program.
  *
- * The loader ignores LD_PRELOAD without a word, or ends the program, when it cannot use the library. So what it would look at
- * is looked at before: is the program dynamic, of the same kind of processor, and with the rights of this user? A script is
- * judged by its interpreter.
+ * If the loader cannot use the library, it ignores LD_PRELOAD silently or ends the program. So its conditions are checked before: the
+ * program must be linked dynamically, for the same kind of processor and C library, and run with the rights of this user. For a
+ * script, its interpreter is checked.
  */
 #include <elf.h>
 #include <errno.h>
@@ -112,7 +112,7 @@ static const char *machine_name(uint16_t machine)
 	}
 }
 
-/* Finds the loader that a program names. False = the program is static, or damaged. */
+/* Reads the path of the program's loader. False if the program is static or damaged. */
 static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *ret, size_t size)
 {
 	Elf64_Phdr segment;
@@ -136,7 +136,7 @@ static bool is_musl(const char *interpreter)
 	return strstr(interpreter, "ld-musl") != NULL;
 }
 
-/* The C library of a shared library, by the name of the libc that it needs. */
+/* True if a shared library needs musl, by the name of the libc in it. */
 static bool needs_musl(const char *library)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
@@ -188,7 +188,7 @@ static int check_rights(const char *name, const char *path)
 	return ORMA_EXIT_OK;
 }
 
-/* The interpreter of a script: behind "#!", and behind env if that is it. Ends the line. */
+/* Finds the interpreter in the first line of a script: the word after "#!", or after env. Puts a NUL at the end of the line. */
 static char *script_interpreter(char *line)
 {
 	char *rest = line + 2, *word;
@@ -208,8 +208,8 @@ union head {
 	char line[LINE_BYTES];
 };
 
-/* Opens a program, or the interpreter of a script. Returns its descriptor with its path and beginning, or -1 when it cannot be
- * read: a program that can be run and not read is tried. */
+/* Opens a program, or the interpreter of a script. Returns its descriptor, with its path and its beginning. Returns -1 if it cannot be
+ * read; *ret_status is ORMA_EXIT_OK then, unless there is no such program, because some programs can be run but not read. */
 static int open_program(const char *name, struct orma_buf *ret_path, union head *ret,
 			int *ret_status)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_run.c - a recording of android.heapprofd, and what is made of its trace.
+ * heap_run.c - `orma heap`: records android.heapprofd, and writes the result and the summary from the trace.
  *
- * The recorder records (tool/record), with its own service in a private folder: no daemon is needed, and none is disturbed.
- * The program finds the profiler by ORMA_HEAP_SOCK, and nothing else of its environment changes but LD_PRELOAD. A process that
- * runs already connects to the usual place, or to the one that its own environment names. If a profiler of a daemon listens
- * there, the daemon records.
+ * The recorder (tool/record) runs its own service in a private folder, so no daemon is needed and none is disturbed. The program
+ * finds the profiler by ORMA_HEAP_SOCK. The only other change of its environment is LD_PRELOAD. A process that runs already connects
+ * to the default socket, or to the one in its own environment. If the profiler of a daemon listens there, the daemon records.
  *
- * The summary reads the trace. So it says the same as `orma summary`, and a trace is what everything else is made of.
- * Rejected: a summary from the probe's own totals (a second way to name functions and to add up).
+ * The summary and the report are made from the trace, so they agree with `orma summary`. Rejected: a summary from the probe's own
+ * totals, because it would need a second way to name functions and to add up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +30,7 @@
 #include "tool/tool.h"
 
 #define BUFFER_KB (256u << 10)
-/* Every allocation is recorded: more memory, and the program waits for room in it. */
+/* With an interval of 1, every allocation is recorded. This needs more memory, and the program waits while it is full. */
 #define DENSE_INTERVAL    64u
 #define DENSE_SHM_BYTES   (32u << 20)
 #define ENVIRON_BYTES_MAX (1u << 20)
@@ -78,7 +77,7 @@ static char *make_variable(const char *name, const char *value, const char *rest
 	return orma_base_strdup(orma_base_buf_cstr(&text));
 }
 
-/* Copies the environment as it is now, with the variables of liborma-heap. */
+/* Copies the current environment, and adds the variables of liborma-heap. */
 static int make_environment(struct heap_run *run, const char *socket)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -119,9 +118,9 @@ static void free_environment(struct heap_run *run)
 	orma_base_free(run->environment);
 }
 
-/* --- the profiler's places -------------------------------------------------------------------- */
+/* --- the profiler's sockets ------------------------------------------------------------------- */
 
-/* The loader takes spaces and colons for the ends of paths, and knows no way to write them. A link has another path. */
+/* Makes a link to the library if its path has a space or a colon, because those separate the paths in LD_PRELOAD. */
 static int make_preloadable(struct heap_run *run)
 {
 	static const char separators[] = " :";
@@ -143,7 +142,7 @@ static int make_preloadable(struct heap_run *run)
 	return ORMA_EXIT_OK;
 }
 
-/* Makes the private folder, if that has not been done yet. */
+/* Makes the private folder, unless it exists. */
 static int make_folder(struct heap_run *run)
 {
 	struct orma_error error = {0};
@@ -155,7 +154,7 @@ static int make_folder(struct heap_run *run)
 	return ORMA_EXIT_OK;
 }
 
-/* The recorder's own service, and its profiler, have their sockets in a folder of this user's. */
+/* Puts the sockets of the recorder's service and profiler into the private folder. */
 static int use_private_sockets(struct heap_run *run)
 {
 	int status = make_folder(run);
@@ -180,7 +179,7 @@ static int use_private_sockets(struct heap_run *run)
 	return status;
 }
 
-/* True when a process listens there. */
+/* True if a process listens at the socket. */
 static bool has_listener(const char *path)
 {
 	struct orma_ipc_address address;
@@ -192,7 +191,7 @@ static bool has_listener(const char *path)
 	return fd >= 0;
 }
 
-/* Finds where a process looks for the profiler: at the place that its environment names, or at the usual one. */
+/* Finds the socket that a process connects to: the one in its environment, or the default. */
 static void find_socket_of(struct heap_run *run)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
@@ -228,8 +227,8 @@ static int check_process(pid_t pid)
 				      (int)pid, strerror(-r));
 	if (!memmem(maps.data, maps.size, "liborma-heap", strlen("liborma-heap")))
 		orma_tool_warn("process %d has not loaded liborma-heap.so; unless liborma-heap.a "
-			       "is linked into it, there will be nothing: start it with `orma heap "
-			       "-- PROGRAM`, or with LD_PRELOAD",
+			       "is linked into it, the profile will be empty; start it with `orma "
+			       "heap -- PROGRAM`, or with LD_PRELOAD",
 			       (int)pid);
 	return ORMA_EXIT_OK;
 }
@@ -342,7 +341,7 @@ static bool is_report(const char *path)
 	return size > 5 && strcmp(path + size - 5, ".html") == 0;
 }
 
-/* Standard output, a device or a pipe, from which no sums can be read. */
+/* True for standard output, a device or a pipe, because the summary cannot read the trace from those. */
 static bool is_output(const char *path)
 {
 	struct stat info;
@@ -406,7 +405,7 @@ static int write_output(const struct heap_run *run)
 		     : ORMA_EXIT_OK;
 }
 
-static int tell_leak(const struct orma_heap_options *options, const struct orma_heap_result *sums)
+static int check_leak(const struct orma_heap_options *options, const struct orma_heap_result *sums)
 {
 	if (!options->fails_on_leak)
 		return ORMA_EXIT_OK;
@@ -441,7 +440,7 @@ static int finish(struct heap_run *run, int status)
 	else if (result == ORMA_EXIT_OK && is_output(shown.out_path))
 		result = write_output(run);
 	if (result == ORMA_EXIT_OK)
-		result = tell_leak(run->options, &sums);
+		result = check_leak(run->options, &sums);
 	return status ? status : result;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_summary.c - the page that `orma heap` prints at the end: what lives, and what was allocated, by call stack.
+ * heap_summary.c - the summary that `orma heap` prints at the end: the live and the allocated bytes, by call stack.
  *
- * The sums, the names of functions and the tree of stacks are those of `orma summary` (src/answers). This page shows whole
- * stacks, one function a line, because a leak is found by the way to it.
+ * The sums, the names of functions and the tree of stacks are those of `orma summary` (src/answers). This summary shows whole
+ * stacks, one function a line, because the callers explain a leak.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct page {
 	const struct orma_heap_options *options;
 };
 
-/* A program's standard output stays its own, as it may be data for somebody else. */
+/* After a program, the summary goes to standard error, because the program's standard output may be data for another one. */
 static FILE *output_for(const struct orma_heap_options *options)
 {
 	return options->app_argv ? stderr : stdout;
@@ -71,7 +71,7 @@ static void print_stack(const struct page *page, uint32_t node)
 	}
 }
 
-/* "3 blocks"; "3 samples" where each stands for many blocks */
+/* "3 blocks", or "3 samples" if each stands for many blocks */
 static const char *describe_count(const struct orma_heap_options *options, int64_t count,
 				  char ret[COUNT_BYTES])
 {
@@ -198,8 +198,8 @@ static bool has_dump(struct orma_ask *ask)
 	return ask_number(ask, ORMA_STR("select count(*) from heap_profile")) > 0;
 }
 
-/* Says what the profiler could not see. It is no loss: the numbers are right for what they cover. */
-static void tell_limits(struct orma_ask *ask)
+/* Names the allocations that the profiler could not see. They do not make the profile incomplete. */
+static void warn_of_limits(struct orma_ask *ask)
 {
 	uint64_t unseen_bytes =
 		ask_number(ask, ORMA_STR("select coalesce(sum(value), 0) from stats where name = "
@@ -210,22 +210,22 @@ static void tell_limits(struct orma_ask *ask)
 
 	if (unseen_bytes > 0)
 		orma_tool_warn("children that execute no other program have allocated %s before "
-			       "the profiler had a connection to them; that is not in the numbers",
+			       "they were connected to the profiler; the numbers lack that",
 			       orma_units_size((double)unseen_bytes, text));
 	if (cut_off > 0)
 		orma_tool_warn("%llu %s with several threads ended by a signal, _exit() or exec; "
-			       "what threads that began in the last 100 ms have allocated may be "
+			       "allocations of threads that began in the last 100 ms may be "
 			       "missing",
 			       (unsigned long long)cut_off, cut_off == 1 ? "process" : "processes");
 }
 
-/* Says what is missing from the numbers. True: something is. */
+/* Names the losses of the profile. True if there are any. */
 static bool warn_of_losses(struct orma_ask *ask)
 {
 	static const char query[] =
 		"select coalesce(group_concat(case name when 'heapprofd_buffer_overran' then "
 		"'samples or "
-		"frees were lost, because the program allocated faster than they could be taken; "
+		"frees were lost, because the program allocated faster than they were read; "
 		"try a larger interval (-i)' when 'heapprofd_buffer_corrupted' then 'the program "
 		"has damaged the profile' when 'heapprofd_missing_packet' then 'parts of the "
 		"profile did not fit into the trace' else 'the profiler has ended the profile "
@@ -274,25 +274,25 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	if (!ask)
 		return ORMA_EXIT_FAILURE;
 	int r = summarize(orma_ask_database(ask), options, ret);
-	bool has_told = r > 0 || has_dump(ask);
+	bool has_data = r > 0 || has_dump(ask);
 	ret->is_incomplete = warn_of_losses(ask);
 	if (!options->is_quiet)
-		tell_limits(ask);
+		warn_of_limits(ask);
 	orma_ask_free(ask);
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
-	if (r == 0 && has_told && !options->is_quiet)
+	if (r == 0 && has_data && !options->is_quiet)
 		orma_tool_print_line(output_for(options),
 				     "Heap: no allocation was sampled. Use -i 1 for a "
 				     "program that allocates little, and --follow for one that "
 				     "runs others, as a script does.");
-	if (has_told)
+	if (has_data)
 		return ORMA_EXIT_OK;
 	if (options->pid)
-		return orma_tool_fail("process %d has told nothing: it does not run with "
-				      "liborma-heap.so",
+		return orma_tool_fail("process %d has sent no data, because it does not run with "
+				      "liborma-heap.so; start it with `orma heap -- PROGRAM`",
 				      (int)options->pid);
-	return orma_tool_fail("%s has told nothing: its loader has not used liborma-heap.so, or it "
-			      "ended within a moment",
+	return orma_tool_fail("%s has sent no data: its loader has ignored liborma-heap.so, or it "
+			      "ended before it was connected to the profiler",
 			      options->app_argv[0]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profd_command.c - `orma profd`: the profilers, as a producer of a daemon.
  *
- * It is a process of its own beside `orma probes`, because it reads the files and the stacks of other programs: what a
- * hostile program could do to it must not reach the kernel's tracing. It sleeps and listens nowhere as long as there is no session.
+ * It is a process apart from `orma probes`, because it reads the files and the stacks of other programs. A hostile program that takes
+ * it over must not get at the kernel's tracing. Without a session it sleeps and does not listen.
  */
 #include <errno.h>
 #include <orma/init.h>

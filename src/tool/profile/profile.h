@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile.h - `orma profile`: where the time of CPUs goes, or where threads wait.
+ * profile.h - the parts of `orma profile`.
  */
 #ifndef ORMA_TOOL_PROFILE_H
 #define ORMA_TOOL_PROFILE_H
@@ -35,10 +35,10 @@ struct orma_profile_options {
 	uint64_t top;
 };
 
-/* Appends the text of a TraceConfig. 0, -ENOMEM, or -EINVAL with the event that is not known. */
+/* Appends the text of a TraceConfig. 0, -ENOMEM, or -EINVAL and the unknown event. */
 int orma_profile_append_config(const struct orma_profile_options *options, struct orma_buf *text,
 			       const char **ret_wrong);
-/* Says before the program runs, and not after it, that the file cannot be written. Returns the exit status. */
+/* Checks before the program runs that the file can be written. Returns ORMA_EXIT_OK, or prints a message and returns an exit status. */
 int orma_profile_check_output(const char *path);
 /* Records, writes the result, and prints the functions that cost most. Returns the exit status. */
 int orma_profile_run(const struct orma_profile_options *options);

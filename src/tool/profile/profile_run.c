@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile_run.c - one profile: records a trace, writes it in the form that is wanted, and prints the
+ * profile_run.c - `orma profile`: records a trace, writes it in the requested format, and prints the
  * functions that cost most.
  *
- * The recorder runs a service of its own in a private folder, because a daemon that runs here may
- * offer no linux.perf, and because a profile must not depend on the sessions of others. Forms other
- * than a trace are made from a trace in that folder.
+ * The recorder runs a service of its own in a private folder, because a running daemon may not offer
+ * linux.perf, and because a profile must not depend on other sessions. Formats other than a trace are
+ * made from a trace in that folder.
  */
 #include <errno.h>
 #include <limits.h>
@@ -79,7 +79,7 @@ static void on_perf_failure(void *ctx)
 	orma_base_fd_wake(target->failure_fd);
 }
 
-/* The probe has said why it cannot sample. */
+/* Called after the probe has printed why it cannot sample. */
 static bool may_start(void *ctx)
 {
 	struct target *target = ctx;
@@ -178,7 +178,7 @@ static int compare_costs(const void *a, const void *b)
 	return x->total[0] > y->total[0] ? -1 : x->total[0] < y->total[0];
 }
 
-/* Above a rate, one wait in N is recorded, and weighs N times as much. */
+/* Prints how many waits were recorded: above a limit, one wait in N is recorded, with N times its weight. */
 static void print_waits_left_out(FILE *out, const struct orma_cost_profile *profile)
 {
 	uint64_t count = orma_cost_profile_wait_count(profile);
@@ -194,7 +194,7 @@ static void print_waits_left_out(FILE *out, const struct orma_cost_profile *prof
 					     (double)ORMA_MAX(profile->sample_count, UINT64_C(1)));
 }
 
-/* The kernel drops records while a ring is full. */
+/* Prints how many records the kernel has dropped, which it does while a ring is full. */
 static int print_losses(FILE *out, const struct orma_trace_database *database)
 {
 	struct orma_losses losses;
@@ -252,7 +252,7 @@ static void print_rows(FILE *out, const struct orma_stack_tree *tree,
 	}
 }
 
-/* A program's standard output stays its own, as it may be data for somebody else. */
+/* After a program, the table goes to standard error, because the program's standard output may be data for another one. */
 static FILE *output_for(const struct orma_profile_options *options)
 {
 	return options->argv ? stderr : stdout;

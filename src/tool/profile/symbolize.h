@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * symbolize.h - what `orma symbolize` is asked to do.
+ * symbolize.h - the options of `orma symbolize`.
  */
 #ifndef ORMA_TOOL_PROFILE_SYMBOLIZE_H
 #define ORMA_TOOL_PROFILE_SYMBOLIZE_H

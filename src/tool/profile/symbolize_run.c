@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * symbolize_run.c - collects the addresses of a trace by file, and writes ModuleSymbols behind a copy of it.
+ * symbolize_run.c - collects the addresses in a trace by file, and appends ModuleSymbols to a copy of the trace.
  *
  *   trace -> tables of frames and mappings -> addresses of each file -> module_lines.c -> packets at the end
  *
- * A reader matches symbols by the path and build id of the mapping and by the address as the trace has it, so these are
- * written as they were read. The address within the ELF file is computed from the file's own segments, because some
- * traces, such as those of perf, do not say how far the two are apart.
+ * A reader finds symbols by the path and build id of the mapping and by the address in the trace, so these are written as they were
+ * read. The address in the ELF file is computed from the file's own segments, because some traces, such as those of perf, lack the
+ * load bias.
  *
- * Addresses that have lines already are left alone.
+ * Addresses that have lines already are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
