@@ -35,6 +35,8 @@ static const char *const on_small_disk[] = {"unshare",
 					    "-c",
 					    "mount -t tmpfs -o size=4k none \"$0\" && exec \"$@\""};
 
+static const char *command = "record";
+
 static _Noreturn void become_recorder(const char *terminal, const char *const *arguments,
 				      const char *small_disk)
 {
@@ -59,7 +61,7 @@ static _Noreturn void become_recorder(const char *terminal, const char *const *a
 		argv[count++] = small_disk;
 	}
 	argv[count++] = ORMA_BUILD_DIR "/orma";
-	argv[count++] = "record";
+	argv[count++] = command;
 	for (size_t i = 0; arguments[i]; i++)
 		argv[count++] = arguments[i];
 	argv[count] = NULL;
@@ -255,3 +257,21 @@ ORMA_TEST(the_terminals_interrupt_reaches_the_recorded_program_once)
 	CHECK(!strstr(terminal.text, "interrupt 2"));
 	check_is_whole(path);
 }
+
+#ifdef ORMA_HAVE_PROFILERS
+ORMA_TEST(a_profile_without_an_end_says_how_it_ends)
+{
+	char pid[16];
+	const char *const arguments[] = {"--pid", pid, NULL};
+	struct terminal terminal;
+
+	command = "heap";
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	start_arguments(&terminal, arguments, NULL);
+	CHECK(await(&terminal, "Sampling until Ctrl-C"));
+	answer(&terminal, "\003");
+	/* This process has not loaded the library. */
+	CHECK_INT(finish(&terminal), 1);
+	CHECK(strstr(terminal.text, "liborma-heap.so"));
+}
+#endif

@@ -313,6 +313,8 @@ static int record(struct heap_run *run)
 		.out_path = run->trace_path,
 		.may_serve = true,
 		.is_quiet = true,
+		.tells_waiting = true,
+		.tells_interrupt = options->pid && options->duration_ms == 0,
 		.ready_fd = -1,
 		.app_argv = options->app_argv,
 		.app_environment = run->environment,

@@ -143,6 +143,9 @@ static int record(const struct orma_profile_options *options, const char *produc
 			.out_path = trace,
 			.may_serve = true,
 			.is_quiet = true,
+			.tells_waiting = true,
+			.tells_interrupt = !options->argv && options->pid_count == 0 &&
+					   options->duration_ms == 0,
 			.ready_fd = -1,
 			.app_argv = options->argv,
 			.app_descriptors = descriptors,

@@ -290,6 +290,8 @@ static int run_session(struct orma_recorder *recorder)
 	wait_ready(recorder);
 	if (options->app_argv && start_app(recorder))
 		return -ECANCELED;
+	if (options->tells_interrupt && isatty(STDERR_FILENO))
+		fputs("Sampling until Ctrl-C\n", stderr);
 	r = orma_recorder_wait(recorder);
 	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (r == -EINTR)

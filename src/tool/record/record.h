@@ -95,11 +95,13 @@ struct orma_record_options {
 				 output of their own) */
 	bool is_rotation;     /* the config's output_path is from the options --rotate and --out */
 	bool no_clobber;
-	bool may_serve;   /* without a daemon, run a service of its own */
-	bool is_quiet;    /* no progress, no summary */
-	bool is_verbose;  /* the whole summary also without a terminal */
-	bool is_json;     /* the summary is JSON on standard output */
-	bool must_record; /* a trace without any data is a failure */
+	bool may_serve;     /* without a daemon, run a service of its own */
+	bool is_quiet;      /* no progress, no summary */
+	bool tells_waiting; /* says nevertheless that the program has not ended with the recording */
+	bool tells_interrupt; /* says on a terminal, nevertheless, that Ctrl-C ends the recording */
+	bool is_verbose;      /* the whole summary also without a terminal */
+	bool is_json;         /* the summary is JSON on standard output */
+	bool must_record;     /* a trace without any data is a failure */
 	/* In the background, standard output gets the process id and then also the trace. */
 	bool mixes_output;
 	/* Continues in the background and prints the process id. The parent waits this long for the

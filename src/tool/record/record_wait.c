@@ -258,7 +258,10 @@ void orma_recorder_await_others(struct orma_recorder *recorder)
 /* The recording may end before the program does, whose exit status is to be passed on. */
 void orma_recorder_await_app(struct orma_recorder *recorder)
 {
-	if (orma_record_app_is_running(&recorder->app) && !recorder->options->is_quiet)
+	const struct orma_record_options *options = recorder->options;
+
+	if (orma_record_app_is_running(&recorder->app) &&
+	    (!options->is_quiet || options->tells_waiting))
 		orma_tool_warn("the recording is over; waiting for %s to end",
 			       recorder->app.argv[0]);
 	while (orma_record_app_is_running(&recorder->app)) {
