@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_names.c - names of sampled processes and threads.
  *
- * A sample has the numbers of its process and thread. linux.process_stats names them, and tells their parents, users and
- * namespaces as well. A session without it gets command lines and names of threads from here. A task that ended before
+ * A sample has the numbers of its process and thread. linux.process_stats names them, and tells their users and
+ * namespaces as well. A session without it gets command lines, parents and names of threads from here. A task that ended before
  * anybody could look has the name that the kernel's records gave.
  * One that ran before the session and ended before its first sample was read has no name.
  *
@@ -14,6 +14,7 @@
 #include "probes/perf/perf_names.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock_ns.h"
 #include "base/macros.h"
@@ -54,8 +55,36 @@ static struct orma_packet *open_packet(struct orma_perf_names *names)
 	return names->packet;
 }
 
-static void write_process(struct orma_perf_names *names, uint32_t pid, struct orma_str comm)
+/* The parent of a process, as far as it is known. 0 = it is not. A process that changes its program keeps the parent of its
+ * first record, because Trace Processor before release 58 takes another parent for another process. */
+static uint32_t parent_of(struct orma_perf_names *names, const struct orma_task_sighting *task)
 {
+	char path[ORMA_PROBES_PATH_BYTES];
+	struct orma_str stat, state;
+	uint64_t parent = (uintptr_t)orma_base_map_get(&names->parents, task->tid);
+
+	if (parent > 0 && task->parent_tid == 0)
+		return (uint32_t)parent;
+	parent = orma_sightings_process_of(names->seen, task->parent_tid);
+	if (orma_probes_file_read(names->proc_fd, orma_probes_path(path, "", task->tid, "/stat"),
+				  &names->text, &stat) == 0) {
+		/* The name in parentheses may have any characters. */
+		const char *end = memrchr(stat.data, ')', stat.size);
+		size_t skipped = end ? (size_t)(end + 1 - stat.data) : stat.size;
+		stat = (struct orma_str){stat.data + skipped, stat.size - skipped};
+		if (!orma_probes_text_word(&stat, &state) ||
+		    !orma_probes_text_next_u64(&stat, &parent))
+			parent = 0;
+	}
+	if (parent > 0)
+		(void)orma_base_map_put(&names->parents, task->tid, (void *)(uintptr_t)parent);
+	return (uint32_t)parent;
+}
+
+static void write_process(struct orma_perf_names *names, const struct orma_task_sighting *task,
+			  struct orma_str comm)
+{
+	uint32_t pid = task->tid, parent = parent_of(names, task);
 	char path[ORMA_PROBES_PATH_BYTES];
 	struct orma_str cmdline = {NULL, 0};
 	struct orma_nested nested;
@@ -69,6 +98,8 @@ static void write_process(struct orma_perf_names *names, uint32_t pid, struct or
 	cmdline.size = ORMA_MIN(cmdline.size, (size_t)ORMA_PROBES_PROCESS_CMDLINE_BYTES);
 	orma_packet_nested_begin(packet, &nested, ORMA_PB_PROCESS_TREE_PROCESSES);
 	orma_packet_varint(packet, PROCESS(PID), pid);
+	if (parent > 0)
+		orma_packet_varint(packet, PROCESS(PPID), parent);
 	if (!orma_probes_process_cmdline_write(packet, cmdline)) {
 		orma_packet_bytes(packet, PROCESS(CMDLINE), comm.data, comm.size);
 		orma_packet_bool(packet, PROCESS(CMDLINE_IS_COMM), true);
@@ -123,7 +154,7 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 			continue;
 		struct orma_str comm = comm_of(names, pid, &tasks[i], buf);
 		if (pid == tid)
-			write_process(names, pid, comm);
+			write_process(names, &tasks[i], comm);
 		write_thread(names, pid, tid, comm);
 		orma_sightings_set_process(names->seen, tid, pid);
 	}
@@ -148,6 +179,7 @@ void orma_perf_names_done(struct orma_perf_names *names)
 {
 	orma_sightings_unlisten(names->seen, &names->listener);
 	orma_base_buf_done(&names->text);
+	orma_base_map_done(&names->parents);
 }
 
 void orma_perf_names_deliver(struct orma_perf_names *names)

@@ -5,6 +5,7 @@
 #define ORMA_PROBES_PERF_PERF_NAMES_H
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "probes/perf/perf_packets.h"
 #include "probes/sightings.h"
 
@@ -14,6 +15,7 @@ struct orma_perf_names {
 	struct orma_perf_packets *packets; /* borrowed */
 	int proc_fd;                       /* borrowed */
 	struct orma_buf text;
+	struct orma_map parents;    /* by pid, as in the written records */
 	struct orma_packet *packet; /* the open one; NULL = none */
 	struct orma_nested tree;
 	size_t packet_bytes;  /* estimated */

@@ -61,6 +61,7 @@ void orma_probes_process_record(struct orma_probes_process_instance *instance, u
 	if (!orma_probes_process_write_record(instance, &record))
 		return;
 	process->is_in_tree = true;
+	process->ppid = ORMA_MAX(status->ppid, 0);
 	process->comm_hash = comm_hash(status->name);
 }
 

@@ -5,7 +5,8 @@
  * if the trace lacks it, and the task itself, if it is not the main thread. A task that has ended
  * is explained by what ftrace knows: the event of its birth has its name, its parent, and whether
  * it was a thread. Without that event nobody knows whose thread it was; then nothing is written,
- * because a wrong process is worse than none.
+ * because a wrong process is worse than none. A second record of a process has the parent of the
+ * first one: Trace Processor before release 58 takes another parent for another process.
  *
  * Without polling nobody drops entries of processes that have ended. So all are forgotten when
  * there are too many, and some records are written twice.
@@ -59,11 +60,14 @@ static void record_ended_task(struct orma_probes_process_instance *instance,
 						 thread_name(instance, comm));
 		return;
 	}
+	struct orma_probes_process *process = orma_probes_process_get(instance, pid);
 	int64_t ppid = parent;
-	if (parent == 0)
-		ppid = -1;
+	if (parent == 0 && process)
+		ppid = process->ppid;
+	if (process)
+		process->ppid = ppid;
 	struct orma_probes_process_status status = {
-		.tgid = pid, .pid = pid, .ppid = ppid, .uid = -1, .kthread = -1};
+		.tgid = pid, .pid = pid, .ppid = ppid > 0 ? ppid : -1, .uid = -1, .kthread = -1};
 	struct orma_probes_process_record record = {.pid = pid, .status = &status, .comm = comm};
 	orma_probes_process_write_record(instance, &record);
 }

@@ -38,6 +38,7 @@ struct orma_probes_process {
 	bool is_listed;         /* in instance->pids */
 	bool is_without_memory; /* a kernel thread or zombie: not worth reading again */
 	uint64_t comm_hash;     /* the name in the written record */
+	int64_t ppid;           /* the parent in the written record; 0 = none */
 	uint32_t cached;        /* bit per value: written, and sample.values has it */
 	uint32_t changed;       /* bit per value: to be written in this poll */
 	struct orma_probes_process_sample sample;

@@ -16,6 +16,7 @@ static void begin(void)
 	char path[512];
 
 	fake_put_bytes("proc/10/cmdline", "/bin/cat\0-n\0", 12);
+	fake_put("proc/10/stat", "10 (c) 7 at) S 1 10 10");
 	fake_put("proc/10/task/10/comm", "cat\n");
 	fake_put("proc/10/task/11/comm", "reader\n");
 	fake_put("proc/2/cmdline", "");
@@ -53,7 +54,7 @@ static const char *deliver(void)
 	return text;
 }
 
-static const char all[] = "processes { pid: 10 cmdline: \"/bin/cat\" cmdline: \"-n\" } "
+static const char all[] = "processes { pid: 10 ppid: 1 cmdline: \"/bin/cat\" cmdline: \"-n\" } "
 			  "processes { pid: 2 cmdline: \"kthreadd\" cmdline_is_comm: true } "
 			  "processes { pid: 50 cmdline: \"ls\" cmdline_is_comm: true } "
 			  "threads { tid: 10 name: \"cat\" tgid: 10 } "
@@ -93,6 +94,22 @@ ORMA_TEST(a_name_is_written_once_and_after_a_rename)
 	fake_put("proc/10/task/11/comm", "writer\n");
 	orma_sightings_note_rename(seen, 11, ORMA_STR("writer"));
 	CHECK_STR(deliver(), "threads { tid: 11 name: \"writer\" tgid: 10 }");
+	end();
+}
+
+/* Trace Processor before release 58 takes another parent for another process. */
+ORMA_TEST(a_process_that_changes_its_program_and_ends_keeps_its_parent)
+{
+	begin();
+	note(10, 10, "");
+	deliver();
+	orma_sightings_note_new_task(seen, 10, 80, 0, ORMA_STR("sh"));
+	CHECK_STR(deliver(), "processes { pid: 80 ppid: 10 cmdline: \"sh\" cmdline_is_comm: true } "
+			     "threads { tid: 80 name: \"sh\" tgid: 80 }");
+	orma_sightings_note_rename(seen, 80, ORMA_STR("ls"));
+	note(80, 80, "");
+	CHECK_STR(deliver(), "processes { pid: 80 ppid: 10 cmdline: \"ls\" cmdline_is_comm: true } "
+			     "threads { tid: 80 name: \"ls\" tgid: 80 }");
 	end();
 }
 

@@ -68,6 +68,26 @@ ORMA_TEST(tasks_that_have_ended_are_recorded_with_what_ftrace_knows)
 	fake_close();
 }
 
+/* Trace Processor before release 58 takes another parent for another process. */
+ORMA_TEST(a_process_that_changes_its_program_and_ends_keeps_its_parent)
+{
+	fake_open(orma_probe_process_stats_new);
+	put_person(&cat);
+	fake_start(0, SEEN_CONFIG("record_thread_names: true"));
+	struct orma_sightings *seen = orma_sightings_get(fake_sightings, 7);
+	orma_sightings_note_new_task(seen, 10, 50, 0, ORMA_STR("sh"));
+	orma_sightings_deliver(seen);
+	fake_forget_packets();
+	orma_sightings_note_rename(seen, 50, ORMA_STR("ls"));
+	orma_sightings_note_member(seen, 50, 50, ORMA_STR("ls"));
+	orma_sightings_deliver(seen);
+	CHECK_STR(tree_text(0),
+		  "processes { pid: 50 ppid: 10 cmdline: \"ls\" cmdline_is_comm: true } "
+		  "threads { tid: 50 name: \"ls\" tgid: 50 }");
+	orma_sightings_put(seen);
+	fake_close();
+}
+
 static void put_fd(int fd, const char *target)
 {
 	char path[600];
