@@ -533,7 +533,7 @@ ORMA_TEST(a_program_that_closes_descriptors_from_0_on_is_profiled_to_its_end)
 	check_profile_of_closer("from");
 }
 
-ORMA_TEST(what_a_killed_program_has_sampled_arrives)
+ORMA_TEST(samples_of_a_killed_program_arrive)
 {
 	begin("sampling_interval_bytes: 1");
 	CHECK_INT(run(false, "kill", NULL), 128 + SIGKILL);
@@ -543,7 +543,7 @@ ORMA_TEST(what_a_killed_program_has_sampled_arrives)
 	CHECK_INT(seen.byes, 0);
 }
 
-ORMA_TEST(what_a_program_has_sampled_that_dies_at_once_arrives)
+ORMA_TEST(samples_of_a_program_that_dies_at_once_arrive)
 {
 	for (unsigned i = 0; i < 5; i++) {
 		memset(&seen, 0, sizeof(seen));

@@ -192,7 +192,7 @@ ORMA_TEST(a_program_that_never_answers_does_not_hold_up_the_end)
 	profiler_stop(&profiler);
 }
 
-ORMA_TEST(a_connection_that_says_nothing_disturbs_nobody)
+ORMA_TEST(a_silent_connection_does_not_disturb_others)
 {
 	struct program honest, silent;
 	choose_socket();
@@ -209,7 +209,7 @@ ORMA_TEST(a_connection_that_says_nothing_disturbs_nobody)
 	profiler_stop(&profiler);
 }
 
-ORMA_TEST(nonsense_of_one_program_does_not_disturb_another)
+ORMA_TEST(malformed_records_of_one_program_do_not_disturb_another)
 {
 	struct program honest, hostile;
 	choose_socket();
@@ -227,7 +227,7 @@ ORMA_TEST(nonsense_of_one_program_does_not_disturb_another)
 	profiler_stop(&profiler);
 }
 
-ORMA_TEST(shared_memory_that_is_overwritten_disturbs_nobody_else)
+ORMA_TEST(overwritten_shared_memory_does_not_disturb_others)
 {
 	struct program honest, hostile;
 	choose_socket();

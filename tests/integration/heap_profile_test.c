@@ -35,10 +35,10 @@ ORMA_TEST(dumps_at_intervals_add_up)
 	struct orma_session *session =
 		session_start(&profiler, "continuous_dump_config { dump_interval_ms: 100 }");
 	program_await(&program);
-	usleep(500000);
+	session_await_dumps(&profiler, session, 3);
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
-	CHECK(trace.dump_count > 2);
+	CHECK(trace.dump_count > 3);
 	program_end(&program);
 	profiler_stop(&profiler);
 }
@@ -53,8 +53,7 @@ ORMA_TEST(the_first_dump_may_come_earlier_than_the_others)
 		&profiler,
 		"continuous_dump_config { dump_phase_ms: 1000 dump_interval_ms: 600000 }");
 	program_await(&program);
-	/* The program has told everything long before the first dump. */
-	usleep(1500000);
+	session_await_dumps(&profiler, session, 1);
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
 	CHECK_INT(trace.dump_count, 2);

@@ -24,7 +24,9 @@
 #include "proto/writer.h"
 #include "schema/gen/data_source_config.pb.h"
 #include "schema/gen/orma_heap_record.pb.h"
+#include "schema/gen/profile_packet.pb.h"
 #include "schema/gen/trace.pb.h"
+#include "schema/gen/trace_packet.pb.h"
 #include "tool/daemon/probes_run.h"
 
 #define RECORD(name) ORMA_PB_ORMA_HEAP_RECORD_##name
@@ -239,7 +241,9 @@ struct profiler {
 	struct orma_test_daemon daemon;
 	struct orma_probes *probes;
 	pthread_t thread;
-	struct orma_buf trace;
+	struct orma_buf trace; /* everything that was read from the session */
+	uint64_t
+		dump_count; /* packets with dumps of processes that session_await_dumps() has read */
 };
 
 static inline void choose_socket(void)
@@ -265,6 +269,7 @@ static inline void profiler_start(struct profiler *profiler)
 	};
 
 	profiler->trace = (struct orma_buf){0};
+	profiler->dump_count = 0;
 	orma_test_daemon_start(&profiler->daemon);
 	CHECK_INT(orma_tool_probes_new(&options, &profiler->probes), 0);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
@@ -306,14 +311,36 @@ static inline struct orma_session *session_start(struct profiler *profiler, cons
 	return session;
 }
 
+/* True for a packet with dumps of processes. */
+static inline bool has_dump(const void *packet, size_t size)
+{
+	struct orma_field profile, dump;
+
+	return orma_field_find(packet, size, ORMA_PB_TRACE_PACKET_PROFILE_PACKET, &profile) == 1 &&
+	       profile.type == ORMA_FIELD_BYTES &&
+	       orma_field_find(profile.data, profile.size, ORMA_PB_PROFILE_PACKET_PROCESS_DUMPS,
+			       &dump) == 1;
+}
+
 static inline int add_packet(void *ctx, const void *data, size_t size)
 {
-	struct orma_buf *trace = ctx;
+	struct profiler *profiler = ctx;
 	struct orma_proto_heap_writer writer;
 
-	orma_proto_heap_writer_init(&writer, trace);
+	profiler->dump_count += has_dump(data, size);
+	orma_proto_heap_writer_init(&writer, &profiler->trace);
 	orma_proto_write_bytes(&writer.writer, ORMA_PB_TRACE_PACKET, data, size);
 	return orma_proto_heap_writer_finish(&writer);
+}
+
+/* Reads the trace of the only session until it has so many dumps. */
+static inline void session_await_dumps(struct profiler *profiler, struct orma_session *session,
+				       uint64_t count)
+{
+	while (profiler->dump_count < count) {
+		CHECK_INT(orma_session_read(session, add_packet, profiler), 0);
+		usleep(1000);
+	}
 }
 
 /* Ends the session, and imports its trace. */
@@ -322,10 +349,13 @@ static inline void session_end(struct profiler *profiler, struct orma_session *s
 {
 	CHECK_INT(orma_session_stop(session), 0);
 	CHECK_INT(orma_session_wait_stopped(session, WAIT_MS, NULL), 0);
-	profiler->trace.size = 0;
-	CHECK_INT(orma_session_read(session, add_packet, &profiler->trace), 0);
+	/* The trace of an earlier session, unless session_await_dumps() has read a part of this one. */
+	if (profiler->dump_count == 0)
+		profiler->trace.size = 0;
+	CHECK_INT(orma_session_read(session, add_packet, profiler), 0);
 	orma_session_free(session);
 	heap_trace_read(profiler->trace.data, profiler->trace.size, ret);
+	profiler->dump_count = 0;
 }
 
 /* The whole of tell_allocations(). */

@@ -660,7 +660,7 @@ static void bounce_for_ever(void)
 		;
 }
 
-ORMA_TEST(of_many_waits_one_in_n_is_recorded_and_weighs_n_times_as_much)
+ORMA_TEST(one_in_n_of_many_waits_is_recorded_and_weighs_n_times_as_much)
 {
 	skip_without_events();
 	pid_t pid = start(bounce_for_ever);
@@ -785,7 +785,7 @@ ORMA_TEST(page_faults_have_stacks_one_by_one)
 	remove_folder();
 }
 
-ORMA_TEST(of_page_faults_each_nth_is_sampled_if_the_period_is_n)
+ORMA_TEST(each_nth_page_fault_is_sampled_if_the_period_is_n)
 {
 	char config[256];
 	skip_without_events();

@@ -153,7 +153,7 @@ ORMA_TEST(the_table_begins_with_the_function_that_takes_the_time)
 	end(pid);
 }
 
-ORMA_TEST(the_name_of_the_result_says_what_it_is)
+ORMA_TEST(the_ending_of_the_name_chooses_the_format)
 {
 	pid_t pid = start(orma_profile_test_spin);
 
@@ -171,7 +171,7 @@ ORMA_TEST(the_name_of_the_result_says_what_it_is)
 	end(pid);
 }
 
-ORMA_TEST(options_leave_out_what_they_say)
+ORMA_TEST(options_leave_out_the_kernel_and_the_callers)
 {
 	pid_t pid = start(orma_profile_test_spin);
 
@@ -196,7 +196,7 @@ ORMA_TEST(waits_are_in_time_and_not_in_samples)
 
 /* Short processes, which have ended when their samples are read. Nothing of the profiler itself is in
  * the profile, although it builds unwind tables in a child meanwhile. */
-ORMA_TEST(a_program_and_its_children_have_names_and_nobody_else_is_there)
+ORMA_TEST(only_the_program_and_its_children_are_in_the_trace_and_have_names)
 {
 	end(start(orma_profile_test_spin));
 	(void)in_folder(ORMA " profile -q -F 5000 -o x.pftrace -- sh -c "
@@ -265,7 +265,7 @@ ORMA_TEST(page_faults_are_sampled_one_by_one)
 }
 
 /* A process that is stopped reads no rings, and they have room for a moment. */
-ORMA_TEST(lost_records_are_told)
+ORMA_TEST(lost_records_are_reported)
 {
 	pid_t spinning = start(orma_profile_test_spin), pid;
 	char command[1024];

@@ -164,7 +164,7 @@ ORMA_TEST(heaps_have_what_was_allocated_and_what_is_left)
 	fixture_close(loaded.database);
 }
 
-ORMA_TEST(no_allocation_that_fails_is_missed)
+ORMA_TEST(every_failed_allocation_is_an_error)
 {
 	struct orma_trace_database *database = fixture_open(samples);
 

@@ -101,7 +101,7 @@ ORMA_TEST(shared_memory_of_the_profiler_is_a_power_of_two_with_limits)
 	finish();
 }
 
-ORMA_TEST(a_config_that_makes_no_sense_is_refused_with_the_reason)
+ORMA_TEST(an_invalid_config_is_refused_with_the_reason)
 {
 	static const char *const cases[][2] = {
 		{"all: true", "sampling_interval_bytes is not set"},

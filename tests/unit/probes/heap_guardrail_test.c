@@ -24,7 +24,7 @@ static void begin(struct orma_heap_guardrail *guardrail, const struct orma_heap_
 	orma_heap_guardrail_init(guardrail, config, 100);
 }
 
-ORMA_TEST(without_limits_nothing_ends)
+ORMA_TEST(a_profile_without_limits_does_not_end)
 {
 	struct orma_heap_guardrail guardrail;
 

@@ -263,7 +263,7 @@ ORMA_TEST(a_name_has_a_limit_and_may_be_missing)
 	heap_end(&fixture);
 }
 
-ORMA_TEST(records_that_make_no_sense_are_counted)
+ORMA_TEST(malformed_records_are_counted)
 {
 	heap_begin(&fixture);
 	heap_tell_heap(&fixture, 0, "x", 1);
@@ -419,7 +419,7 @@ ORMA_TEST(a_program_that_replaces_another_and_connects_late_has_totals_of_its_ow
 	heap_end(&fixture);
 }
 
-ORMA_TEST(the_trace_says_which_processes_were_cut_off_and_what_nobody_saw)
+ORMA_TEST(the_trace_names_processes_that_were_cut_off_and_bytes_that_were_not_seen)
 {
 	struct heap_packet packet;
 	heap_begin(&fixture);

@@ -66,7 +66,7 @@ static uint64_t pass(uint64_t first, uint64_t second)
 	return orma_perf_budget_adapt(&budget, &events, now_ns);
 }
 
-ORMA_TEST(seldom_waits_are_all_recorded_once_the_rate_is_known)
+ORMA_TEST(rare_waits_are_all_recorded_once_the_rate_is_known)
 {
 	start();
 	/* Until then, somebody has to look again soon. */
@@ -116,7 +116,7 @@ ORMA_TEST(a_period_falls_with_the_rate_and_rests_while_it_changes_little)
 	orma_perf_budget_done(&budget);
 }
 
-ORMA_TEST(two_looks_in_a_moment_are_one)
+ORMA_TEST(two_readings_of_the_rate_within_a_moment_count_as_one)
 {
 	start();
 	pass(0, 0);

@@ -225,7 +225,7 @@ ORMA_TEST(single_tasks_are_counted_in_words)
 	end();
 }
 
-ORMA_TEST(what_open_events_lack_is_told_unless_nobody_asked_for_it)
+ORMA_TEST(a_shortcoming_of_open_events_is_logged_unless_the_config_does_not_need_it)
 {
 	struct orma_perf_events events = {.can = ORMA_PERF_CAN_KERNEL};
 	struct orma_perf_config config = clock_config;
@@ -252,7 +252,7 @@ ORMA_TEST(what_open_events_lack_is_told_unless_nobody_asked_for_it)
 	end();
 }
 
-ORMA_TEST(losses_are_told_when_they_matter)
+ORMA_TEST(losses_are_logged_when_they_matter)
 {
 	struct orma_perf_processes processes = {.unsampled_count = 9, .ended_count = 9};
 	struct orma_perf_reader reader = {.sample_count = 100};

@@ -223,7 +223,7 @@ ORMA_TEST(records_of_all_cpus_come_in_the_order_of_time)
 	orma_perf_events_close(&events);
 }
 
-ORMA_TEST(what_the_kernel_refuses_is_taken_back_one_by_one)
+ORMA_TEST(features_that_the_kernel_refuses_are_dropped_one_by_one)
 {
 	static struct made_kernel kernel;
 	static const uint32_t tid = 100;
@@ -325,7 +325,7 @@ static void make_folder(const char *below, char ret[256])
 	CHECK_INT(system(command), 0);
 }
 
-ORMA_TEST(only_tracepoints_have_a_filter_each_their_own)
+ORMA_TEST(each_tracepoint_has_its_own_filter_and_other_events_have_none)
 {
 	static struct made_kernel kernel;
 	struct orma_perf_events events;

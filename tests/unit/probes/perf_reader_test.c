@@ -94,7 +94,7 @@ ORMA_TEST(records_that_wrap_around_the_rings_end_become_samples)
 	perf_fixture_end(&fixture);
 }
 
-ORMA_TEST(lost_records_are_counted_and_told)
+ORMA_TEST(lost_records_are_counted_and_reported)
 {
 	uint64_t lost[] = {1, 40}, lost_samples[] = {2};
 
@@ -349,7 +349,7 @@ ORMA_TEST(without_the_right_to_see_the_kernel_waits_have_no_place)
 	perf_fixture_end(&fixture);
 }
 
-ORMA_TEST(what_has_ended_waits_no_longer)
+ORMA_TEST(a_thread_that_has_ended_does_not_wait)
 {
 	start(true);
 	sample_at(PARENT, 1, 100, 0);

@@ -85,7 +85,7 @@ ORMA_TEST(names_of_a_file_are_read)
 	unload_own();
 }
 
-ORMA_TEST(names_of_an_answer_that_makes_no_sense_are_not_taken)
+ORMA_TEST(names_of_a_malformed_answer_are_not_taken)
 {
 	static const char text[] = "\4\0name\0\0\3\0";
 	struct orma_str answer = {text, sizeof(text) - 1}, name;

@@ -165,7 +165,7 @@ ORMA_TEST(names_of_a_library_are_those_that_it_prints_itself)
 	CHECK(count > 1000 && different * 1000 <= count);
 }
 
-ORMA_TEST(other_names_stay)
+ORMA_TEST(names_that_are_not_mangled_stay)
 {
 	static const char *const names[] = {"",           "main",  "_",       "_R",
 					    "_Z",         "i",     "_start",  "_RZ",

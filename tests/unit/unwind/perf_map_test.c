@@ -57,7 +57,7 @@ ORMA_TEST(code_that_replaces_other_code_gets_its_own_name)
 	orma_perf_map_free(map);
 }
 
-ORMA_TEST(lines_that_make_no_sense_are_skipped)
+ORMA_TEST(malformed_lines_are_skipped)
 {
 	struct orma_perf_map *map = parse("\n"
 					  "x 1 a\n"
@@ -89,7 +89,7 @@ ORMA_TEST(long_names_are_cut)
 	orma_perf_map_free(map);
 }
 
-ORMA_TEST(a_map_is_read_without_memory)
+ORMA_TEST(reading_a_map_without_memory_is_an_error)
 {
 	struct orma_perf_map *map = NULL;
 

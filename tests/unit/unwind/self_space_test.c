@@ -134,7 +134,7 @@ ORMA_TEST(a_deep_stack_through_libc_is_that_of_backtrace)
 	CHECK(orma_self_space_facts().module_count >= 3);
 }
 
-ORMA_TEST(a_refresh_without_changes_says_so)
+ORMA_TEST(a_refresh_without_changes_returns_0)
 {
 	uint64_t pcs[FRAMES_MAX];
 	struct orma_self_frames frames;
@@ -314,7 +314,7 @@ ORMA_TEST(a_walk_that_a_signal_handler_jumps_out_of_gives_its_walker_back)
 	CHECK(is_whole(walk_surely(pcs, FRAMES_MAX, &frames)));
 }
 
-ORMA_TEST(a_child_walks_with_what_its_parent_has)
+ORMA_TEST(a_child_of_a_fork_walks_with_the_tables_of_its_parent)
 {
 	uint64_t pcs[FRAMES_MAX];
 	struct orma_self_frames frames;
@@ -393,7 +393,7 @@ static int find_inside(struct dl_phdr_info *info, size_t size, void *ctx)
 	return ctx != NULL;
 }
 
-ORMA_TEST(the_loaders_lock_is_never_waited_for_with_the_mutex)
+ORMA_TEST(no_thread_waits_for_the_loaders_lock_with_the_mutex)
 {
 	pthread_t thread;
 
@@ -408,7 +408,7 @@ ORMA_TEST(the_loaders_lock_is_never_waited_for_with_the_mutex)
 	CHECK_INT(pthread_join(thread, NULL), 0);
 }
 
-ORMA_TEST(a_refresh_without_memory_leaves_what_was_there)
+ORMA_TEST(a_refresh_without_memory_changes_nothing)
 {
 	uint64_t pcs[FRAMES_MAX];
 	struct orma_self_frames frames;
@@ -432,7 +432,7 @@ ORMA_TEST(a_refresh_without_memory_leaves_what_was_there)
 }
 
 #else
-ORMA_TEST(other_machines_have_no_walk)
+ORMA_TEST(a_walk_on_another_machine_is_not_supported)
 {
 	struct orma_unwind_registers registers;
 	struct orma_self_stack stack = {0, UINTPTR_MAX};

@@ -319,7 +319,7 @@ static void run_child(int socket)
 	orma_table_child_run(socket);
 }
 
-ORMA_TEST(a_file_is_loaded_without_memory)
+ORMA_TEST(loading_a_file_without_memory_is_an_error)
 {
 	const struct orma_unwind_files_limits limits = {.builder = {.child = run_child}};
 
@@ -338,8 +338,10 @@ ORMA_TEST(a_file_is_loaded_without_memory)
 		orma_unwind_file_unref(file);
 		orma_unwind_files_free(files);
 		CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
-		if (!has_failed)
+		if (!has_failed) {
+			CHECK(nth > 1);
 			break;
+		}
 	}
 	orma_unwind_files_free(files);
 }
