@@ -4,11 +4,9 @@
  *	bench_ftrace_encode [CASE [ROUNDS]]
  *
  * It makes pages as the kernel does, puts them into files of a made-up tracefs, and drains those. The packets go to a
- * buffer in memory: this file implements the functions of orma/packet.h that the probe calls, so that no service runs and
- * `valgrind --tool=callgrind` counts the probe alone.
+ * buffer in memory (packet_sink.c).
  */
 #include <fcntl.h>
-#include <orma/data_source.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,74 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/macros.h"
 #include "ftrace_pages.h"
+#include "packet_sink.h"
 #include "probes/ftrace/ftrace_cpu_reader.h"
-#include "proto/writer.h"
 
 enum { PAGES = 1024, DEFAULT_ROUNDS = 40 };
 
 static char root[] = "/tmp/orma-bench-XXXXXX";
-
-/* --- packets that nobody reads ---------------------------------------------------------------- */
-
-struct orma_packet {
-	struct orma_proto_heap_writer heap;
-	struct orma_buf buf;
-};
-
-static struct orma_packet the_packet;
-static uint64_t packet_bytes;
-
-struct orma_packet *orma_packet_begin(struct orma_data_source *source, uint32_t idx)
-{
-	(void)source;
-	(void)idx;
-	orma_proto_heap_writer_init(&the_packet.heap, &the_packet.buf);
-	return &the_packet;
-}
-
-void orma_packet_end(struct orma_packet *packet)
-{
-	if (orma_proto_heap_writer_finish(&packet->heap) < 0)
-		abort();
-	packet_bytes += packet->buf.size;
-	packet->buf.size = 0;
-}
-
-bool orma_packet_take_needs_state(struct orma_packet *packet)
-{
-	(void)packet;
-	return false;
-}
-
-void orma_packet_varint(struct orma_packet *packet, uint32_t field_id, uint64_t value)
-{
-	orma_proto_write_varint(&packet->heap.writer, field_id, value);
-}
-
-void orma_packet_bytes(struct orma_packet *packet, uint32_t field_id, const void *data, size_t size)
-{
-	orma_proto_write_bytes(&packet->heap.writer, field_id, data, size);
-}
-
-void orma_packet_raw(struct orma_packet *packet, const void *data, size_t size)
-{
-	orma_proto_write_raw(&packet->heap.writer, data, size);
-}
-
-void orma_packet_nested_begin(struct orma_packet *packet, struct orma_nested *nested,
-			      uint32_t field_id)
-{
-	orma_proto_nested_begin(&packet->heap.writer, (struct orma_proto_nested *)(void *)nested,
-				field_id);
-}
-
-void orma_packet_nested_end(struct orma_packet *packet, struct orma_nested *nested)
-{
-	orma_proto_nested_end(&packet->heap.writer, (struct orma_proto_nested *)(void *)nested);
-}
 
 /* --- events ----------------------------------------------------------------------------------- */
 
@@ -181,7 +119,7 @@ static void run_case(const struct bench_case *bench, unsigned rounds)
 	struct orma_ftrace_events *events;
 	struct orma_ftrace_drain drain;
 	struct orma_ftrace_cpu_reader *reader;
-	uint64_t tasks = 0, best_ns = UINT64_MAX;
+	uint64_t tasks = 0, best_ns = UINT64_MAX, packet_bytes = 0;
 	struct orma_ftrace_sink_options options = {.cpu_count = 1,
 						   .compact_sched = bench->is_compact,
 						   .describe_generic = true,
@@ -198,10 +136,11 @@ static void run_case(const struct bench_case *bench, unsigned rounds)
 	for (unsigned i = 0; i < rounds; i++) {
 		if (orma_ftrace_cpu_reader_new(root, 0, &reader) < 0)
 			abort();
-		packet_bytes = 0;
+		(void)bench_take_packets();
 		uint64_t begin_ns = now_ns();
 		orma_ftrace_cpu_reader_drain(reader, &drain, PAGES, false);
 		best_ns = ORMA_MIN(best_ns, now_ns() - begin_ns);
+		packet_bytes = bench_take_packets().bytes;
 		orma_ftrace_cpu_reader_free(reader);
 	}
 	printf("%-16s %8u events  %6.1f ns/event  %5.1f bytes/event\n", bench->name, count,
