@@ -409,6 +409,7 @@ static struct snapshot *make_snapshot(struct visit *visit)
 			.start = module->info.start,
 			.end = module->info.end,
 			.bias = module->bias,
+			.table_number = module->info.serial,
 			.table = module->table,
 			.is_pending = !module->is_built,
 		};

@@ -77,6 +77,7 @@ static int read_file(struct orma_unwind_files *files, const struct orma_file_ide
 	if (!file)
 		return -ENOMEM;
 	file->identity = *identity;
+	file->base.number = orma_file_cache_next_number(files->cache);
 	int r = orma_table_builder_open(files->builder, *fd, &file->base.elf);
 	if (r == -EIO || r == -ETIMEDOUT) {
 		/* The error is kept, so that the file is not read again for each process that maps it. */
@@ -220,6 +221,7 @@ static int load_vdso(struct orma_unwind_files *files, struct orma_cached_file **
 	struct orma_cached_file *file = orma_base_zalloc(sizeof(*file));
 	if (!file)
 		return -ENOMEM;
+	file->base.number = orma_file_cache_next_number(files->cache);
 	file->image = orma_base_memdup(header, vdso_bytes(header));
 	int r = file->image
 			? orma_elf_file_init_image(&file->base.elf, file->image, vdso_bytes(header))

@@ -26,6 +26,7 @@ struct orma_unwind_file {
 	struct orma_elf_file elf;
 	struct orma_unwind_table *table; /* NULL = none; then table_error says why */
 	int table_error;                 /* 0 or -errno */
+	uint64_t number;                 /* see orma_unwind_files_next_number() */
 };
 
 /* Limits of the memory of unused files, of the memory of all tables, and of descriptors. 0 = the defaults:

@@ -62,6 +62,7 @@ struct orma_unwind_process {
 	struct orma_unwind_module *modules;
 	struct mapping **mappings;
 	size_t count, capacity;
+	size_t found; /* the module that was found last; may be beyond the end */
 	struct orma_perf_map *perf_map;
 	struct orma_perf_map_mark perf_map_mark;
 	struct orma_perf_map_load *perf_map_load; /* NULL = none is under way */
@@ -215,6 +216,7 @@ static struct orma_unwind_module module_of(const struct mapping *mapping, uint64
 		.start = start,
 		.end = end,
 		.bias = base->start - base->offset - base->load_bias,
+		.table_number = base->file ? base->file->number : 0,
 		.table = base->file && base->load_error == 0 ? base->file->table : NULL,
 		.is_pending = !mapping->is_loaded,
 	};
@@ -626,10 +628,15 @@ struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *p
 struct orma_unwind_mapping *orma_unwind_process_find(struct orma_unwind_process *process,
 						     uint64_t pc)
 {
-	size_t idx = find_module(process, pc);
+	size_t idx = process->found;
 
+	/* Most callers are in the module of what they call. */
+	if (idx >= process->count || pc < process->modules[idx].start ||
+	    pc >= process->modules[idx].end)
+		idx = find_module(process, pc);
 	if (idx == SIZE_MAX)
 		return NULL;
+	process->found = idx;
 	/* Without memory it stays as it is, and is loaded another time. */
 	load_module(process, idx);
 	return &process->mappings[idx]->base;

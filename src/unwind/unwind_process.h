@@ -83,7 +83,8 @@ int orma_unwind_process_fork(const struct orma_unwind_process *parent, int32_t p
 			     struct orma_unwind_process **ret);
 
 /* Returns what orma_unwind_walk() needs, valid until the process changes. A walk that ends with
- * ORMA_UNWIND_END_PENDING needs orma_unwind_process_load() for its last address. */
+ * ORMA_UNWIND_END_PENDING needs orma_unwind_process_load() for its last address. A cache serves the
+ * processes of the same files. */
 struct orma_unwind_space orma_unwind_process_space(const struct orma_unwind_process *process,
 						   struct orma_unwind_cache *cache);
 /* Changes with each change of the mappings, and is never the same for two processes: equal

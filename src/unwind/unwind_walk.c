@@ -34,6 +34,7 @@
 struct walk {
 	const struct orma_unwind_space *space;
 	const struct orma_unwind_stack *stack;
+	const struct orma_unwind_module *module; /* the last one that was found, or NULL */
 	uint64_t address; /* where the rule is searched: pc, or within the call */
 	uint64_t sp, fp, lr;
 	bool is_interrupted; /* the innermost frame, or the one that a signal interrupted */
@@ -58,35 +59,39 @@ static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
 /* Stands for the rules of a module whose table is missing; recognized by its address. */
 static const struct orma_unwind_rule pending = {.cfa = ORMA_UNWIND_CFA_OTHER};
 
-static const struct orma_unwind_rule *search_rule(const struct orma_unwind_space *space,
-						  uint64_t address)
+/* Most callers are in the module of what they call. */
+static const struct orma_unwind_module *enter_module(struct walk *walk)
+{
+	const struct orma_unwind_module *module = walk->module;
+
+	if (!module || walk->address < module->start || walk->address >= module->end)
+		walk->module = module = orma_unwind_find_module(
+			walk->space->modules, walk->space->module_count, walk->address);
+	return module;
+}
+
+static const struct orma_unwind_rule *find_rule(struct walk *walk)
 {
 	static const struct orma_unwind_rule nothing = {.cfa = ORMA_UNWIND_CFA_NONE};
-	const struct orma_unwind_module *module =
-		orma_unwind_find_module(space->modules, space->module_count, address);
+	const struct orma_unwind_space *space = walk->space;
+	const struct orma_unwind_module *module = enter_module(walk);
 
 	if (module && module->is_pending)
 		return &pending;
 	if (!module || !module->table)
 		return &nothing;
-	return orma_unwind_table_find(module->table, address - module->bias);
-}
-
-static const struct orma_unwind_rule *find_rule(const struct orma_unwind_space *space,
-						uint64_t address)
-{
+	uint64_t address = walk->address - module->bias;
 	if (!space->cache)
-		return search_rule(space, address);
-	/* The low bits separate calls, and the others separate modules and generations. */
-	size_t at = (size_t)(address ^ address >> 12 ^ space->generation << 5) &
+		return orma_unwind_table_find(module->table, address);
+	/* The low bits separate calls, and the others separate tables. */
+	size_t at = (size_t)(address ^ address >> 12 ^ module->table_number << 5) &
 		    (space->cache_count - 1);
 	struct orma_unwind_cache_slot *slot = &space->cache[at];
-	if (slot->rule && slot->address == address && slot->generation == space->generation)
+	if (slot->rule && slot->address == address && slot->table_number == module->table_number)
 		return slot->rule;
-	const struct orma_unwind_rule *rule = search_rule(space, address);
-	if (rule != &pending)
-		*slot = (struct orma_unwind_cache_slot){address, space->generation, rule};
-	return rule;
+	*slot = (struct orma_unwind_cache_slot){address, module->table_number,
+						orma_unwind_table_find(module->table, address)};
+	return slot->rule;
 }
 
 /* The distance from a return address back into its call. */
@@ -318,7 +323,7 @@ static void follow(struct walk *walk, struct orma_unwind_memo *memo, uint64_t *r
 		}
 		struct orma_unwind_memo_frame frame = {
 			walk->address, walk->sp, walk->fp, 0, 0, 0, 0};
-		const struct orma_unwind_rule *rule = find_rule(walk->space, walk->address);
+		const struct orma_unwind_rule *rule = find_rule(walk);
 		/* A handler returns to the first instruction of its trampoline, which has not
 		 * called it. */
 		bool is_return = rule->is_signal && !walk->is_interrupted;

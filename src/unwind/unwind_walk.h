@@ -28,6 +28,7 @@ struct orma_unwind_stack {
 struct orma_unwind_module {
 	uint64_t start, end;
 	uint64_t bias; /* an address of the process minus the bias is the address in the file */
+	uint64_t table_number; /* no other table that shares a cache with this one has it */
 	const struct orma_unwind_table
 		*table; /* NULL: code without a file, or a file without rules */
 	/* The table has not been built yet, so a walk ends here with ORMA_UNWIND_END_PENDING. */
@@ -56,11 +57,11 @@ orma_unwind_find_module(const struct orma_unwind_module *modules, size_t count, 
 	return NULL;
 }
 
-/* Rules that were found before, by address; zeros are empty. The slots can serve several spaces, which have
- * different generations, but only one walk at a time. A signal handler that may interrupt a walk has
- * slots of its own, or none. */
+/* Rules that were found before, by the address in the file; zeros are empty. The slots can serve several
+ * processes, which share the rules of a file, but only one walk at a time. A signal handler that may
+ * interrupt a walk has slots of its own, or none. */
 struct orma_unwind_cache_slot {
-	uint64_t address, generation;
+	uint64_t address, table_number;
 	const struct orma_unwind_rule *rule; /* NULL = empty */
 };
 #define ORMA_UNWIND_CACHE_SLOTS 4096u
@@ -92,11 +93,11 @@ struct orma_unwind_space {
 	const struct orma_unwind_module *modules;
 	size_t module_count;
 	bool is_arm64;
-	/* Different for each space that shares a cache, and after each change of a space. */
-	uint64_t generation;
 	struct orma_unwind_cache_slot *cache; /* NULL = none */
 	size_t cache_count;                   /* slots: a power of two */
-	struct orma_unwind_memo *memo;        /* NULL = none */
+	/* Different for each space that shares a memo, and after each change of a space. */
+	uint64_t generation;
+	struct orma_unwind_memo *memo; /* NULL = none */
 };
 
 enum orma_unwind_end {

@@ -36,13 +36,10 @@
 #define ENDED_NS     ORMA_NS_PER_SEC
 #define STAT_THREADS 17u /* place of the number of threads in /proc/PID/stat, behind the state */
 #define REREAD_NS    ORMA_NS_PER_SEC
-#define CACHES_MAX   64u /* 64 KiB each */
 
-static void free_process(struct orma_perf_processes *processes, struct orma_perf_process *process)
+static void free_process(struct orma_perf_process *process)
 {
-	processes->cache_count -= process->cache != NULL;
 	orma_unwind_process_free(process->code);
-	orma_base_free(process->cache);
 	orma_base_free(process);
 }
 
@@ -103,7 +100,7 @@ static void forget(struct orma_perf_processes *processes, struct orma_perf_proce
 	/* Its id may belong to another process by now. */
 	if (find(processes, process->pid) == process)
 		orma_base_map_remove(&processes->by_pid, process->pid);
-	free_process(processes, process);
+	free_process(process);
 }
 
 static void forget_ended(struct orma_perf_processes *processes, uint64_t now_ns)
@@ -125,7 +122,7 @@ void orma_perf_processes_done(struct orma_perf_processes *processes)
 		forget(processes, take_first_ended(processes));
 	for (struct orma_map_slot *slot;
 	     (slot = orma_base_map_next(&processes->by_pid, &position));)
-		free_process(processes, slot->value);
+		free_process(slot->value);
 	orma_base_map_done(&processes->by_pid);
 	orma_base_buf_done(&processes->text);
 }
@@ -253,25 +250,6 @@ struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *p
 	return process->code;
 }
 
-struct orma_unwind_cache *orma_perf_process_cache(struct orma_perf_processes *processes,
-						  struct orma_perf_process *process)
-{
-	uint64_t generation = orma_unwind_process_generation(process->code);
-
-	if (!process->cache) {
-		if (processes->cache_count >= CACHES_MAX)
-			return NULL;
-		process->cache = orma_base_zalloc(sizeof(*process->cache));
-		if (!process->cache)
-			return NULL;
-		processes->cache_count++;
-	} else if (process->cache_generation != generation) {
-		memset(process->cache, 0, sizeof(*process->cache));
-	}
-	process->cache_generation = generation;
-	return process->cache;
-}
-
 void orma_perf_processes_reset_cuts(struct orma_perf_processes *processes)
 {
 	size_t position = 0;
@@ -391,7 +369,7 @@ static void take_fork(struct orma_perf_processes *processes, const struct orma_p
 		/* The id is used again. */
 		orma_base_map_remove(&processes->by_pid, record->pid);
 		if (!old->has_ended)
-			free_process(processes, old);
+			free_process(old);
 	}
 	/* The child may have ended before its first sample is read, so its mappings are those of its
 	 * parent, which are read now if need be. */

@@ -27,8 +27,6 @@ struct orma_perf_process {
 	bool is_helper; /* a child of the profiler that has not called exec() */
 	uint64_t end_ns;
 	struct orma_unwind_process *code; /* NULL = not needed yet */
-	struct orma_unwind_cache *cache;  /* NULL = none */
-	uint64_t cache_generation;        /* the mappings that the cache holds for */
 	uint64_t reread_ns;               /* when the mappings were read last */
 	uint32_t sample_count, cut_count; /* with copies of stacks; those that were cut */
 	struct orma_perf_process *next_ended;
@@ -45,7 +43,6 @@ struct orma_perf_processes {
 	uint32_t own_pid;                /* the profiler's; 0 = its children are as others */
 	bool follows_children;
 	struct orma_buf text;
-	uint32_t cache_count;
 	uint64_t ended_count, unsampled_count; /* in scope and young; those without any sample */
 	struct orma_perf_process *first_ended, *last_ended; /* in the order of their ends */
 };
@@ -65,9 +62,6 @@ void orma_perf_processes_mention(struct orma_perf_processes *processes,
 /* The code of a process, for walking. NULL without memory. */
 struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
 						   struct orma_perf_process *process);
-/* Rules that were found before, for the mappings as they are; NULL = none. */
-struct orma_unwind_cache *orma_perf_process_cache(struct orma_perf_processes *processes,
-						  struct orma_perf_process *process);
 /* Counts cut stacks anew. */
 void orma_perf_processes_reset_cuts(struct orma_perf_processes *processes);
 /* Forgets the code of processes that are older than the recording; it is read again when needed. */

@@ -21,8 +21,10 @@
  */
 #include "probes/perf/perf_stack.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 #include "schema/gen/profile_packet.pb.h"
 
@@ -40,7 +42,12 @@ int orma_perf_stacks_init(struct orma_perf_stacks *stacks)
 {
 	int r = orma_stack_intern_new(&stacks->intern);
 
-	return r < 0 ? r : orma_module_symbols_new(&stacks->symbols);
+	if (r == 0)
+		r = orma_module_symbols_new(&stacks->symbols);
+	if (r < 0)
+		return r;
+	stacks->cache = orma_base_zalloc(sizeof(*stacks->cache));
+	return stacks->cache ? 0 : -ENOMEM;
 }
 
 void orma_perf_stacks_done(struct orma_perf_stacks *stacks)
@@ -49,8 +56,10 @@ void orma_perf_stacks_done(struct orma_perf_stacks *stacks)
 		orma_stack_intern_free(stacks->intern);
 	if (stacks->symbols)
 		orma_module_symbols_free(stacks->symbols);
+	orma_base_free(stacks->cache);
 	stacks->intern = NULL;
 	stacks->symbols = NULL;
+	stacks->cache = NULL;
 }
 
 void orma_perf_stacks_clear(struct orma_perf_stacks *stacks)
@@ -138,9 +147,8 @@ static int walk_rules(struct orma_perf_stacks *stacks, struct orma_perf_process 
 	struct orma_unwind_result result = {0};
 
 	for (int attempt = 0; attempt < 2; attempt++) {
-		result = orma_unwind_process_walk(
-			code, orma_perf_process_cache(stacks->processes, process), registers, stack,
-			stacks->user, ORMA_PERF_STACK_FRAMES_MAX);
+		result = orma_unwind_process_walk(code, stacks->cache, registers, stack,
+						  stacks->user, ORMA_PERF_STACK_FRAMES_MAX);
 		/* Without a mapping at its end, the mappings that we know may be old. */
 		if (result.end != ORMA_UNWIND_END_NO_RULE || result.frame_count == 0 ||
 		    orma_unwind_process_find(code, stacks->user[result.frame_count - 1]) ||

@@ -20,6 +20,7 @@ struct orma_perf_stacks {
 	const struct orma_perf_config *config;
 	struct orma_perf_processes *processes;
 	struct orma_stack_intern *intern;
+	struct orma_unwind_cache *cache;      /* rules that were found before, of all processes */
 	struct orma_module_symbols *symbols;  /* addresses whose functions are named at the end */
 	const struct orma_kallsyms *kallsyms; /* NULL = the kernel's functions have no names */
 	bool is_full;                         /* the reader should forget what it knows */

@@ -39,12 +39,14 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
 		    code->space.module_count == OWN_CODE_MODULES_MAX)
 			continue;
-		code->modules[code->space.module_count++] = (struct orma_unwind_module){
+		code->modules[code->space.module_count] = (struct orma_unwind_module){
 			.start = info->dlpi_addr + segment->p_vaddr,
 			.end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz,
 			.bias = info->dlpi_addr,
+			.table_number = code->space.module_count + 1,
 			.table = make_table(info, segment->p_memsz),
 		};
+		code->space.module_count++;
 	}
 	return 0;
 }

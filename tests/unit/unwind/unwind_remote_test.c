@@ -161,10 +161,12 @@ struct tally {
 	size_t stops, equal, frames;
 };
 
+/* Rules of the program that is compared; emptied for the next one. */
+static struct orma_unwind_cache cache;
+
 static bool is_equal(struct orma_unwind_process *process, struct oracle *oracle,
 		     const struct stop *stop, struct tally *tally)
 {
-	static struct orma_unwind_cache cache;
 	struct orma_unwind_registers registers = {
 		.pc = stop->registers.rip, .sp = stop->registers.rsp, .fp = stop->registers.rbp};
 	struct orma_unwind_stack stack = {stop->registers.rsp, stop->bytes, stop->size};
@@ -197,6 +199,7 @@ static void compare_program(const char *name, char *const *argv, struct tally *s
 		end(pid);
 		return;
 	}
+	memset(&cache, 0, sizeof(cache));
 	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
 	CHECK_INT(orma_unwind_process_new(files, pid, &process), 0);
 	for (int i = 0; i < STOPS && take_stop(pid, &stop); i++) {
