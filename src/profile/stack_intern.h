@@ -61,22 +61,6 @@ struct orma_stack_frame {
 uint64_t orma_stack_intern_add(struct orma_stack_intern *intern,
 			       const struct orma_stack_frame *frames, size_t count);
 
-/*
- * Ids by a hash of 128 bits, so that a stack that was seen before costs one look-up and no search
- * for its frames. `generation` is orma_unwind_process_generation(), or any number that changes when
- * equal addresses mean other frames. find() returns 0 for a stack that is not remembered.
- * orma_stack_intern_sample() does this.
- */
-struct orma_stack_key {
-	uint64_t low, high;
-};
-struct orma_stack_key orma_stack_key_begin(const struct orma_stack_intern *intern,
-					   uint64_t generation);
-void orma_stack_key_add(struct orma_stack_key *key, const uint64_t *addresses, size_t count);
-uint64_t orma_stack_intern_find(const struct orma_stack_intern *intern, struct orma_stack_key key);
-void orma_stack_intern_remember(struct orma_stack_intern *intern, struct orma_stack_key key,
-				uint64_t iid);
-
 /* A stack of a thread as a profiler gets it: user frames below kernel frames. */
 struct orma_stack_sample {
 	struct orma_unwind_process
@@ -90,7 +74,7 @@ struct orma_stack_sample {
 	uint64_t now_ns;   /* any clock that rises: limits reading of perf maps */
 };
 /* The id of the stack, or 0, as orma_stack_intern_add(). The addresses of user frames are also
- * added to `symbols`, when their stack is new and it is not NULL. */
+ * added to `symbols`, when the frames are new and it is not NULL. */
 uint64_t orma_stack_intern_sample(struct orma_stack_intern *intern,
 				  const struct orma_stack_sample *sample,
 				  struct orma_module_symbols *symbols);

@@ -6,6 +6,7 @@
 #include "../probes/fake_api.h"
 #include "profile/module_symbols.h"
 #include "profile/stack_intern.h"
+#include "profile/stack_keys.h"
 #include "symbols/symbol_table.h"
 
 static struct orma_stack_intern *intern;
@@ -107,28 +108,67 @@ ORMA_TEST(much_is_written_in_parts)
 ORMA_TEST(a_stack_is_remembered_by_its_addresses)
 {
 	const uint64_t addresses[] = {1, 2, 3};
+	struct orma_stack_keys keys;
 
-	CHECK_INT(orma_stack_intern_new(&intern), 0);
-	struct orma_stack_key key = orma_stack_key_begin(intern, 1), other = key;
+	CHECK_INT(orma_stack_keys_init(&keys), 0);
+	struct orma_stack_key key = orma_stack_key_begin(&keys, 1), other = key;
 	orma_stack_key_add(&key, addresses, 3);
-	CHECK_INT(orma_stack_intern_find(intern, key), 0);
-	orma_stack_intern_remember(intern, key, 9);
-	CHECK_INT(orma_stack_intern_find(intern, key), 9);
+	CHECK_INT(orma_stack_keys_find(&keys, key), 0);
+	orma_stack_keys_remember(&keys, key, 9);
+	CHECK_INT(orma_stack_keys_find(&keys, key), 9);
 	/* Another split, or another generation, is another stack. */
 	orma_stack_key_add(&other, addresses, 2);
 	orma_stack_key_add(&other, addresses + 2, 1);
-	CHECK_INT(orma_stack_intern_find(intern, other), 0);
-	other = orma_stack_key_begin(intern, 2);
+	CHECK_INT(orma_stack_keys_find(&keys, other), 0);
+	other = orma_stack_key_begin(&keys, 2);
 	orma_stack_key_add(&other, addresses, 3);
-	CHECK_INT(orma_stack_intern_find(intern, other), 0);
+	CHECK_INT(orma_stack_keys_find(&keys, other), 0);
 	/* More than there are places. */
 	for (uint64_t i = 0; i < 70000; i++) {
-		other = orma_stack_key_begin(intern, 3);
+		other = orma_stack_key_begin(&keys, 3);
 		orma_stack_key_add(&other, &i, 1);
-		orma_stack_intern_remember(intern, other, i + 1);
-		CHECK_INT(orma_stack_intern_find(intern, other), i + 1);
+		orma_stack_keys_remember(&keys, other, i + 1);
+		CHECK_INT(orma_stack_keys_find(&keys, other), i + 1);
 	}
-	CHECK_INT(orma_stack_intern_find(intern, key), 0);
+	CHECK_INT(orma_stack_keys_find(&keys, key), 0);
+	orma_stack_keys_done(&keys);
+}
+
+ORMA_TEST(processes_with_addresses_of_their_own_share_the_frames_of_a_file)
+{
+	struct orma_unwind_mapping first = {
+		.id = 1,
+		.start = 0x1000,
+		.end = 0x3000,
+		.path = ORMA_STR("/lib/a"),
+		.build_id = (const uint8_t *)"ID",
+		.build_id_size = 2,
+	};
+	struct orma_unwind_mapping second = first, memory = {.id = 4, .start = 0x1000};
+	struct orma_stack_frame frame = {.rel_pc = 5, .kind = ORMA_STACK_FRAME_NATIVE};
+
+	second.id = 2;
+	second.start = 0x5000;
+	second.end = 0x7000;
+	CHECK_INT(orma_stack_intern_new(&intern), 0);
+	frame.mapping = &first;
+	CHECK_INT(orma_stack_intern_add(intern, &frame, 1), 1);
+	frame.mapping = &second;
+	CHECK_INT(orma_stack_intern_add(intern, &frame, 1), 1);
+	/* Another part of the file is another mapping. */
+	second.id = 3;
+	second.offset = 0x1000;
+	CHECK_INT(orma_stack_intern_add(intern, &frame, 1), 2);
+	/* Memory without a file is each process's own. */
+	frame.mapping = &memory;
+	CHECK_INT(orma_stack_intern_add(intern, &frame, 1), 3);
+	memory.id = 5;
+	memory.start = 0x2000;
+	CHECK_INT(orma_stack_intern_add(intern, &frame, 1), 4);
+	const char *text = news(0, true);
+	CHECK(strstr(text,
+		     "mappings { iid: 1 build_id: 1 start_offset: 0 start: 4096 end: 12288 "));
+	CHECK(strstr(text, "mappings { iid: 4 ") && !strstr(text, "mappings { iid: 5 "));
 	orma_stack_intern_free(intern);
 }
 
