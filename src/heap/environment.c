@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * environment.c - the variables that tell liborma-heap what to do, and how they leave the environment.
+ * environment.c - reads the variables for liborma-heap, and removes them from the environment.
  *
- * These functions replace getenv() and unsetenv(): shells define those themselves, and theirs do not work before the shell has
- * begun. Nothing is allocated. They run in the constructor, where no other thread is.
+ * These functions replace getenv() and unsetenv(), because shells define functions of these names, which do not work before the
+ * shell has begun. Nothing is allocated. They run in the constructor, before there is another thread.
  */
 #include "heap/environment.h"
 
@@ -49,7 +49,7 @@ static bool is_separator(char c)
 	return c == ':' || c == ' ';
 }
 
-/* Is this entry of LD_PRELOAD the library? */
+/* True if this entry of LD_PRELOAD is the library. */
 static bool names_library(const char *entry, size_t size)
 {
 	const char *slash = memrchr(entry, '/', size);
@@ -85,7 +85,7 @@ const char *orma_heap_environment_library(size_t *ret_size)
 	return NULL;
 }
 
-/* Edits the value in place, because nothing may be allocated for the environment here. */
+/* Removes the library from LD_PRELOAD in place, because nothing may be allocated here. */
 static void remove_from_preload(void)
 {
 	char *value = orma_heap_environment_value("LD_PRELOAD"), *out = value, *at = value;

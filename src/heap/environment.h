@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * environment.h - the variables that tell liborma-heap what to do. The constructor reads them.
+ * environment.h - the variables for liborma-heap, which its constructor reads.
  */
 #ifndef ORMA_HEAP_ENVIRONMENT_H
 #define ORMA_HEAP_ENVIRONMENT_H
@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The value of a variable, or NULL. */
+/* Returns the value of a variable, or NULL. */
 char *orma_heap_environment_value(const char *name);
-/* True: the value is 1. */
+/* True if the value is "1". */
 bool orma_heap_environment_is_set(const char *name);
-/* The library's path in LD_PRELOAD, which ends after *ret_size bytes, or NULL. */
+/* Returns the library's path in LD_PRELOAD, which has *ret_size bytes, or NULL. */
 const char *orma_heap_environment_library(size_t *ret_size);
 /* Removes all variables of the library, and the library from LD_PRELOAD. */
 void orma_heap_environment_forget(void);

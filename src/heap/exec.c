@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exec.c - a program that the profiled process executes in its own place is profiled, too.
+ * exec.c - continues the profile in a program that replaces the profiled one by exec.
  *
- * Many programs only prepare what another one does: env of "#!/usr/bin/env python3", scripts that end with exec, wrappers of
- * libtool. The user means the other one. The constructor has removed the library from the environment, so that children do
- * without it; these functions put it back for the process that was started to be profiled. A child between fork() and exec has
- * another number, and gets the environment that it has chosen.
+ * Many programs only start another one in their place: env of "#!/usr/bin/env python3", scripts that end with exec, wrappers of
+ * libtool. The user wants a profile of the other program. The constructor has removed the library from the environment, so that
+ * children run without it. These functions put it back, but only in the process that was started to be profiled. A child between
+ * fork() and exec has another pid, and its environment is not changed.
  *
- * The environment of the new program is made in a mapping of its own: exec is allowed in signal handlers, where nothing may be allocated.
- * posix_spawn(), fexecve() and execveat() are left alone: the first makes children, and nobody wraps programs with the others.
+ * The environment of the new program is made in a mapping, because signal handlers may call exec, and cannot allocate.
+ * posix_spawn(), fexecve() and execveat() are not replaced: the first makes children, and wrappers do not use the others.
  *
- * Rejected: the library stays in the environment, and does nothing in children. They would see it, wait for its constructor, and
- * complain if it cannot be loaded.
+ * Rejected: leaving the library in the environment and doing nothing in children. They would see it, wait for its constructor, and
+ * print an error if it cannot be loaded.
  */
 #include "heap/exec.h"
 
@@ -37,7 +37,7 @@
 
 typedef int exec_fn(const char *file, char *const arguments[], char *const environment[]);
 
-/* Constant after the constructor. process: 0 = programs that are executed are not profiled. */
+/* Constant after the constructor. `process` is the profiled one; 0 = a program that replaces it is not profiled. */
 static pid_t process;
 static char library[PATH_MAX];
 static char variables[OWN_COUNT - 1][sizeof(struct sockaddr_un) + 32];
@@ -103,7 +103,7 @@ static bool is_preload(const char *variable)
 	return strncmp(variable, PRELOAD, sizeof(PRELOAD) - 1) == 0;
 }
 
-/* A mapping that begins with the pointers; the text lies behind them. */
+/* A mapping with the pointers of the environment, and the new texts after them. */
 struct area {
 	char **pointers;
 	size_t size;
@@ -120,7 +120,7 @@ static bool make_area(size_t pointer_count, size_t text_bytes, struct area *ret)
 	return true;
 }
 
-/* The program may have a library of its own to preload, which stays behind ours. */
+/* The program's own LD_PRELOAD is kept, after our library. */
 static bool make_environment(char *const from[], struct area *ret)
 {
 	const char *preload = "";
@@ -152,7 +152,7 @@ static void free_area(const struct area *area)
 	errno = saved_errno;
 }
 
-/* As the C library's functions, this returns only if the program cannot be executed. */
+/* Only returns if the program cannot be executed, as the C library's functions do. */
 static int execute(exec_fn *next, const char *file, char *const arguments[],
 		   char *const environment[])
 {
@@ -166,7 +166,7 @@ static int execute(exec_fn *next, const char *file, char *const arguments[],
 		return next(file, arguments, environment);
 	int r = next(file, arguments, area.pointers);
 	free_area(&area);
-	/* The variables may be what was too much. */
+	/* Tried again without the variables, because they may have exceeded the limit. */
 	return r < 0 && errno == E2BIG ? next(file, arguments, environment) : r;
 }
 

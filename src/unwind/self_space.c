@@ -125,12 +125,10 @@ static int judge(const struct snapshot *snapshot, const struct orma_unwind_resul
 	return -EFAULT;
 }
 
-static int walk_snapshot(struct orma_self_walker *walker, const struct snapshot *snapshot,
-			 const struct orma_unwind_registers *registers,
-			 const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
-			 struct orma_self_frames *ret)
+static struct orma_unwind_space space_of(const struct snapshot *snapshot,
+					 struct orma_self_walker *walker)
 {
-	struct orma_unwind_space space = {
+	return (struct orma_unwind_space){
 		.modules = snapshot->spans,
 		.module_count = snapshot->count,
 #ifdef __aarch64__
@@ -141,27 +139,18 @@ static int walk_snapshot(struct orma_self_walker *walker, const struct snapshot 
 		.cache_count = ORMA_SELF_CACHE_SLOTS,
 		.memo = &walker->memo,
 	};
-	struct orma_unwind_stack bytes = {
-		.address = registers->sp,
-		.bytes = (const void *)(uintptr_t)registers->sp,
-		.size = stack->high - (uintptr_t)registers->sp,
-	};
-	struct orma_unwind_result result =
-		orma_unwind_walk(&space, registers, &bytes, ret_addresses, max);
-
-	*ret = (struct orma_self_frames){
-		.count = result.frame_count,
-		.fp_count = result.fp_count,
-		.generation = snapshot->code_generation,
-		.end = result.end,
-	};
-	return judge(snapshot, &result, ret_addresses);
 }
 
 int orma_self_walk(const struct orma_unwind_registers *registers,
 		   const struct orma_self_stack *stack, uint64_t *ret_addresses, size_t max,
 		   struct orma_self_frames *ret)
 {
+	const struct orma_unwind_stack bytes = {
+		.address = registers->sp,
+		.bytes = (const void *)(uintptr_t)registers->sp,
+		.size = stack->high - (uintptr_t)registers->sp,
+	};
+
 	*ret = (struct orma_self_frames){0};
 	if (!HAS_WALK)
 		return -ENOTSUP;
@@ -172,8 +161,20 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 	if (r < 0)
 		return r;
 	const struct snapshot *snapshot = atomic_load(&current);
-	r = snapshot ? walk_snapshot(walker, snapshot, registers, stack, ret_addresses, max, ret)
-		     : -ESTALE;
+	r = -ESTALE;
+	if (snapshot) {
+		struct orma_unwind_space space = space_of(snapshot, walker);
+		struct orma_unwind_result result =
+			orma_unwind_walk(&space, registers, &bytes, ret_addresses, max);
+
+		*ret = (struct orma_self_frames){
+			.count = result.frame_count,
+			.fp_count = result.fp_count,
+			.generation = snapshot->code_generation,
+			.end = result.end,
+		};
+		r = judge(snapshot, &result, ret_addresses);
+	}
 	orma_self_walker_return(walker);
 	return r;
 }
