@@ -13,6 +13,15 @@
 #include "base/macros.h"
 #include "symbols/symbol_table.h"
 
+/* The linker appends the version of an exported function, as in name@@GLIBC_2.34. */
+static size_t measure(const char *name)
+{
+	size_t size = strnlen(name, ORMA_SYMBOL_NAME_BYTES_MAX);
+	const char *version = size > 1 ? memchr(name + 1, '@', size - 1) : NULL;
+
+	return version ? (size_t)(version - name) : size;
+}
+
 int orma_symbol_names_answer(const struct orma_elf_file *elf, const void *question, size_t size,
 			     struct orma_buf *ret)
 {
@@ -25,7 +34,7 @@ int orma_symbol_names_answer(const struct orma_elf_file *elf, const void *questi
 		uint64_t address, offset;
 		memcpy(&address, (const char *)question + at, sizeof(address));
 		const char *name = orma_symbol_table_find(table, address, &offset);
-		uint16_t name_size = name ? (uint16_t)strnlen(name, ORMA_SYMBOL_NAME_BYTES_MAX) : 0;
+		uint16_t name_size = name ? (uint16_t)measure(name) : 0;
 		if (ret->size + sizeof(name_size) + name_size > ORMA_TABLE_ANSWER_BYTES_MAX)
 			break;
 		r = orma_base_buf_append(ret, &name_size, sizeof(name_size));

@@ -7,6 +7,10 @@
  *
  * The thread opens the file, and a child without rights reads it (unwind/table_builder.h), because symbols are as hostile as
  * unwind information. A child that dies, hangs or lies costs the names of the file that it had.
+ *
+ * A stripped file names only the functions that it exports. The names of all are in its debugging information, if that is
+ * installed: /usr/lib/debug is root's, so it is searched here, by build id alone. Other places and lines of source code are for
+ * `orma symbolize`, which has more time.
  */
 #include "profile/symbol_reader.h"
 
@@ -19,6 +23,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "profile/symbol_names.h"
+#include "symbols/debug_file.h"
 #include "unwind/load_queue.h"
 #include "unwind/mapped_file.h"
 #include "unwind/table_builder.h"
@@ -32,7 +37,8 @@ struct orma_symbol_reader {
 
 struct job {
 	struct orma_load_job base; /* first */
-	int fd;                    /* the job's own, or -1 */
+	int fd, debug_fd;          /* the job's own, or -1 */
+	struct orma_build_id id;   /* size 0 = no debugging information is wanted */
 	struct orma_file_identity identity;
 	int result;
 	struct orma_buf question, answer;
@@ -49,18 +55,35 @@ static void open_file(struct orma_load_job *base)
 	if (job->fd < 0)
 		job->fd = orma_mapped_file_reopen(&job->identity,
 						  (struct orma_str){job->path, job->path_size});
+	if (job->id.size > 0) {
+		const struct orma_debug_folders none = {NULL, 0};
+		struct orma_debug_file file;
+
+		if (orma_debug_file_open_by_id(&job->id, &none, &file) == 0)
+			job->debug_fd = file.fd;
+	}
+}
+
+static int ask(struct orma_table_builder *builder, int fd, struct job *job)
+{
+	struct orma_elf_file elf;
+	int r = orma_table_builder_open(builder, fd, &elf);
+
+	return r < 0 ? r
+		     : orma_table_builder_ask(builder, job->question.data, job->question.size,
+					      &job->answer);
 }
 
 static void run(void *ctx, struct orma_load_job *base)
 {
 	struct job *job = ORMA_CONTAINER_OF(base, struct job, base);
 	struct orma_table_builder *builder = ctx;
-	struct orma_elf_file elf;
 
-	job->result = job->fd < 0 ? job->fd : orma_table_builder_open(builder, job->fd, &elf);
+	job->result = job->debug_fd < 0 ? -ENOENT : ask(builder, job->debug_fd, job);
 	if (job->result == 0)
-		job->result = orma_table_builder_ask(builder, job->question.data,
-						     job->question.size, &job->answer);
+		return;
+	job->answer.size = 0;
+	job->result = job->fd < 0 ? job->fd : ask(builder, job->fd, job);
 }
 
 static void free_job(struct orma_load_job *base)
@@ -70,6 +93,7 @@ static void free_job(struct orma_load_job *base)
 	orma_base_buf_done(&job->question);
 	orma_base_buf_done(&job->answer);
 	orma_base_fd_close(job->fd);
+	orma_base_fd_close(job->debug_fd);
 	orma_base_free(job);
 }
 
@@ -130,6 +154,11 @@ static struct job *new_job(const struct orma_unwind_file *file, struct orma_str 
 
 	if (!job)
 		return NULL;
+	job->debug_fd = -1;
+	if (!file->elf.has_symtab) {
+		job->id.size = file->elf.build_id_size;
+		memcpy(job->id.bytes, file->elf.build_id, file->elf.build_id_size);
+	}
 	job->fd = file->elf.fd;
 	if (job->fd >= 0)
 		job->fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 3);

@@ -212,6 +212,20 @@ ORMA_TEST(only_the_program_and_its_children_are_in_the_trace_and_have_names)
 		  "0\n");
 }
 
+/* A copy of sh(1) without names, also without those in debugging information, which is found by build id. */
+ORMA_TEST(functions_without_names_have_a_remedy)
+{
+	end(start(orma_profile_test_spin));
+	(void)in_folder("objcopy --strip-all --remove-section .note.gnu.build-id "
+			"\"$(readlink -f /bin/sh)\" nameless && " ORMA
+			" profile -F 5000 -n 1 -o x.pftrace -- ./nameless -c "
+			"'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done' 2>messages");
+	CHECK_STR(in_folder("grep -c 'is spent in functions without names, most of it in "
+			    ".*/nameless; they have names if its debugging symbols are "
+			    "installed' messages"),
+		  "1\n");
+}
+
 /* As perf and strace do it. */
 ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
 {

@@ -36,6 +36,8 @@
 
 enum form { FORM_TRACE, FORM_REPORT, FORM_PPROF, FORM_COLLAPSED };
 enum { REPORT_ROWS = 20, REPORT_KB = 10 << 10, PATH_BYTES = 128 };
+/* A fifth of the samples without names is worth a line. */
+enum { NAMELESS_PART = 5 };
 
 struct folder {
 	struct orma_private_folder private_folder;
@@ -255,6 +257,34 @@ static void print_rows(FILE *out, const struct orma_stack_tree *tree,
 	}
 }
 
+/* Prints how to get names, if many samples are in functions that have none: "[/usr/lib/libc.so.6]". */
+static void print_nameless(FILE *out, const struct orma_stack_tree *tree,
+			   const struct orma_function_cost *costs, uint32_t count)
+{
+	const struct orma_function_cost *most = NULL;
+	char share[ORMA_UNIT_BYTES];
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct orma_str name = tree->functions->items[costs[i].function].name;
+		if (name.size < 3 || memcmp(name.data, "[/", 2) != 0 || costs[i].own[0] <= 0)
+			continue;
+		sum += costs[i].own[0];
+		if (!most || costs[i].own[0] > most->own[0])
+			most = &costs[i];
+	}
+	if (!most || sum < tree->sums[0] / NAMELESS_PART)
+		return;
+	struct orma_str name = tree->functions->items[most->function].name;
+	orma_tool_print_line(
+		out,
+		"%s is spent in functions without names, most of it in %.*s; they have names if "
+		"its "
+		"debugging symbols are installed (a package -dbg or -dbgsym)",
+		orma_units_share((double)sum / (double)ORMA_MAX(tree->sums[0], INT64_C(1)), share),
+		(int)name.size - 2, name.data + 1);
+}
+
 /* After a program, the table goes to standard error, because the program's standard output may be data for another one. */
 static FILE *output_for(const struct orma_profile_options *options)
 {
@@ -286,6 +316,8 @@ static int print_table(const struct orma_trace_database *database,
 			r = print_losses(out, database);
 		if (r == 0)
 			print_rows(out, &tree, costs, count, options->top);
+		if (r == 0)
+			print_nameless(out, &tree, costs, count);
 	} else if (r == 0) {
 		orma_tool_warn("there are no samples; %s",
 			       options->argv ? "if no message above says why, the program was too "

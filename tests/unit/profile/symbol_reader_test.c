@@ -13,6 +13,7 @@
 #include "harness.h"
 #include "profile/symbol_names.h"
 #include "profile/symbol_reader.h"
+#include "symbols/debug_file.h"
 #include "unwind/unwind_process.h"
 
 static struct orma_unwind_files *files;
@@ -83,6 +84,59 @@ ORMA_TEST(names_of_a_file_are_read)
 	CHECK_INT(read_own(reader, in_ms(0), &names), -ETIMEDOUT);
 	orma_symbol_reader_free(reader);
 	unload_own();
+}
+
+/* Debian: libc6-dbg. Each 64th byte of the C library's code is in a function that its debugging information names. */
+ORMA_TEST(a_stripped_file_has_the_names_of_its_debugging_information)
+{
+	enum { COUNT = 4096, STEP = 64 };
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0}, of_file = {0};
+	const struct orma_debug_folders none = {NULL, 0};
+	static uint64_t addresses[COUNT];
+	struct orma_unwind_process *process;
+	struct orma_symbol_reader *reader;
+	struct orma_debug_file debug;
+	struct orma_str answer, name;
+	unsigned more = 0;
+
+	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
+	CHECK_INT(orma_unwind_process_read_maps(process), 0);
+	uint64_t pc = (uint64_t)(uintptr_t)getpid;
+	const struct orma_unwind_mapping *mapping = orma_unwind_process_find(process, pc);
+	CHECK(mapping && mapping->file);
+	struct orma_build_id id = {.size = mapping->file->elf.build_id_size};
+	memcpy(id.bytes, mapping->file->elf.build_id, id.size);
+	if (mapping->file->elf.has_symtab || orma_debug_file_open_by_id(&id, &none, &debug) < 0)
+		orma_test_skip("the debugging information of the C library (libc6-dbg)");
+	for (size_t i = 0; i < COUNT; i++)
+		addresses[i] = orma_unwind_mapping_rel_pc(mapping, mapping->start) + i * STEP;
+	CHECK_INT(orma_symbol_names_answer(&debug.elf, addresses, sizeof(addresses), &names), 0);
+	CHECK_INT(orma_symbol_names_answer(&mapping->file->elf, addresses, sizeof(addresses),
+					   &of_file),
+		  0);
+	orma_debug_file_close(&debug);
+	answer = orma_base_buf_str(&of_file);
+	while (orma_symbol_names_next(&answer, &name))
+		more -= name.size > 0;
+	answer = orma_base_buf_str(&names);
+	while (orma_symbol_names_next(&answer, &name)) {
+		more += name.size > 0;
+		/* Versions are not parts of names. */
+		CHECK(name.size == 0 || !memchr(name.data, '@', name.size));
+	}
+	/* The debugging information has more names than the file, and the reader has them. */
+	CHECK(more > 500 && more <= COUNT);
+
+	of_file.size = 0;
+	const struct orma_symbol_request request = {mapping->file, mapping->path, addresses, COUNT};
+	CHECK_INT(orma_symbol_reader_new(NULL, &reader), 0);
+	CHECK_INT(orma_symbol_reader_read(reader, &request, in_ms(60000), &of_file), 0);
+	CHECK_INT(of_file.size, names.size);
+	CHECK(memcmp(of_file.data, names.data, names.size) == 0);
+	orma_symbol_reader_free(reader);
+	orma_unwind_process_free(process);
+	orma_unwind_files_free(files);
 }
 
 ORMA_TEST(names_of_a_malformed_answer_are_not_taken)
