@@ -16,11 +16,17 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock_ns.h"
 
 /* This thread, and the library's. */
 #define OWN_THREADS 2u
 /* A folder has a link from its parent, one from itself, and one from each folder in it. */
 #define LINKS_BESIDE_THREADS 2u
+/* A tenth of a second together. */
+#define MOMENT_NS (2 * ORMA_NS_PER_MS)
+#define MOMENTS   50u
 
 static bool has_other_threads(void)
 {
@@ -28,6 +34,18 @@ static bool has_other_threads(void)
 
 	return stat("/proc/self/task", &info) < 0 ||
 	       info.st_nlink > LINKS_BESIDE_THREADS + OWN_THREADS;
+}
+
+/* The kernel still has a thread for a moment after pthread_join() has returned. */
+static bool are_threads_gone(void)
+{
+	const struct timespec moment = {0, (long)MOMENT_NS};
+	unsigned attempts = MOMENTS;
+
+	while (has_other_threads())
+		if (--attempts == 0 || nanosleep(&moment, NULL) < 0)
+			return false;
+	return true;
 }
 
 static void call(const char *name)
@@ -43,7 +61,7 @@ static void call(const char *name)
 
 void orma_heap_release(void)
 {
-	if (has_other_threads())
+	if (!are_threads_gone())
 		return;
 	call("_ZN9__gnu_cxx9__freeresEv");
 	call("__libc_freeres");
