@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * heap_profile_test.c - what programs say of their allocations comes into the trace, whatever happens to them.
+ * heap_profile_test.c - the records that programs write of their allocations get into the trace, whatever happens to the programs.
  */
 #include "heap_profiler.h"
 #include "proto/reader.h"
@@ -8,57 +8,55 @@
 
 static struct profiler profiler;
 static struct heap_trace trace;
+static struct program program;
+
+/* Starts a session for a program, which has written all its records when this returns. */
+static struct orma_session *begin(const char *heapprofd)
+{
+	choose_socket();
+	program_start(&program, &honest_behaviour, 1);
+	profiler_start(&profiler);
+	struct orma_session *session = session_start(&profiler, heapprofd);
+	program_await(&program);
+	return session;
+}
+
+static void end(void)
+{
+	program_end(&program);
+	profiler_stop(&profiler);
+}
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
 ORMA_TEST(the_totals_of_a_program_are_in_the_trace)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "");
-	program_await(&program);
+	struct orma_session *session = begin("");
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
 	CHECK(strstr(heap_trace_mappings(), "heap_profile_test"));
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 ORMA_TEST(dumps_at_intervals_add_up)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session =
-		session_start(&profiler, "continuous_dump_config { dump_interval_ms: 100 }");
-	program_await(&program);
+	struct orma_session *session = begin("continuous_dump_config { dump_interval_ms: 100 }");
 	session_await_dumps(&profiler, session, 3);
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
 	CHECK(trace.dump_count > 3);
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 ORMA_TEST(the_first_dump_may_come_earlier_than_the_others)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(
-		&profiler,
-		"continuous_dump_config { dump_phase_ms: 1000 dump_interval_ms: 600000 }");
-	program_await(&program);
+	struct orma_session *session =
+		begin("continuous_dump_config { dump_phase_ms: 1000 dump_interval_ms: 600000 }");
 	session_await_dumps(&profiler, session, 1);
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
 	CHECK_INT(trace.dump_count, 2);
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 static void tell_if_waiting(void)
@@ -67,13 +65,12 @@ static void tell_if_waiting(void)
 		tell_allocations();
 }
 
-ORMA_TEST(programs_are_told_to_wait_for_room_when_the_session_blocks_them)
+ORMA_TEST(programs_wait_for_room_only_if_the_session_blocks_them)
 {
 	static const struct behaviour behaviour = {tell_if_waiting, ORMA_COMPLETE};
 
 	choose_socket();
 	for (int i = 0; i < 2; i++) {
-		struct program program;
 
 		program_start(&program, &behaviour, 1);
 		profiler_start(&profiler);
@@ -89,12 +86,7 @@ ORMA_TEST(programs_are_told_to_wait_for_room_when_the_session_blocks_them)
 
 ORMA_TEST(a_profiler_that_takes_too_much_ends_the_profile_with_a_dump)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "max_heapprofd_memory_kb: 1");
-	program_await(&program);
+	struct orma_session *session = begin("max_heapprofd_memory_kb: 1");
 	/* The profiler listens nowhere when there is no session. */
 	while (access(getenv("ORMA_HEAP_SOCK"), F_OK) == 0)
 		usleep(10000);
@@ -102,18 +94,12 @@ ORMA_TEST(a_profiler_that_takes_too_much_ends_the_profile_with_a_dump)
 	check_totals(&trace);
 	CHECK(trace.has_hit_guardrail);
 	CHECK_INT(trace.dump_count, 1);
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 ORMA_TEST(a_program_that_is_killed_leaves_what_it_has_written)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "");
-	program_await(&program);
+	struct orma_session *session = begin("");
 	program_end(&program);
 	session_end(&profiler, session, &trace);
 	check_totals(&trace);
@@ -144,12 +130,7 @@ static size_t count_streamed(uint32_t kind, uint32_t id)
 
 ORMA_TEST(streamed_allocations_are_in_the_trace_instead_of_dumps)
 {
-	struct program program;
-	choose_socket();
-	program_start(&program, &honest_behaviour, 1);
-	profiler_start(&profiler);
-	struct orma_session *session = session_start(&profiler, "stream_allocations: true");
-	program_await(&program);
+	struct orma_session *session = begin("stream_allocations: true");
 	session_end(&profiler, session, &trace);
 	CHECK_INT(count_streamed(ORMA_PB_TRACE_PACKET_STREAMING_ALLOCATION,
 				 ORMA_PB_STREAMING_ALLOCATION_SEQUENCE_NUMBER),
@@ -158,13 +139,11 @@ ORMA_TEST(streamed_allocations_are_in_the_trace_instead_of_dumps)
 				 ORMA_PB_STREAMING_FREE_SEQUENCE_NUMBER),
 		  SAMPLES / 4);
 	CHECK_INT(trace.count, 0);
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 ORMA_TEST(sessions_at_the_same_time_have_totals_of_their_own)
 {
-	struct program program;
 	choose_socket();
 	program_start(&program, &honest_behaviour, 2);
 	profiler_start(&profiler);
@@ -172,10 +151,10 @@ ORMA_TEST(sessions_at_the_same_time_have_totals_of_their_own)
 	struct orma_session *second = session_start(&profiler, "dump_at_max: true");
 	program_await(&program);
 	session_end(&profiler, second, &trace);
+	CHECK(trace.count > 0);
 	session_end(&profiler, first, &trace);
 	check_totals(&trace);
-	program_end(&program);
-	profiler_stop(&profiler);
+	end();
 }
 
 ORMA_TEST(a_profile_can_follow_another)
