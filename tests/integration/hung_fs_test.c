@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hung_fs_test.c - output files on a file system that does not answer: opening, writing and
- * closing them hangs for ever, and no other client is affected.
+ * hung_fs_test.c - output files and profiled programs on a file system that does not answer: opening,
+ * writing and closing them hangs for ever, and no other client is affected.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "hung_fs.h"
 #include "process.h"
 #include "raw_session.h"
+#include "unwind/unwind_files.h"
 
 enum { FLUSHES = 20 };
 
@@ -418,4 +421,40 @@ ORMA_TEST(a_second_interrupt_ends_a_recorder_whose_file_hangs)
 	CHECK(WIFEXITED(status));
 	CHECK_INT(WEXITSTATUS(status), 130);
 	CHECK_INT(orma_test_process_stop(&process), 0);
+}
+
+/* The profilers' thread that opens programs hangs; /bin/sh lies on another file system. */
+ORMA_TEST(programs_of_other_file_systems_are_read_while_one_hangs)
+{
+	struct orma_hung_fs fs = {0};
+	struct orma_unwind_files *files;
+	struct orma_unwind_load *load = NULL;
+	const struct orma_unwind_file *file = NULL;
+	struct orma_process_map hung = {.start = 0x1000, .end = 0x2000, .inode = 2};
+	struct orma_process_map good = hung;
+	siginfo_t ended;
+	struct stat info;
+
+	if (!orma_hung_fs_mount(&fs))
+		return;
+	hung.path = orma_base_str(fs.path);
+	good.path = ORMA_STR("/bin/sh");
+	CHECK_INT(stat("/bin/sh", &info), 0);
+	good.inode = info.st_ino;
+	good.device_major = major(info.st_dev);
+	good.device_minor = minor(info.st_dev);
+	orma_hung_fs_hold(&fs, ORMA_FUSE_LOOKUP);
+	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
+	CHECK_INT(orma_unwind_files_poll(files, getpid(), &hung, &load, &file), -EAGAIN);
+	orma_hung_fs_await(&fs, ORMA_FUSE_LOOKUP);
+	while (orma_unwind_files_load(files, getpid(), &good, &file) < 0)
+		;
+	CHECK(file->table != NULL);
+	orma_unwind_file_unref(file);
+	orma_unwind_load_free(load);
+	orma_hung_fs_abort(&fs);
+	orma_unwind_files_free(files);
+	/* The thread that has hung may end after that, and the reader of programs with it. */
+	while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0)
+		usleep(1000);
 }
