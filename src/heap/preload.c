@@ -6,8 +6,8 @@
  *   ORMA_HEAP_WAIT    1: the program only begins when a session has started, or after 3 seconds
  *   ORMA_HEAP_FOLLOW  1: children and executed programs are profiled, too. Otherwise these variables, and this library
  *                     in LD_PRELOAD, are removed from the environment
- *   ORMA_HEAP_EXEC    0: the program that this process executes in its own place is profiled, too; exec.c then sets the
- *                     variables again, this one to the number of the process
+ *   ORMA_HEAP_EXEC    0: a program that replaces this one is profiled, too; exec.c then sets the variables again, and this
+ *                     one to the pid
  *   ORMA_HEAP_RELEASE 1: the blocks that the C library keeps are freed at the end
  *
  * A program that runs with more rights than its user is not profiled; the library passes all calls through.
@@ -46,7 +46,7 @@
 /* The bytes between two checks for a session, in programs that were started to be profiled. */
 #define CHILD_STEP_BYTES 16384
 #define MEMORY_BYTES     (2u << 20)
-/* The library keeps 220 bytes and four patches for each page. Pages of 4 KiB would take 200 KiB of the program. */
+/* The library keeps 220 bytes and four patches for each page, so pages of 4 KiB would cost the program 200 KiB. */
 #define PAGE_BYTES (16u << 10)
 /* The time for which finished chunks are collected into one batch, because each batch wakes two processes. They are sent at once when
  * memory runs low, a flush begins or the program ends. */
@@ -60,7 +60,7 @@ static bool is_active, follows_children, releases;
 /* The process that has the library's thread. Changes in a child of fork(). */
 static pid_t owner;
 
-/* Shells and scripts choose numbers below 256 for their own descriptors, and replace what has them. */
+/* Shells and scripts put their own descriptors on numbers below 256, and close what has those. */
 static void avoid_low_descriptors(void)
 {
 	struct rlimit limit;
@@ -83,7 +83,7 @@ static int start(const char *socket, bool waits)
 		.shm_size_bytes = MEMORY_BYTES,
 		.page_size_bytes = PAGE_BYTES,
 		.producer_socket = socket,
-		/* A socket that nobody named may be anybody's. */
+		/* Any user can make the default socket. */
 		.trusted_services = socket ? NULL : "",
 	};
 	int r;
@@ -130,10 +130,10 @@ __attribute__((constructor)) static void on_load(void)
 		orma_heap_source_wait(WAIT_TIMEOUT_MS);
 }
 
-/* Frees of later destructors still count: the service takes them from shared memory when the process is gone. */
+/* Frees of later destructors are not lost, because the service reads them from shared memory when the process has ended. */
 __attribute__((destructor)) static void on_unload(void)
 {
-	/* The child of a bare clone() has neither the library's thread nor a place of its own to write to. */
+	/* Not in the child of a bare clone(), which has neither the library's thread nor shared memory of its own. */
 	if (!is_active || getpid() != owner)
 		return;
 	if (releases)

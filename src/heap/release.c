@@ -22,9 +22,9 @@
 
 /* This thread, and the library's. */
 #define OWN_THREADS 2u
-/* A folder has a link from its parent, one from itself, and one from each folder in it. */
+/* The links of a folder that do not come from folders in it: one from its parent, and one from itself. */
 #define LINKS_BESIDE_THREADS 2u
-/* A tenth of a second together. */
+/* The longest wait is a tenth of a second. */
 #define MOMENT_NS (2 * ORMA_NS_PER_MS)
 #define MOMENTS   50u
 
@@ -36,7 +36,7 @@ static bool has_other_threads(void)
 	       info.st_nlink > LINKS_BESIDE_THREADS + OWN_THREADS;
 }
 
-/* The kernel still has a thread for a moment after pthread_join() has returned. */
+/* A thread stays in /proc for a moment after pthread_join() has returned. */
 static bool are_threads_gone(void)
 {
 	const struct timespec moment = {0, (long)MOMENT_NS};

@@ -14,7 +14,7 @@
 
 #include "heap/heap_thread.h"
 
-/* For an allocation of more means, one number decides if it is hit, instead of one for each distance. */
+/* For an allocation of more means than this, one number decides whether it is hit, instead of one for each distance. */
 #define SINGLE_MEANS 4
 
 static uint64_t next_random(uint64_t *state)

@@ -157,7 +157,7 @@ bool orma_heap_stack_is_abandoned(uintptr_t variable, uintptr_t here)
 		return is_own(self, here) && here >= variable;
 	if (!is_alternate(variable, &alternate))
 		return false;
-	/* Handlers end before the thread goes on with what they have interrupted. */
+	/* A handler ends before the thread returns to the function that it has interrupted. */
 	return is_own(self, here) || (here >= variable && is_alternate(here, &alternate));
 }
 

@@ -50,7 +50,7 @@ static _Atomic uint64_t
 	copied_until_ns; /* UINT64_MAX = stacks are walked; relaxed: an estimate, as the next */
 static _Atomic uint32_t copies;
 
-/* The precision of a tick is enough, and does not read a device. */
+/* The coarse clock is precise enough. Other clocks may read a device. */
 uint64_t orma_heap_now_ns(void)
 {
 	return orma_base_clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -66,7 +66,8 @@ static uint64_t key_of(uint32_t heap, uint64_t id)
 		       : (id + heap * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* Each copy takes its 2 ms of the time that was left, and what it takes beyond that has a limit. */
+/* Decides whether a stack is copied. Each copy moves `copied_until_ns` on by 2 ms. Copies end for good when that time is too far ahead, or
+ * when there were too many. */
 static bool is_to_be_copied(uint64_t now_ns)
 {
 	uint64_t until_ns = atomic_load_explicit(&copied_until_ns, memory_order_relaxed);
@@ -232,8 +233,8 @@ static bool sample_block(struct orma_heap_thread *self, struct orma_heap_sample 
 }
 
 /*
- * In the child of a fork, before the thread's countdown is drawn anew: the countdown was drawn without a session, so nobody has
- * seen what it has counted. `seen` is the part that is sampled after all.
+ * Counts the bytes that the child of a fork has allocated before it had a session. Called before the thread's countdown is drawn again,
+ * because the old countdown has counted them. `seen` of these bytes are sampled after all.
  */
 static void count_unseen(const struct orma_heap_thread *self, int64_t left, uint64_t seen)
 {

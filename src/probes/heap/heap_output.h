@@ -32,7 +32,7 @@ struct orma_heap_output {
 	struct orma_buf interned; /* fields of an InternedData message */
 	struct orma_buf packet;
 	struct orma_module_symbols
-		*symbols; /* gets the addresses of all frames; borrowed; NULL = nobody */
+		*symbols; /* gets the addresses of all frames; borrowed; NULL = none */
 };
 
 void orma_heap_output_init(struct orma_heap_output *output, uint64_t seed, orma_heap_write_fn *fn,

@@ -18,7 +18,7 @@ struct orma_heap_processes {
 	struct orma_map ended;     /* by number: processes whose program was replaced by another */
 	uint64_t ended_count;
 	uint64_t refused_processes;
-	orma_heap_event_fn *event; /* NULL = nobody wants a stream */
+	orma_heap_event_fn *event; /* NULL = there is no stream */
 	void *event_ctx;
 };
 

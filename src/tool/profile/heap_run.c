@@ -352,7 +352,7 @@ static bool is_output(const char *path)
 	       (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)));
 }
 
-/* A trace that nobody wants to keep is in the private folder, which the next recorder removes if this one is killed. */
+/* Without -o the trace is in the private folder, which the next recorder removes if this one is killed. */
 static int choose_trace(struct heap_run *run)
 {
 	const char *wanted = run->options->out_path;
