@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_events.c - opens the events of an instance, maps their rings, and merges their records.
+ * perf_events.c - opens the events of an instance, and maps their rings.
  *
  * Owns the descriptors, the rings and their watches. There are two forms:
  *
@@ -16,10 +16,6 @@
  * The ring has room for half a second at the rate of the session, because records have a fixed
  * size: the kernel reserves the whole copy of the stack. Wake-ups come when a quarter is full, so
  * an idle machine causes none. A user whose locked memory is limited gets smaller rings.
- *
- * Records of one CPU are in order. Records of several CPUs are merged by time, because a thread may
- * map a library on one CPU and be sampled on another. The caller's limit keeps records out that are
- * newer than what other CPUs may still write.
  */
 #include "probes/perf/perf_events.h"
 
@@ -41,7 +37,6 @@
 #define WAKEUP_PARTS   4u
 #define RECORDS_LEAST  2u /* in the smallest ring */
 #define FDS_MAX        65536u
-#define NO_RECORD      UINT64_MAX
 
 /* ---- descriptors ---- */
 
@@ -342,7 +337,7 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 			.events = events,
 			.cpu = open->cpus[i],
 			.period_max = ORMA_MAX(open->config->period, UINT64_C(1)),
-			.next_time = NO_RECORD};
+			.next_time = ORMA_PERF_NO_RECORD};
 	if (open->is_per_task)
 		return open_tasks(open, events, &group);
 	return open_cpus(open, events, &group);
@@ -441,82 +436,7 @@ void orma_perf_events_disable(struct orma_perf_events *events)
 	control_all(events, PERF_EVENT_IOC_DISABLE);
 }
 
-/* ---- records ---- */
-
-static void peek_time(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
-{
-	size_t size;
-	const void *record = orma_perf_ring_peek(&cpu->ring, &size);
-
-	cpu->next_time = NO_RECORD;
-	/* A record without a time is taken at once. */
-	if (record && !orma_perf_ring_record_time(&events->layout, record, size, &cpu->next_time))
-		cpu->next_time = 0;
-}
-
-void orma_perf_events_refresh(struct orma_perf_events *events)
-{
-	for (size_t i = 0; i < events->cpu_count; i++) {
-		orma_perf_ring_refresh(&events->cpus[i].ring);
-		peek_time(events, &events->cpus[i]);
-	}
-}
-
-bool orma_perf_events_next(struct orma_perf_events *events, uint64_t limit_ns,
-			   struct orma_perf_record *ret, struct orma_perf_cpu **ret_cpu)
-{
-	for (;;) {
-		struct orma_perf_cpu *oldest = NULL;
-		size_t size;
-		for (size_t i = 0; i < events->cpu_count; i++)
-			if (events->cpus[i].next_time != NO_RECORD &&
-			    (!oldest || events->cpus[i].next_time < oldest->next_time))
-				oldest = &events->cpus[i];
-		if (!oldest || oldest->next_time > limit_ns)
-			return false;
-		const void *record = orma_perf_ring_peek(&oldest->ring, &size);
-		if (record &&
-		    orma_perf_ring_record_parse(&events->layout, record, size, ret) == 0) {
-			if (ret->type != PERF_RECORD_SAMPLE ||
-			    !(events->layout.sample_type & PERF_SAMPLE_CPU))
-				ret->cpu = oldest->cpu;
-			*ret_cpu = oldest;
-			return true;
-		}
-		events->bad_count++;
-		if (!record)
-			oldest->next_time = NO_RECORD;
-		else
-			orma_perf_events_advance(events, oldest);
-	}
-}
-
-void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
-{
-	size_t size;
-
-	if (!orma_perf_ring_peek(&cpu->ring, &size))
-		return;
-	orma_perf_ring_advance(&cpu->ring, size);
-	peek_time(events, cpu);
-}
-
-bool orma_perf_events_are_filling(const struct orma_perf_events *events)
-{
-	bool result = false;
-
-	for (size_t i = 0; i < events->cpu_count; i++) {
-		const struct orma_perf_ring *ring = &events->cpus[i].ring;
-		result |= ring->head - ring->tail > ring->size / 2;
-	}
-	return result;
-}
-
-void orma_perf_events_release(struct orma_perf_events *events)
-{
-	for (size_t i = 0; i < events->cpu_count; i++)
-		orma_perf_ring_release(&events->cpus[i].ring);
-}
+/* ---- counts ---- */
 
 int orma_perf_events_read(struct orma_perf_events *events, const struct orma_perf_cpu *cpu,
 			  uint64_t *ret_counts, size_t max)

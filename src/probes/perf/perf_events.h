@@ -17,6 +17,8 @@
 
 #define ORMA_PERF_RECORD_BYTES 1024u /* a sample besides the copy of its stack, at most */
 
+#define ORMA_PERF_NO_RECORD UINT64_MAX
+
 /* The events of one CPU, and their ring. */
 struct orma_perf_cpu {
 	struct orma_watch watch;
@@ -29,7 +31,7 @@ struct orma_perf_cpu {
 	struct orma_perf_ring ring;
 	uint64_t period_max; /* waits that a sample may stand for; more were lost */
 	uint64_t wait_count; /* waits whose records were read, and about so many that were lost */
-	uint64_t next_time;  /* time of the first record; UINT64_MAX = there is none */
+	uint64_t next_time;  /* time of the first record, or ORMA_PERF_NO_RECORD */
 };
 
 struct orma_perf_events {
