@@ -90,7 +90,7 @@ ORMA_TEST(names_of_a_file_are_read)
 ORMA_TEST(a_stripped_file_has_the_names_of_its_debugging_information)
 {
 	enum { COUNT = 4096, STEP = 64 };
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0}, of_file = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf names = {0}, of_file = {0}, by_reader = {0};
 	const struct orma_debug_folders none = {NULL, 0};
 	static uint64_t addresses[COUNT];
 	struct orma_unwind_process *process;
@@ -128,12 +128,11 @@ ORMA_TEST(a_stripped_file_has_the_names_of_its_debugging_information)
 	/* The debugging information has more names than the file, and the reader has them. */
 	CHECK(more > 500 && more <= COUNT);
 
-	of_file.size = 0;
 	const struct orma_symbol_request request = {mapping->file, mapping->path, addresses, COUNT};
 	CHECK_INT(orma_symbol_reader_new(NULL, &reader), 0);
-	CHECK_INT(orma_symbol_reader_read(reader, &request, in_ms(60000), &of_file), 0);
-	CHECK_INT(of_file.size, names.size);
-	CHECK(memcmp(of_file.data, names.data, names.size) == 0);
+	CHECK_INT(orma_symbol_reader_read(reader, &request, in_ms(60000), &by_reader), 0);
+	CHECK_INT(by_reader.size, names.size);
+	CHECK(memcmp(by_reader.data, names.data, names.size) == 0);
 	orma_symbol_reader_free(reader);
 	orma_unwind_process_free(process);
 	orma_unwind_files_free(files);
