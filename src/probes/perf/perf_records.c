@@ -13,27 +13,22 @@
 #define PREFETCH_BYTES 2048u
 #define LINE_BYTES     64u
 
-/* The kernel wrote the record long ago, so it is no longer in the caches. It is taken after the record before it, and arrives
- * meanwhile: the head, most frames of most stacks, and the end, where the size of the stack is. */
-static void prefetch(const void *record, size_t size)
-{
-	const char *bytes = record;
-
-	for (size_t i = 0; i < size && i < PREFETCH_BYTES; i += LINE_BYTES)
-		__builtin_prefetch(bytes + i);
-	__builtin_prefetch(bytes + size - 1);
-}
-
-static void peek_time(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
+/* Looks at the first record of a ring, and prefetches it: the kernel wrote it long ago, so it is no longer in the caches. It is
+ * taken after another one, and arrives meanwhile: the head, most frames of most stacks, and the end, where the size of the stack
+ * is. The loop is not a function, because GCC 12 removes calls of functions that only prefetch. */
+static void peek_first(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
 {
 	size_t size;
-	const void *record = orma_perf_ring_peek(&cpu->ring, &size);
+	const char *record = orma_perf_ring_peek(&cpu->ring, &size);
 
-	if (record)
-		prefetch(record, size);
 	cpu->next_time = ORMA_PERF_NO_RECORD;
+	if (!record)
+		return;
+	for (size_t i = 0; i < size && i < PREFETCH_BYTES; i += LINE_BYTES)
+		__builtin_prefetch(record + i);
+	__builtin_prefetch(record + size - 1);
 	/* A record without a time is taken at once. */
-	if (record && !orma_perf_ring_record_time(&events->layout, record, size, &cpu->next_time))
+	if (!orma_perf_ring_record_time(&events->layout, record, size, &cpu->next_time))
 		cpu->next_time = 0;
 }
 
@@ -41,7 +36,7 @@ void orma_perf_events_refresh(struct orma_perf_events *events)
 {
 	for (size_t i = 0; i < events->cpu_count; i++) {
 		orma_perf_ring_refresh(&events->cpus[i].ring);
-		peek_time(events, &events->cpus[i]);
+		peek_first(events, &events->cpus[i]);
 	}
 }
 
@@ -81,7 +76,7 @@ void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_
 	if (!orma_perf_ring_peek(&cpu->ring, &size))
 		return;
 	orma_perf_ring_advance(&cpu->ring, size);
-	peek_time(events, cpu);
+	peek_first(events, cpu);
 }
 
 bool orma_perf_events_are_filling(const struct orma_perf_events *events)
