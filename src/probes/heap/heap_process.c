@@ -460,6 +460,9 @@ void orma_heap_process_replace(struct orma_heap_process *process, orma_heap_even
 void orma_heap_process_settle(struct orma_heap_process *process)
 {
 	take_deferred(process, NULL, NULL);
+	/* The memory of what was deferred is gone, too. */
+	if (process->is_replaced && !process->has_said_bye)
+		orma_heap_process_replace(process, NULL, NULL);
 	/* Only frees from before the last flush expire, because the sample of a later one may still come. */
 	process->faults.orphaned_frees += orma_heap_live_expire(&process->live, process->epoch);
 	process->epoch++;

@@ -383,14 +383,22 @@ ORMA_TEST(a_program_that_replaces_another_without_goodbye_damages_nothing)
 		sample(1, 100 + i, inner, 3);
 		/* A connection that was lost and made again begins no program. */
 		tell_process(false, 100 + i);
+		/* The maps of this one never come. */
+		heap_tell_sample(&fixture, &(struct heap_sample){.serial = 2,
+								 .heap_id = 1,
+								 .size = 1000,
+								 .generation = 9,
+								 .pcs = inner,
+								 .pc_count = 3});
 	}
 	CHECK_INT(fixture.tracker.ended.count, 2);
+	orma_heap_processes_settle(&fixture.tracker);
 	heap_dump(&fixture, 1000, 0);
 	read_trace();
 	/* Memory of the programs that were replaced is gone. */
-	CHECK_STR(allocations(), "1000 libc.malloc 2 1 100\n1000 libc.malloc 2 -1 -100\n"
-				 "1000 libc.malloc 2 1 101\n1000 libc.malloc 2 -1 -101\n"
-				 "1000 libc.malloc 2 1 102\n");
+	CHECK_STR(allocations(), "1000 libc.malloc 2 2 1100\n1000 libc.malloc 2 -2 -1100\n"
+				 "1000 libc.malloc 2 2 1101\n1000 libc.malloc 2 -2 -1101\n"
+				 "1000 libc.malloc 2 2 1102\n");
 	struct orma_heap_process *process =
 		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
 	CHECK_INT(process->faults.bad_records, 0);
