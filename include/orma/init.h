@@ -25,7 +25,11 @@
  *          there. If a callback of the library forks, it must not return in the child. vfork() and
  *          posix_spawn() need no care. Do not trace after _Fork() or a bare clone().
  * descriptors: descriptors of the library are closed by exec and are never 0, 1 or 2, even if the
- *          program has closed those. So output of the program cannot reach a connection.
+ *          program has closed those. So output of the program cannot reach a connection. A program
+ *          may close all descriptors while it traces, as daemons do. The library's thread connects
+ *          anew within a second; events of that time are lost. A file that the program opens under
+ *          a number of the library is neither written nor closed. With caller_drives or
+ *          ORMA_BACKEND_IN_PROCESS, nothing is connected again.
  * stderr:  the library writes nothing there, unless ORMA_LOG is debug, info or warn in the
  *          environment when orma_init() is called. Then each message of orma/log.h of that level or
  *          above becomes a line "orma[PID]: LEVEL: ...". With info it logs when it is connected and
@@ -133,8 +137,9 @@ ORMA_API bool orma_is_connected(void);
 /**
  * orma_sync() - wait until the service knows everything that was registered so far.
  *
- * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised), -ENOMEM. Do not call it from callbacks. With
- * caller_drives it dispatches while it waits.
+ * Returns 0, -ETIMEDOUT, -ENOTCONN (not initialised, or the program has closed the library's
+ * descriptors), -ENOMEM. Do not call it from callbacks. With caller_drives it dispatches while it
+ * waits.
  */
 ORMA_API int orma_sync(uint32_t timeout_ms);
 
@@ -184,7 +189,8 @@ ORMA_API int orma_activate_triggers(const char *const *names, size_t count, uint
  *
  * All callbacks of data sources then run inside orma_dispatch(). The descriptor belongs to the
  * library. It is -1 without caller_drives or before orma_init(). orma_dispatch() never blocks; it
- * returns 0 or -ENOTCONN (not initialised, or no caller_drives). Any thread may dispatch, but only
+ * returns 0 or -ENOTCONN (not initialised, no caller_drives, or the program has closed the
+ * descriptors). Any thread may dispatch, but only
  * one at a time; orma_sync(), orma_startup_tracing() and orma_shutdown() dispatch too.
  */
 ORMA_API int orma_poll_fd(void);

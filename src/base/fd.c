@@ -3,7 +3,17 @@
  *
  * Owns the marks: a bit for each descriptor that the child of a fork has to close. A mark is
  * cleared before its descriptor is closed, so a child never closes a number that already has
- * another owner, whatever the threads of its parent were doing. All descriptors are CLOEXEC from
+ * another owner, whatever the threads of its parent were doing.
+ *
+ * Some programs close all descriptors, and then open files of their own under the same numbers. So a
+ * marked descriptor has a label: a number for F_SETSIG that no other program uses. The label belongs
+ * to the open file and not to the number. It never causes a signal, because nobody sets O_ASYNC. A
+ * marked number without the label is somebody else's, and is neither written nor closed. Rejected:
+ * comparing inodes, because all eventfds and epoll sets share one. A program that closes a number
+ * and opens it again between the look at the label and the use, which is less than a microsecond,
+ * is not noticed.
+ *
+ * All descriptors are CLOEXEC from
  * the start. Rejected: stdio for reading files, because /proc files have no size and must be read
  * in large pieces; unsealed memory that is checked on use, because a peer that shrinks a mapped
  * file kills this process with SIGBUS.
@@ -32,21 +42,65 @@ enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_
 
 /* Any thread; relaxed, because a descriptor's owner orders its own marking and closing. */
 static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
+/* The number of marks that were cleared. It changes behind the mark and before the descriptor is closed. Sequentially
+ * consistent, because it orders a look at a mark with one at its label. */
+static _Atomic uint32_t unmark_count;
 
+/* The last real-time signal. */
+#define LABEL 64
+
+/* The descriptor has the label before it has the mark, so nobody sees a mark without a label. */
 void orma_base_fd_set_close_on_fork(int fd)
 {
-	if (fd >= 0 && fd < ORMA_BASE_CLOSE_ON_FORK_MAX)
-		atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64,
-					 memory_order_relaxed);
+	if (fd < 0 || fd >= ORMA_BASE_CLOSE_ON_FORK_MAX)
+		return;
+	(void)fcntl(fd, F_SETSIG, LABEL);
+	atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64, memory_order_relaxed);
+}
+
+static bool is_marked(int fd)
+{
+	return fd >= 0 && fd < ORMA_BASE_CLOSE_ON_FORK_MAX &&
+	       atomic_load(&marks[fd / 64]) >> fd % 64 & 1;
 }
 
 static void unmark(int fd)
 {
-	uint64_t bit = UINT64_C(1) << fd % 64;
+	if (!is_marked(fd))
+		return;
+	atomic_fetch_and(&marks[fd / 64], ~(UINT64_C(1) << fd % 64));
+	atomic_fetch_add(&unmark_count, 1);
+}
 
-	if (fd < ORMA_BASE_CLOSE_ON_FORK_MAX &&
-	    atomic_load_explicit(&marks[fd / 64], memory_order_relaxed) & bit)
-		atomic_fetch_and_explicit(&marks[fd / 64], ~bit, memory_order_relaxed);
+/* Only a kernel that knows no labels fails otherwise than with EBADF. */
+static bool has_label(int fd)
+{
+	int saved_errno = errno, label = fcntl(fd, F_GETSIG);
+	bool ret = label == LABEL || (label < 0 && errno != EBADF);
+
+	errno = saved_errno;
+	return ret;
+}
+
+/* Another thread may be closing it, and opening another one: then it has cleared a mark since. */
+bool orma_base_fd_is_own(int fd)
+{
+	uint32_t before;
+
+	do {
+		before = atomic_load(&unmark_count);
+		if (!is_marked(fd) || has_label(fd))
+			return true;
+	} while (before != atomic_load(&unmark_count));
+	return false;
+}
+
+bool orma_base_fds_are_own(void)
+{
+	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++)
+		if (!orma_base_fd_is_own(fd))
+			return false;
+	return true;
 }
 
 void orma_base_fds_close_in_child(void)
@@ -55,7 +109,8 @@ void orma_base_fds_close_in_child(void)
 		uint64_t bits = atomic_exchange_explicit(&marks[i], 0, memory_order_relaxed);
 
 		for (; bits; bits &= bits - 1)
-			close(i * 64 + __builtin_ctzll(bits));
+			if (has_label(i * 64 + __builtin_ctzll(bits)))
+				close(i * 64 + __builtin_ctzll(bits));
 	}
 }
 
@@ -77,10 +132,12 @@ int orma_base_fd_close(int fd)
 		ORMA_NO_CANCEL();
 		int saved_errno = errno;
 
+		bool is_own = orma_base_fd_is_own(fd);
 		unmark(fd);
 		/* Do not retry after EINTR: Linux has already released the number, and another
 		 * thread may own it. */
-		close(fd);
+		if (is_own)
+			close(fd);
 		errno = saved_errno;
 	}
 	return -1;
@@ -93,7 +150,8 @@ void orma_base_fd_wake(int fd)
 
 	/* This fails only if the counter would overflow, and then the descriptor is readable
 	 * already. A direct system call, because write() is a cancellation point. */
-	(void)syscall(SYS_write, fd, &one, sizeof(one));
+	if (orma_base_fd_is_own(fd))
+		(void)syscall(SYS_write, fd, &one, sizeof(one));
 	errno = saved_errno;
 }
 
@@ -116,7 +174,7 @@ int orma_base_socket_close_foreign(struct orma_fd_closer *closer, int fd, uid_t 
 	int saved_errno = errno;
 	uint8_t byte;
 
-	if (fd < 0 || !closer)
+	if (fd < 0 || !closer || !orma_base_fd_is_own(fd))
 		return orma_base_fd_close(fd);
 	/* Nothing can arrive after this, so the two recv() see everything that is unread. */
 	(void)shutdown(fd, SHUT_RDWR);

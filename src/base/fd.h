@@ -13,7 +13,8 @@
 /* For ORMA_AUTO on an int: closes it when >= 0; errno is preserved. */
 void orma_base_fd_closep(int *fd);
 /* Closes fd if it is >= 0, and returns -1: `fd = orma_base_fd_close(fd)`. Preserves errno. Like
- * orma_base_fd_wake(), not a cancellation point. */
+ * orma_base_fd_wake(), not a cancellation point. Both leave a number alone that was selected for
+ * orma_base_fds_close_in_child() and belongs to somebody else now. */
 int orma_base_fd_close(int fd);
 /* Makes an eventfd readable. Preserves errno. Any thread, async-signal-safe. */
 void orma_base_fd_wake(int fd);
@@ -82,6 +83,11 @@ int orma_base_fd_set_nonblock(int fd);
  * selected before they are connected.
  */
 void orma_base_fd_set_close_on_fork(int fd);
+/* False: the number was selected, and somebody else has closed it, or has another file there now. Any thread,
+ * async-signal-safe. */
+bool orma_base_fd_is_own(int fd);
+/* True for all that are selected. */
+bool orma_base_fds_are_own(void);
 /* In the child of a fork, with no other thread: closes the selected descriptors.
  * Async-signal-safe. */
 void orma_base_fds_close_in_child(void);

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -32,14 +33,19 @@
 #include "base/macros.h"
 
 enum { EVENTS_PER_TURN = 64 };
+/* A wait for a descriptor that somebody has closed would never end. */
+enum { GUARDED_WAIT_MS = 1000 };
 
 /* Values of programmed_ns other than a deadline. */
 #define TIMER_OFF   UINT64_C(0)
 #define TIMER_FIRED UINT64_MAX
 
 struct orma_loop {
-	int epoll_fd, timer_fd, wake_fd;
+	int epoll_fd, timer_fd;
+	_Atomic int
+		wake_fd; /* relaxed: a wake of the descriptor before is lost, and finds the loop awake */
 	bool is_stopped, is_in_turn, is_embedded;
+	bool is_guarded; /* looks if its descriptors are its own */
 	uint64_t turn_number;
 	pthread_t thread; /* the thread that takes the current turn; only assertions read it */
 
@@ -290,10 +296,15 @@ void orma_base_watch_remove(struct orma_watch *watch)
 	watch->loop = NULL;
 }
 
+static int get_wake_fd(const struct orma_loop *loop)
+{
+	return atomic_load_explicit(&loop->wake_fd, memory_order_relaxed);
+}
+
 static int handle_wake(struct orma_loop *loop)
 {
 	uint64_t count;
-	if (read(loop->wake_fd, &count, sizeof(count)) < 0 || !loop->wake_fn)
+	if (read(get_wake_fd(loop), &count, sizeof(count)) < 0 || !loop->wake_fn)
 		return 0;
 	loop->wake_fn(loop->wake_ctx);
 	return 1;
@@ -370,12 +381,13 @@ static int run_tasks(struct orma_loop *loop)
 
 /* ---- the loop ---- */
 
-static int add_own_fd(struct orma_loop *loop, int *fd)
+/* `place` names the descriptor in its events. */
+static int add_own_fd(struct orma_loop *loop, int fd, void *place)
 {
-	if (*fd < 0)
+	if (fd < 0)
 		return -errno;
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
-	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, *fd, &event) < 0 ? -errno : 0;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = place};
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int open_fds(struct orma_loop *loop)
@@ -385,11 +397,21 @@ static int open_fds(struct orma_loop *loop)
 		return -errno;
 	loop->timer_fd = orma_base_fd_avoid_standard(
 		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-	int r = add_own_fd(loop, &loop->timer_fd);
+	int r = add_own_fd(loop, loop->timer_fd, &loop->timer_fd);
 	if (r < 0)
 		return r;
-	loop->wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	return add_own_fd(loop, &loop->wake_fd);
+	int wake_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	r = add_own_fd(loop, wake_fd, &loop->wake_fd);
+	atomic_store_explicit(&loop->wake_fd, wake_fd, memory_order_relaxed);
+	return r;
+}
+
+static void close_fds(struct orma_loop *loop)
+{
+	orma_base_fd_close(get_wake_fd(loop));
+	atomic_store_explicit(&loop->wake_fd, -1, memory_order_relaxed);
+	loop->timer_fd = orma_base_fd_close(loop->timer_fd);
+	loop->epoll_fd = orma_base_fd_close(loop->epoll_fd);
 }
 
 int orma_base_loop_new(struct orma_loop **ret)
@@ -397,7 +419,8 @@ int orma_base_loop_new(struct orma_loop **ret)
 	struct orma_loop *loop = orma_base_zalloc(sizeof(*loop));
 	if (!loop)
 		return -ENOMEM;
-	loop->epoll_fd = loop->timer_fd = loop->wake_fd = -1;
+	loop->epoll_fd = loop->timer_fd = -1;
+	atomic_init(&loop->wake_fd, -1);
 	orma_base_list_init(&loop->tasks);
 	int r = open_fds(loop);
 	if (r < 0) {
@@ -417,9 +440,7 @@ void orma_base_loop_free(struct orma_loop *loop)
 		loop->heap[--loop->heap_count]->is_armed = false;
 	while (!orma_base_list_is_empty(&loop->tasks))
 		orma_base_task_cancel(ORMA_LIST_ENTRY(loop->tasks.next, struct orma_task, link));
-	orma_base_fd_close(loop->wake_fd);
-	orma_base_fd_close(loop->timer_fd);
-	orma_base_fd_close(loop->epoll_fd);
+	close_fds(loop);
 	orma_base_free(loop->heap);
 	orma_base_free(loop);
 }
@@ -442,15 +463,33 @@ void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ct
 
 void orma_base_loop_wake(struct orma_loop *loop)
 {
-	orma_base_fd_wake(loop->wake_fd);
+	orma_base_fd_wake(get_wake_fd(loop));
+}
+
+bool orma_base_loop_can_wake(const struct orma_loop *loop)
+{
+	return orma_base_fd_is_own(get_wake_fd(loop));
+}
+
+/* Descriptors are looked at before and after the wait, as they may be used then. */
+static bool has_lost_fds(const struct orma_loop *loop)
+{
+	return loop->is_guarded && !orma_base_fds_are_own();
 }
 
 static int wait_for_events(struct orma_loop *loop, int timeout_ms)
 {
+	if (loop->is_guarded && timeout_ms < 0)
+		timeout_ms = GUARDED_WAIT_MS;
+	if (has_lost_fds(loop))
+		return -EBADF;
 	program_timer(loop);
 	int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN, timeout_ms);
+	int error = count < 0 && errno != EINTR ? errno : 0;
+	if (has_lost_fds(loop))
+		return -EBADF;
 	if (count < 0)
-		return errno == EINTR ? 0 : -errno;
+		return -error;
 	loop->event_idx = 0;
 	loop->event_count = count;
 	return 0;
@@ -518,6 +557,7 @@ int orma_base_loop_run(struct orma_loop *loop)
 	int r = 0;
 	while (!loop->is_stopped && r >= 0)
 		r = orma_base_loop_turn(loop, -1);
+	r = loop->is_stopped ? 0 : r;
 	loop->is_stopped = false;
 	return r < 0 ? r : 0;
 }
@@ -531,7 +571,19 @@ void orma_base_loop_set_close_on_fork(struct orma_loop *loop)
 {
 	orma_base_fd_set_close_on_fork(loop->epoll_fd);
 	orma_base_fd_set_close_on_fork(loop->timer_fd);
-	orma_base_fd_set_close_on_fork(loop->wake_fd);
+	orma_base_fd_set_close_on_fork(get_wake_fd(loop));
+	loop->is_guarded = true;
+}
+
+int orma_base_loop_reopen(struct orma_loop *loop)
+{
+	ORMA_ASSERT(!loop->is_in_turn);
+	close_fds(loop);
+	loop->programmed_ns = TIMER_OFF;
+	int r = open_fds(loop);
+	if (r == 0)
+		orma_base_loop_set_close_on_fork(loop);
+	return r;
 }
 
 int orma_base_loop_fd(struct orma_loop *loop)

@@ -42,6 +42,5 @@ int orma_dispatch(void)
 		return -ENOTCONN;
 	if (!pthread_equal(orma_client.driver, pthread_self()))
 		change_driver();
-	orma_base_loop_turn(orma_client.loop, 0);
-	return 0;
+	return orma_base_loop_turn(orma_client.loop, 0) == -EBADF ? -ENOTCONN : 0;
 }

@@ -205,12 +205,28 @@ void orma_shutdown(void)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
+/* The program has closed descriptors that it did not open. The loop closes the others, and everything begins anew. The service of
+ * this process has clients on descriptors that are gone, too, so it does not recover. */
+static bool recover(void)
+{
+	if (orma_client.local || orma_base_loop_reopen(orma_client.loop) < 0)
+		return false;
+	orma_base_log(ORMA_LOG_WARNING,
+		      "the program has closed the library's descriptors: connecting anew");
+	for (size_t i = 0; i < orma_client.link_count; i++)
+		orma_client_link_reconnect(&orma_client.links[i]);
+	/* For work that was queued meanwhile. */
+	orma_base_loop_wake(orma_client.loop);
+	return true;
+}
+
 static void *thread_main(void *ctx)
 {
 	(void)ctx;
 	for (size_t i = 0; i < orma_client.link_count; i++)
 		orma_client_link_connect(&orma_client.links[i]);
-	orma_base_loop_run(orma_client.loop);
+	while (orma_base_loop_run(orma_client.loop) == -EBADF && recover())
+		;
 	end_engine();
 	return NULL;
 }

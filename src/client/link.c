@@ -252,6 +252,12 @@ int orma_client_link_offer_memory(struct orma_client_link *link)
 	return r;
 }
 
+void orma_client_link_reconnect(struct orma_client_link *link)
+{
+	orma_client_link_done(link);
+	retry_later(link, true);
+}
+
 void orma_client_link_done(struct orma_client_link *link)
 {
 	drop_connection(link);

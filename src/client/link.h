@@ -57,6 +57,8 @@ void orma_client_link_init(struct orma_client_link *link, struct orma_loop *loop
 			   enum orma_client_link_kind kind);
 /* Does nothing when it is connected, or connecting. */
 void orma_client_link_connect(struct orma_client_link *link);
+/* Somebody has closed the descriptors of the connection: begins anew. */
+void orma_client_link_reconnect(struct orma_client_link *link);
 /* Disconnects; instances must have been stopped. */
 void orma_client_link_done(struct orma_client_link *link);
 /* The address of the daemon; NULL = the service is not a daemon. */

@@ -12,6 +12,10 @@ int orma_client_post(struct orma_client_work *work)
 {
 	if (!orma_client_lock())
 		return -ENOTCONN;
+	pthread_mutex_unlock(&orma_client.mutex);
+	/* The loop thread would notice the work a second later. */
+	if (!orma_base_loop_can_wake(orma_client.loop) || !orma_client_lock())
+		return -ENOTCONN;
 	orma_base_list_append(&orma_client.work, &work->item);
 	pthread_mutex_unlock(&orma_client.mutex);
 	orma_base_loop_wake(orma_client.loop);

@@ -3,10 +3,10 @@
  *
  * close(), close_range() and closefrom() replace those of the C library. They treat the library's descriptors as numbers that are
  * not open. base/fd.h knows these descriptors, because a child has to close them after fork(). A program that calls the kernel
- * without the C library, or puts another file on such a number with dup2(), still closes them.
+ * without the C library, or puts another file on such a number with dup2(), still closes them. The client then leaves the
+ * numbers alone, and connects anew within a second (src/client/lifecycle.c); samples of that second are lost.
  *
- * Rejected: connecting again after each loss, because the program may open a file of its own under the same number first, and
- * samples would be lost meanwhile.
+ * Rejected: only connecting anew, because samples would be lost.
  *
  * Threads: any, at any time, also in signal handlers. Nothing locks or allocates.
  */

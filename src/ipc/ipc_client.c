@@ -439,12 +439,13 @@ int orma_ipc_client_new_from_fd(const struct orma_ipc_client_options *options, i
 		r = new_client(options, &client);
 	if (r != 0)
 		return r;
+	/* A connection whose peer has gone closes the descriptor before start_binding() returns. */
+	orma_base_fd_set_close_on_fork(fd);
 	r = start_binding(client, fd);
 	if (r < 0) {
 		orma_ipc_client_free(client);
 		return r;
 	}
-	orma_base_fd_set_close_on_fork(fd);
 	*ret = client;
 	return 0;
 }

@@ -321,6 +321,8 @@ static void note_health(const struct dump *dump, const struct orma_message *proc
 		 ORMA_STAT_heapprofd_rejected_concurrent},
 		{ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_HIT_GUARDRAIL,
 		 ORMA_STAT_heapprofd_hit_guardrail},
+		{ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_RECONNECTED,
+		 ORMA_STAT_heapprofd_reconnected},
 		{ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_ENDED_ABRUPTLY,
 		 ORMA_STAT_heapprofd_ended_abruptly},
 	};

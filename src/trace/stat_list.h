@@ -249,6 +249,7 @@
 	X(power_samples_dropped, 10011, SINGLE, DATA_LOSS, ANALYSIS, MACHINE, "Samples of power rails that were too many at one time. The name is orma's own.") \
 	X(heapprofd_ended_abruptly, 10012, INDEXED, NOTICE, TRACE, MACHINE, "A profiled process with several threads was ended by a signal, _exit() or exec: what threads that began in the last tenth of a second have allocated may be missing. The name is orma's own.") \
 	X(heapprofd_unseen_bytes, 10013, INDEXED, NOTICE, TRACE, MACHINE, "Bytes that the child of a fork has allocated before the profiler had a connection to it. The name is orma's own.") \
+	X(heapprofd_reconnected, 10014, INDEXED, DATA_LOSS, TRACE, MACHINE, "The connection to a profiled process was lost and made again; what happened between is missing. The name is orma's own.") \
 	X(ctf_events_discarded, 10000, SINGLE, DATA_LOSS, TRACE, MACHINE, "Events that LTTng or another tracer had no room for; larger or more buffers help.") \
 	X(ctf_packets_lost, 10001, SINGLE, DATA_LOSS, TRACE, MACHINE, "Packets of streams that were overwritten or deleted before they were read.") \
 	X(ctf_packets_damaged, 10002, SINGLE, ERROR, TRACE, MACHINE, "Packets of streams that could not be read, or not to their end.") \

@@ -533,6 +533,19 @@ ORMA_TEST(a_program_that_closes_descriptors_from_0_on_is_profiled_to_its_end)
 	check_profile_of_closer("from");
 }
 
+ORMA_TEST(a_program_that_closes_descriptors_without_the_library_is_connected_again)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/file", orma_test_tmpdir());
+	begin("sampling_interval_bytes: 1");
+	CHECK_INT(run(false, "close by call", path), 0);
+	end_with_losses();
+	CHECK_INT(count(7801, false), 1);
+	CHECK(count(7804, false) >= 50);
+	CHECK(seen.processes == 2 && seen.byes == 1);
+}
+
 ORMA_TEST(samples_of_a_killed_program_arrive)
 {
 	begin("sampling_interval_bytes: 1");

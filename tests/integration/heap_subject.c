@@ -379,6 +379,36 @@ static void run_close(const char *way)
 		sink = malloc(7803);
 }
 
+static off_t size_of(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 ? info.st_size : -1;
+}
+
+/* Closes everything behind the C library's back, and has a file of its own in all places. */
+static void run_close_by_call(const char *path)
+{
+	int fd;
+
+	sink = malloc(7801);
+	if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
+		exit(1);
+	fd = open(path, O_CREAT | O_RDWR, 0600);
+	for (int i = 3; i < 1024; i++)
+		if (i != fd)
+			(void)dup2(fd, i);
+	/* A connection follows after a second at most. It gets numbers that are free again. */
+	for (int i = 500; i < 1024; i++)
+		(void)syscall(SYS_close, i);
+	for (unsigned i = 0; i < 500; i++) {
+		sink = malloc(7804);
+		usleep(10000);
+	}
+	if (size_of(fd) != 0 || lseek(fd, 0, SEEK_CUR) != 0)
+		exit(2);
+}
+
 int main(int argument_count, char **arguments)
 {
 	const char *mode = argument_count > 1 ? arguments[1] : "";
@@ -419,6 +449,8 @@ int main(int argument_count, char **arguments)
 		run_jump();
 	else if (strcmp(mode, "close") == 0)
 		run_close(arguments[2]);
+	else if (strcmp(mode, "close by call") == 0)
+		run_close_by_call(arguments[2]);
 	else if (strcmp(mode, "kill") == 0) {
 		sink = malloc(7601);
 		/* The library's thread has to tell the service that this thread has a sequence. */

@@ -89,6 +89,8 @@ static void write_flags(struct orma_proto_writer *writer, const struct part *par
 		orma_proto_write_bool(writer, DUMP(BUFFER_OVERRAN), true);
 	if (process->faults.bad_records > 0)
 		orma_proto_write_bool(writer, DUMP(BUFFER_CORRUPTED), true);
+	if (process->was_reconnected)
+		orma_proto_write_bool(writer, DUMP(RECONNECTED), true);
 	if (orma_heap_process_was_cut_off(process))
 		orma_proto_write_bool(writer, DUMP(ENDED_ABRUPTLY), true);
 	if (process->own_losses.unseen_bytes > 0)

@@ -414,6 +414,7 @@ void orma_heap_process_take(struct orma_heap_process *process,
 	switch (record->kind) {
 	case ORMA_HEAP_RECORD_PROCESS:
 		take_identity(process, record);
+		process->was_reconnected |= process->is_introduced;
 		process->is_introduced = true;
 		process->is_from_startup = record->process.is_from_startup;
 		process->program_start_ns = record->process.program_start_ns;

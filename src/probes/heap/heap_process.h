@@ -56,6 +56,7 @@ struct orma_heap_process {
 	struct orma_buf command;      /* arguments, each with NUL */
 	uint32_t named_state;         /* state of the output in which it was named; 0 = none */
 	bool has_said_bye, is_from_startup;
+	bool was_reconnected;   /* something between two connections is missing */
 	bool has_threads;       /* more than one has written samples */
 	uint32_t sample_writer; /* wrote the last sample; 0 = none */
 	bool is_introduced;     /* it has said which process it is */

@@ -312,8 +312,9 @@ static const struct orma_proto_field_desc profile_packet_process_heap_samples_fi
 	{13, 0, 187, offsetof(struct orma_pb_profile_packet_process_heap_samples, orig_sampling_interval_bytes), 10, 0, ORMA_PROTO_KIND_UINT64, 0},
 	{14, 0, 216, offsetof(struct orma_pb_profile_packet_process_heap_samples, client_error), 11, 2, ORMA_PROTO_KIND_ENUM, 0},
 	{15, 0, 229, offsetof(struct orma_pb_profile_packet_process_heap_samples, start_timestamp), 12, 0, ORMA_PROTO_KIND_UINT64, 0},
-	{30, 0, 245, offsetof(struct orma_pb_profile_packet_process_heap_samples, ended_abruptly), 13, 0, ORMA_PROTO_KIND_BOOL, 0},
-	{31, 0, 260, offsetof(struct orma_pb_profile_packet_process_heap_samples, unseen_bytes), 14, 0, ORMA_PROTO_KIND_UINT64, 0},
+	{29, 0, 245, offsetof(struct orma_pb_profile_packet_process_heap_samples, reconnected), 13, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{30, 0, 257, offsetof(struct orma_pb_profile_packet_process_heap_samples, ended_abruptly), 14, 0, ORMA_PROTO_KIND_BOOL, 0},
+	{31, 0, 272, offsetof(struct orma_pb_profile_packet_process_heap_samples, unseen_bytes), 15, 0, ORMA_PROTO_KIND_UINT64, 0},
 };
 static const char profile_packet_process_heap_samples_names[] = {
 	"ProfilePacket.ProcessHeapSamples"
@@ -332,12 +333,13 @@ static const char profile_packet_process_heap_samples_names[] = {
 	"\0orig_sampling_interval_bytes"
 	"\0client_error"
 	"\0start_timestamp"
+	"\0reconnected"
 	"\0ended_abruptly"
 	"\0unseen_bytes"};
 const struct orma_proto_desc orma_pb_profile_packet_process_heap_samples_desc = {
 	profile_packet_process_heap_samples_names,
 	profile_packet_process_heap_samples_fields, profile_packet_process_heap_samples_types,
-	sizeof(struct orma_pb_profile_packet_process_heap_samples), 17, 1,
+	sizeof(struct orma_pb_profile_packet_process_heap_samples), 18, 1,
 };
 _Static_assert(sizeof(struct orma_pb_profile_packet_process_heap_samples) <= UINT16_MAX, "fits struct_size");
 

@@ -393,6 +393,7 @@ struct orma_pb_profile_packet_process_heap_samples {
 	bool buffer_overran;
 	bool buffer_corrupted;
 	bool hit_guardrail;
+	bool reconnected;
 	bool ended_abruptly;
 };
 enum {
@@ -411,6 +412,7 @@ enum {
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_ORIG_SAMPLING_INTERVAL_BYTES = 13,
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_CLIENT_ERROR = 14,
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_START_TIMESTAMP = 15,
+	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_RECONNECTED = 29,
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_ENDED_ABRUPTLY = 30,
 	ORMA_PB_PROFILE_PACKET_PROCESS_HEAP_SAMPLES_UNSEEN_BYTES = 31,
 };
@@ -446,10 +448,12 @@ static inline bool orma_pb_profile_packet_process_heap_samples_has_client_error(
 static inline void orma_pb_profile_packet_process_heap_samples_set_client_error(struct orma_pb_profile_packet_process_heap_samples *m, int32_t v) { m->has[0] |= UINT32_C(1) << 11; m->client_error = v; }
 static inline bool orma_pb_profile_packet_process_heap_samples_has_start_timestamp(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 12 & 1; }
 static inline void orma_pb_profile_packet_process_heap_samples_set_start_timestamp(struct orma_pb_profile_packet_process_heap_samples *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 12; m->start_timestamp = v; }
-static inline bool orma_pb_profile_packet_process_heap_samples_has_ended_abruptly(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 13 & 1; }
-static inline void orma_pb_profile_packet_process_heap_samples_set_ended_abruptly(struct orma_pb_profile_packet_process_heap_samples *m, bool v) { m->has[0] |= UINT32_C(1) << 13; m->ended_abruptly = v; }
-static inline bool orma_pb_profile_packet_process_heap_samples_has_unseen_bytes(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 14 & 1; }
-static inline void orma_pb_profile_packet_process_heap_samples_set_unseen_bytes(struct orma_pb_profile_packet_process_heap_samples *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 14; m->unseen_bytes = v; }
+static inline bool orma_pb_profile_packet_process_heap_samples_has_reconnected(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 13 & 1; }
+static inline void orma_pb_profile_packet_process_heap_samples_set_reconnected(struct orma_pb_profile_packet_process_heap_samples *m, bool v) { m->has[0] |= UINT32_C(1) << 13; m->reconnected = v; }
+static inline bool orma_pb_profile_packet_process_heap_samples_has_ended_abruptly(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 14 & 1; }
+static inline void orma_pb_profile_packet_process_heap_samples_set_ended_abruptly(struct orma_pb_profile_packet_process_heap_samples *m, bool v) { m->has[0] |= UINT32_C(1) << 14; m->ended_abruptly = v; }
+static inline bool orma_pb_profile_packet_process_heap_samples_has_unseen_bytes(const struct orma_pb_profile_packet_process_heap_samples *m) { return m->has[0] >> 15 & 1; }
+static inline void orma_pb_profile_packet_process_heap_samples_set_unseen_bytes(struct orma_pb_profile_packet_process_heap_samples *m, uint64_t v) { m->has[0] |= UINT32_C(1) << 15; m->unseen_bytes = v; }
 
 /* PerfSample.ProducerEvent */
 struct orma_pb_perf_sample_producer_event {

@@ -3,8 +3,11 @@
  */
 #include "base/fd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macros.h"
@@ -167,4 +170,45 @@ ORMA_TEST(standard_descriptors_that_are_closed_are_held_and_fail_as_before)
 	CHECK_INT(write_errno, EBADF);
 	CHECK_INT(got, -1);
 	CHECK_INT(read_errno, EBADF);
+}
+
+ORMA_TEST(a_number_that_somebody_else_has_taken_is_left_alone)
+{
+	int pipe_fds[2], fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	char byte;
+
+	CHECK(fd >= 0 && pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) == 0);
+	orma_base_fd_set_close_on_fork(fd);
+	CHECK(orma_base_fd_is_own(fd) && orma_base_fds_are_own());
+	CHECK_INT(orma_base_fd_next_kept(0), fd);
+	CHECK_INT(dup2(pipe_fds[1], fd), fd);
+	CHECK(!orma_base_fd_is_own(fd) && !orma_base_fds_are_own());
+	orma_base_fd_wake(fd);
+	CHECK(read(pipe_fds[0], &byte, 1) < 0 && errno == EAGAIN);
+	orma_base_fd_close(fd);
+	CHECK(fcntl(fd, F_GETFD) >= 0 && orma_base_fds_are_own());
+	/* It is nobody's any more. */
+	orma_base_fd_close(fd);
+	CHECK(fcntl(fd, F_GETFD) < 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
+{
+	int fds[2] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)}, status;
+
+	orma_base_fd_set_close_on_fork(fds[0]);
+	orma_base_fd_set_close_on_fork(fds[1]);
+	CHECK_INT(dup2(STDERR_FILENO, fds[1]), fds[1]);
+	pid_t child = fork();
+	if (child == 0) {
+		orma_base_fds_close_in_child();
+		_exit(fcntl(fds[0], F_GETFD) >= 0 || fcntl(fds[1], F_GETFD) < 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	orma_base_fd_close(fds[0]);
+	orma_base_fd_close(fds[1]);
+	close(fds[1]);
 }

@@ -356,6 +356,37 @@ ORMA_TEST(several_wakes_become_one_call_and_one_before_the_wait_is_not_lost)
 	orma_base_loop_free(loop);
 }
 
+ORMA_TEST(a_loop_whose_descriptors_somebody_has_closed_says_so_and_gets_others)
+{
+	struct orma_loop *loop = new_loop();
+	struct job job = {.loop = loop};
+	int taken[3], count = 0;
+	orma_base_loop_set_close_on_fork(loop);
+	orma_base_loop_set_wake_handler(loop, on_wake, &job);
+	CHECK_INT(orma_base_loop_turn(loop, 0), 0);
+	CHECK(orma_base_loop_can_wake(loop));
+	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++) {
+		CHECK(count < 3);
+		CHECK_INT(dup2(STDERR_FILENO, fd), fd);
+		taken[count++] = fd;
+	}
+	CHECK_INT(count, 3);
+	CHECK(!orma_base_loop_can_wake(loop));
+	CHECK_INT(orma_base_loop_turn(loop, -1), -EBADF);
+	CHECK_INT(orma_base_loop_run(loop), -EBADF);
+	/* A stop is not forgotten. */
+	orma_base_loop_stop(loop);
+	CHECK_INT(orma_base_loop_run(loop), 0);
+	CHECK_INT(orma_base_loop_reopen(loop), 0);
+	CHECK(orma_base_loop_can_wake(loop));
+	orma_base_loop_wake(loop);
+	CHECK_INT(orma_base_loop_run(loop), 0);
+	CHECK_INT(job.calls, 1);
+	orma_base_loop_free(loop);
+	for (int i = 0; i < count; i++)
+		CHECK_INT(close(taken[i]), 0);
+}
+
 static bool is_readable(int fd, int timeout_ms)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock_ns.h"
+#include "base/fd.h"
 #include "ipc/address.h"
 #include "ipc/ipc_host.h"
 #include "raw_peer.h"
@@ -715,7 +716,7 @@ ORMA_TEST(a_client_waits_for_room_in_a_full_backlog)
 	orma_base_loop_turn(fixture.loop, 0);
 	CHECK_INT(fixture.connected + fixture.disconnected, 0);
 	while (count > 0)
-		close(fds[--count]);
+		orma_base_fd_close(fds[--count]);
 	struct orma_ipc_host_options host_options = {
 		.loop = fixture.loop, .services = host_services, .service_count = 1};
 	CHECK_INT(orma_ipc_host_new(&host_options, &fixture.host), 0);

@@ -423,6 +423,7 @@ ORMA_TEST(a_program_that_replaces_another_and_connects_late_has_totals_of_its_ow
 	CHECK_STR(allocations(), "1000 libc.malloc 2 2 300\n1000 libc.malloc 2 -2 -300\n"
 				 "1000 libc.malloc 2 2 302\n");
 	CHECK(import_stat(&trace, "heapprofd_buffer_corrupted") <= 0);
+	CHECK(import_stat(&trace, "heapprofd_reconnected") > 0);
 	import_done(&trace);
 	heap_end(&fixture);
 }
@@ -450,6 +451,7 @@ ORMA_TEST(the_trace_names_processes_that_were_cut_off_and_bytes_that_were_not_se
 	heap_dump(&fixture, 1000, 0);
 	read_trace();
 	CHECK(import_stat(&trace, "heapprofd_ended_abruptly") > 0);
+	CHECK(import_stat(&trace, "heapprofd_reconnected") <= 0);
 	CHECK_INT(import_stat(&trace, "heapprofd_unseen_bytes"), 12345);
 	CHECK(import_stat(&trace, "heapprofd_buffer_overran") <= 0);
 	import_done(&trace);
