@@ -89,10 +89,9 @@ void orma_service_session_flush_and_disable(struct orma_service_session *session
 				 NULL);
 }
 
-static void arm_duration(struct orma_service_session *session)
+static void arm_duration(struct orma_service_session *session, uint64_t delay_ns)
 {
 	struct orma_service *service = session->service;
-	uint64_t delay_ns = session->duration_ms * ORMA_NS_PER_MS;
 
 	if (session->duration_ms == 0)
 		return;
@@ -104,6 +103,13 @@ static void arm_duration(struct orma_service_session *session)
 			       orma_service_now_ns(service) + delay_ns, on_duration);
 }
 
+/* A recording of 300 ms would be empty if a data source takes longer to start. */
+static void begin_duration(struct orma_service_session *session)
+{
+	arm_duration(session,
+		     ORMA_MAX(session->duration_ms, ORMA_SERVICE_START_GRACE_MS) * ORMA_NS_PER_MS);
+}
+
 /* Somebody who records for three seconds wants three seconds of each data source, and some take half
  * a second to start. One that starts after the timeout was perhaps stopped for hours, and changes
  * nothing any more. */
@@ -112,7 +118,7 @@ static void restart_duration(struct orma_service_session *session)
 	if (!session->duration_timer.is_armed || !session->started_timer.is_armed)
 		return;
 	session->started_boot_ns = orma_service_boot_ns(session->service);
-	arm_duration(session);
+	arm_duration(session, session->duration_ms * ORMA_NS_PER_MS);
 }
 
 static void on_flush_period(struct orma_service_timer *timer)
@@ -220,7 +226,7 @@ static void arm_periods(struct orma_service_session *session)
 	orma_service_timer_arm(&service->timers, &session->started_timer,
 			       now_ns + ORMA_SERVICE_STARTED_TIMEOUT_MS * ORMA_NS_PER_MS,
 			       on_start_timeout);
-	arm_duration(session);
+	begin_duration(session);
 }
 
 void orma_service_session_start(struct orma_service_session *session)

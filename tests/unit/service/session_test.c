@@ -248,6 +248,32 @@ ORMA_TEST(duration_begins_when_all_data_sources_have_started)
 	world_close(&world);
 }
 
+ORMA_TEST(a_short_duration_waits_for_data_sources_to_start)
+{
+	struct world world;
+	struct producer producer;
+	struct consumer consumer;
+
+	world_open(&world);
+	producer_open(&world, &producer, "p");
+	consumer_open(&world, &consumer);
+	CHECK_INT(register_source(&producer, "name: 'test' will_notify_on_start: true"), 0);
+	for (uint64_t i = 0; i < 2; i++) { /* the second source never starts */
+		enable_ok(&consumer, ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1");
+		pass_ms(&world, 2900);
+		if (i == 0)
+			orma_producer_port_data_source_started(producer.port, i + 1);
+		pass_ms(&world, 99);
+		CHECK_LOG(&consumer.log, "");
+		pass_ms(&world, 2);
+		CHECK_LOG(&consumer.log, "disabled");
+		orma_consumer_port_free_buffers(consumer.port);
+	}
+	consumer_close(&consumer);
+	producer_close(&producer);
+	world_close(&world);
+}
+
 ORMA_TEST(duration_ends_the_session_even_when_the_flush_is_not_answered)
 {
 	struct packets packets = {0};
