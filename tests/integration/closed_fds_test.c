@@ -125,7 +125,7 @@ static void run_program(void)
 		.name = "test.closer",
 		.on_start = on_start,
 	};
-	struct orma_data_source *source;
+	struct orma_data_source *source = NULL;
 	uint64_t begin_ns;
 	ino_t inode;
 	int fd;
