@@ -128,8 +128,10 @@ enum { BLOCKS_MAX = 20000 };
 
 struct seen {
 	unsigned samples, frees, processes, heaps, maps;
-	uint64_t bytes;               /* live blocks together */
-	uint64_t sizes[BLOCKS_MAX];   /* by serial; 0 = not sampled, or freed */
+	uint64_t bytes;             /* live blocks together */
+	uint64_t sizes[BLOCKS_MAX]; /* by serial */
+	/* This has the serials of sampled blocks that are not freed. A block may have no size. */
+	bool is_live[BLOCKS_MAX];
 	uint64_t serials[BLOCKS_MAX]; /* freed */
 };
 
@@ -144,6 +146,7 @@ static void note_record(const struct orma_pb_orma_heap_record *record)
 	if (record->sample) {
 		CHECK(record->sample->serial > 0 && record->sample->serial < BLOCKS_MAX);
 		seen.sizes[record->sample->serial] = record->sample->size;
+		seen.is_live[record->sample->serial] = true;
 		seen.samples++;
 	}
 	for (size_t i = 0; record->free && i < record->free->serials.count; i++)
@@ -202,11 +205,11 @@ static void end(void)
 	orma_shutdown();
 	for (unsigned i = 0; i < seen.frees; i++) {
 		/* A free of a block that was never sampled, or a second free. */
-		CHECK(seen.sizes[seen.serials[i]] != 0);
-		seen.sizes[seen.serials[i]] = 0;
+		CHECK(seen.is_live[seen.serials[i]]);
+		seen.is_live[seen.serials[i]] = false;
 	}
 	for (unsigned i = 0; i < BLOCKS_MAX; i++)
-		seen.bytes += seen.sizes[i];
+		seen.bytes += seen.is_live[i] ? seen.sizes[i] : 0;
 }
 
 /* Live blocks of this size. */
@@ -215,7 +218,7 @@ static unsigned live(uint64_t size)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < BLOCKS_MAX; i++)
-		count += seen.sizes[i] == size;
+		count += seen.is_live[i] && seen.sizes[i] == size;
 	return count;
 }
 
