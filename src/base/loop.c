@@ -34,7 +34,7 @@
 
 enum { EVENTS_PER_TURN = 64 };
 /* A wait for a descriptor that somebody has closed would never end. */
-enum { GUARDED_WAIT_MS = 1000 };
+enum { GUARDED_WAIT_MS_MIN = 1000, GUARDED_WAIT_MS_MAX = 16000 };
 
 /* Values of programmed_ns other than a deadline. */
 #define TIMER_OFF   UINT64_C(0)
@@ -46,6 +46,8 @@ struct orma_loop {
 		wake_fd; /* relaxed: a wake of the descriptor before is lost, and finds the loop awake */
 	bool is_stopped, is_in_turn, is_embedded;
 	bool is_guarded; /* looks if its descriptors are its own */
+	/* Programs close descriptors when they begin, so this rises, and an idle program hardly wakes. */
+	int guarded_wait_ms;
 	uint64_t turn_number;
 	pthread_t thread; /* the thread that takes the current turn; only assertions read it */
 
@@ -480,7 +482,7 @@ static bool has_lost_fds(const struct orma_loop *loop)
 static int wait_for_events(struct orma_loop *loop, int timeout_ms)
 {
 	if (loop->is_guarded && timeout_ms < 0)
-		timeout_ms = GUARDED_WAIT_MS;
+		timeout_ms = loop->guarded_wait_ms;
 	if (has_lost_fds(loop))
 		return -EBADF;
 	program_timer(loop);
@@ -488,6 +490,8 @@ static int wait_for_events(struct orma_loop *loop, int timeout_ms)
 	int error = count < 0 && errno != EINTR ? errno : 0;
 	if (has_lost_fds(loop))
 		return -EBADF;
+	if (count == 0 && timeout_ms == loop->guarded_wait_ms)
+		loop->guarded_wait_ms = ORMA_MIN(2 * timeout_ms, GUARDED_WAIT_MS_MAX);
 	if (count < 0)
 		return -error;
 	loop->event_idx = 0;
@@ -573,6 +577,7 @@ void orma_base_loop_set_close_on_fork(struct orma_loop *loop)
 	orma_base_fd_set_close_on_fork(loop->timer_fd);
 	orma_base_fd_set_close_on_fork(get_wake_fd(loop));
 	loop->is_guarded = true;
+	loop->guarded_wait_ms = GUARDED_WAIT_MS_MIN;
 }
 
 int orma_base_loop_reopen(struct orma_loop *loop)

@@ -93,7 +93,7 @@ bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
 /* Takes turns until orma_base_loop_stop(). 0 or -errno. */
 int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
-/* Calls orma_base_fd_set_close_on_fork() for the loop's descriptors. From then on a turn waits for a second at most, and
+/* Calls orma_base_fd_set_close_on_fork() for the loop's descriptors. From then on a turn waits for a second at most, later for 16, and
  * returns -EBADF when a selected descriptor is not this process's own any more. */
 void orma_base_loop_set_close_on_fork(struct orma_loop *loop);
 /* After that, and outside of a turn: gets other descriptors. The watches must be removed, and added again. 0 or -errno. */

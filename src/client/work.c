@@ -13,7 +13,7 @@ int orma_client_post(struct orma_client_work *work)
 	if (!orma_client_lock())
 		return -ENOTCONN;
 	pthread_mutex_unlock(&orma_client.mutex);
-	/* The loop thread would notice the work a second later. */
+	/* The loop thread would notice the work seconds later. */
 	if (!orma_base_loop_can_wake(orma_client.loop) || !orma_client_lock())
 		return -ENOTCONN;
 	orma_base_list_append(&orma_client.work, &work->item);
