@@ -23,9 +23,12 @@
 #include <orma/session.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/macros.h"
 #include "proto/writer.h"
 #include "schema/gen/trace.pb.h"
 #include "tool/daemon/file_series.h"
@@ -34,10 +37,25 @@
 #define FILE_BATCH_BYTES ((size_t)256 * 1024)
 #define PIPE_BATCH_BYTES ((size_t)64 * 1024)
 #define HOLD_AFTER_MS    3000
+#define LOCK_WAIT_NS     (500 * ORMA_NS_PER_MS)
+#define LOCK_RETRY_NS    (10 * (long)ORMA_NS_PER_MS)
 
 const char *orma_trace_output_name(const struct orma_trace_output *output)
 {
 	return strcmp(output->path, "-") == 0 ? "standard output" : output->path;
+}
+
+/* The daemon closes the file of a recording a moment after its recorder has ended. */
+static bool is_locked(int fd)
+{
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
+
+	while (orma_file_series_lock(fd) < 0) {
+		if (orma_base_clock_ns(CLOCK_MONOTONIC) >= end_ns)
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = LOCK_RETRY_NS}, NULL);
+	}
+	return false;
 }
 
 int orma_trace_output_open(struct orma_trace_output *output, const char *path, bool no_clobber)
@@ -57,7 +75,7 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 	if (output->fd < 0)
 		return orma_tool_fail("cannot open %s: %s; choose another file with -o", path,
 				      strerror(errno));
-	if (orma_trace_output_is_file(output) && orma_file_series_lock(output->fd)) {
+	if (orma_trace_output_is_file(output) && is_locked(output->fd)) {
 		output->is_new = false;
 		return orma_tool_fail("another recording writes into %s; choose another file with "
 				      "-o",
