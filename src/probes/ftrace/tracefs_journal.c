@@ -189,8 +189,9 @@ static int undo_change(const struct orma_tracefs_journal *journal,
 	int r = undo->must_append ? orma_tracefs_append(journal->fs, undo->file, undo->value)
 				  : orma_tracefs_write(journal->fs, undo->file, undo->value);
 
-	/* A list entry whose change was refused is not there; a file may have gone with its module. */
-	if (r == -ENOENT)
+	/* A list entry whose change was refused is not there; a file may have gone with its module. Files of an instance that is
+	 * being removed still exist, and give ENODEV. */
+	if (r == -ENOENT || r == -ENODEV)
 		return 0;
 	if (r < 0)
 		orma_base_log(

@@ -15,6 +15,7 @@ static struct orma_tracefs_journal journal;
 static int folder_fd = -1;
 static struct orma_error error;
 static bool is_trace_pipe_open; /* the kernel then refuses to change the tracer */
+static bool is_instance_gone;   /* its files then give ENODEV */
 static enum {
 	STATE_FITS,
 	STATE_IS_FULL,
@@ -32,10 +33,15 @@ ssize_t write(int fd, const void *data, size_t size)
 		return -1;
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = is_trace_pipe_open ? readlink(link, path, sizeof(path) - 1) : 0;
+	ssize_t length =
+		is_trace_pipe_open || is_instance_gone ? readlink(link, path, sizeof(path) - 1) : 0;
 	path[length > 0 ? length : 0] = '\0';
-	if (length > 0 && strstr(path, "/current_tracer")) {
+	if (is_trace_pipe_open && strstr(path, "/current_tracer")) {
 		errno = EBUSY;
+		return -1;
+	}
+	if (is_instance_gone && strstr(path, "/tracing/")) {
+		errno = ENODEV;
 		return -1;
 	}
 	return syscall(SYS_write, fd, data, size);
@@ -132,6 +138,18 @@ ORMA_TEST(the_state_file_names_each_change_once_and_before_it_is_made)
 	CHECK(fake_log_has("cannot restore"));
 	CHECK(fake_log_has("trace_clock"));
 	close(sealed);
+	free_tree();
+}
+
+ORMA_TEST(an_instance_that_goes_meanwhile_needs_no_restoring)
+{
+	make_tree();
+	CHECK_INT(open_journal(), 0);
+	CHECK_INT(set("tracing_on", "0"), 0);
+	is_instance_gone = true;
+	orma_tracefs_journal_close(&journal);
+	is_instance_gone = false;
+	CHECK_INT(fake_log.size, 0);
 	free_tree();
 }
 
