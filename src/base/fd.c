@@ -46,15 +46,21 @@ static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
  * consistent, because it orders a look at a mark with one at its label. */
 static _Atomic uint32_t unmark_count;
 
-/* The last real-time signal. */
-#define LABEL 64
+/* A real-time signal; qemu-user keeps the two above it for itself. */
+#define LABEL 62
+/* Emulators and sandboxes may lack F_SETSIG. Then all marked descriptors count as own ones. Relaxed: it is set before the mark. */
+static _Atomic bool has_no_labels;
 
 /* The descriptor has the label before it has the mark, so nobody sees a mark without a label. */
 void orma_base_fd_set_close_on_fork(int fd)
 {
 	if (fd < 0 || fd >= ORMA_BASE_CLOSE_ON_FORK_MAX)
 		return;
-	(void)fcntl(fd, F_SETSIG, LABEL);
+	int r = fcntl(fd, F_SETSIG, LABEL) < 0 ? -errno : 0;
+	if (r == 0 && fcntl(fd, F_GETSIG) != LABEL)
+		r = -ENOTSUP;
+	if (r < 0 && r != -EBADF)
+		atomic_store_explicit(&has_no_labels, true, memory_order_relaxed);
 	atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64, memory_order_relaxed);
 }
 
@@ -76,7 +82,8 @@ static void unmark(int fd)
 static bool has_label(int fd)
 {
 	int saved_errno = errno, label = fcntl(fd, F_GETSIG);
-	bool ret = label == LABEL || (label < 0 && errno != EBADF);
+	bool ret = label == LABEL || (label < 0 && errno != EBADF) ||
+		   atomic_load_explicit(&has_no_labels, memory_order_relaxed);
 
 	errno = saved_errno;
 	return ret;
