@@ -110,9 +110,10 @@ int orma_perf_file_take_feature(struct orma_perf_file *file, uint32_t feature,
 int orma_perf_file_take_build_id(struct orma_perf_file *file, uint16_t misc,
 				 struct orma_perf_bytes bytes);
 /*
- * Returns the build id in the 24 bytes of a mapping's record that otherwise have device and inode; data is NULL when they have
- * those. Linux 5.12 to 6.18 sets the bit of `misc` also in records of events that have not asked for build ids, while another
- * program asks for them. `perf inject` adds build ids of 20 bytes, and no device has that number.
+ * A record of a mapping has 24 bytes for either a build id or a device and an inode. Returns the build id, or data = NULL for a device
+ * and an inode. A bit of `misc` tells which. From Linux 5.12 to 6.18 this bit cannot be relied on: while another program asks for build
+ * ids, the kernel also sets it in records that have a device and an inode. So it counts only if an event of the file has asked for
+ * build ids, or if the build id has 20 bytes. `perf inject` adds such build ids, and 20 is the major number of no device.
  */
 struct orma_str orma_perf_file_mapped_build_id(const struct orma_perf_file *file, uint16_t misc,
 					       const uint8_t *id);

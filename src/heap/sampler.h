@@ -22,8 +22,8 @@ struct orma_heap_countdown {
 };
 
 /*
- * Draws points for `fresh` bytes of an allocation, for which no point was drawn yet, and the countdown after them. Returns the number
- * of bytes that were hit. `mean` is at least 2. `random` is the generator's state, which is never 0.
+ * Draws the sampling points in the last `fresh` bytes of an allocation, and then the next countdown. Returns the number of points. The
+ * mean distance of two points is `mean` bytes, at least 2. `random` is the state of the generator, and never 0.
  */
 uint64_t orma_heap_draw(uint64_t *random, uint64_t mean, uint64_t fresh,
 			struct orma_heap_countdown *ret);

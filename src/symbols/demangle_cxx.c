@@ -2,8 +2,8 @@
  * demangle_cxx.c - the names of C++ in the Itanium ABI, as g++ and clang++ write them: names of functions and data.
  *
  * The name is read once, and its texts are put together from the inside out. A substitution is a text that was read earlier. A
- * hostile name can double its text with each substitution: with one of 280 bytes, c++filt takes a minute and 4 GB. Here all texts
- * of a name share one limit (demangle_cxx_text.c).
+ * hostile name can double its text with each substitution: with one of 280 bytes, c++filt takes a minute and 4 GB. Therefore
+ * demangle_cxx_text.c limits the sum of all texts of a name.
  *
  * A name that is not understood is shown as it is in the file. Some names with rare forms of expressions are not understood.
  *

@@ -65,7 +65,7 @@ static bool guess_caller(const struct orma_unwind_space *space,
 	return pc != 0;
 }
 
-/* A pending walk is believed for now, because it is repeated when the table is there. */
+/* A walk that waits for a table counts as believable, because it is repeated when the table has been made. */
 static bool is_believable(const struct orma_unwind_space *space,
 			  const struct orma_unwind_result *result, const uint64_t *addresses)
 {

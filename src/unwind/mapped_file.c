@@ -5,7 +5,7 @@
  * Therefore a path is opened with O_PATH first, which neither waits for a FIFO nor has an effect on a
  * device. If it is a regular file and the one of the mapping, it is opened for reading through
  * /proc/self/fd. The inode suffices on btrfs and overlayfs, because they show another device in maps
- * than in stat(). The worst that a process achieves is a wrong table for its own stacks.
+ * than in stat(). At worst, a process gets a wrong table for its own stacks.
  *
  * The process may serve the file system itself, and never answer. So these functions run on a thread
  * that may wait.

@@ -30,7 +30,7 @@ int orma_table_builder_new(const struct orma_table_builder_options *options,
 			   struct orma_table_builder **ret);
 /* Ends the child. NULL does nothing. */
 void orma_table_builder_free(struct orma_table_builder *builder);
-/* Ends the child for now. The next file starts another. */
+/* Ends the child of an idle builder. The next file starts another child. */
 void orma_table_builder_rest(struct orma_table_builder *builder);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_record.c - reads the packets of orma.heap by hand, without copying.
  *
- * Owns nothing. A profiled process writes up to several million packets a second, so the codec's tables are too slow for them. Fields
- * of the wrong type are skipped, as fields of a later version are. The numbers are checked where they are used (heap_process.c).
+ * Owns nothing. A profiled process writes up to several million packets a second, so the codec's tables are too slow for them. This
+ * file skips unknown fields and fields of the wrong type. heap_process.c checks the values of the others.
  */
 #include "probes/heap/heap_record.h"
 

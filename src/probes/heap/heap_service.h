@@ -37,8 +37,8 @@ int orma_heap_session_open(struct orma_heap_service *service,
 /* Must not be called inside of packet(). NULL does nothing. */
 void orma_heap_session_close(struct orma_heap_session *session);
 typedef void orma_heap_session_fn(void *ctx);
-/* Asks the processes for all their data, and waits at most timeout_ms. The data has been passed to packet() when fn() runs, in another turn
- * of the loop. -EBUSY if a flush or a stop is under way. */
+/* Asks the processes for all their data, and waits for it at most timeout_ms. Then a later turn of the loop calls fn(); packet() has got
+ * the data before that. Returns 0, or -EBUSY while another flush or a stop is in progress. */
 int orma_heap_session_flush(struct orma_heap_session *session, uint32_t timeout_ms,
 			    orma_heap_session_fn *fn);
 /* Ends the session in the same way. */

@@ -67,8 +67,8 @@ enum {
 
 struct orma_heap_stacks {
 	struct orma_heap_set frames, nodes, sites;
-	/* The last stack from the outermost frame inwards, and the node of each of its frames as index + 1. The next stack shares most
-	 * of them. */
+	/* The frames of the last stack, the outermost one first, each with the index of its node + 1. The next stack shares most
+	 * frames with it. */
 	struct {
 		uint32_t frame, node;
 	} last[ORMA_HEAP_STACK_FRAMES_MAX];
