@@ -61,6 +61,16 @@ static void on_final_flush(struct orma_service_session *session, bool is_complet
 	orma_service_session_disable(session, false, NULL);
 }
 
+/* A recording of 300 ms would be empty if a data source takes longer to start, so it waits for a while. */
+static uint64_t duration_ns(const struct orma_service_session *session)
+{
+	uint64_t duration_ms = session->duration_ms;
+
+	if (!session->has_said_all_started)
+		duration_ms = ORMA_MAX(duration_ms, ORMA_SERVICE_START_GRACE_MS);
+	return duration_ms * ORMA_NS_PER_MS;
+}
+
 static void on_duration(struct orma_service_timer *timer)
 {
 	struct orma_service_session *session =
@@ -69,7 +79,7 @@ static void on_duration(struct orma_service_timer *timer)
 
 	if (session->config->prefer_suspend_clock_for_duration) {
 		uint64_t passed_ns = orma_service_boot_ns(service) - session->started_boot_ns;
-		uint64_t whole_ns = session->duration_ms * ORMA_NS_PER_MS;
+		uint64_t whole_ns = duration_ns(session);
 
 		if (passed_ns < whole_ns) {
 			uint64_t step_ns =
@@ -89,9 +99,10 @@ void orma_service_session_flush_and_disable(struct orma_service_session *session
 				 NULL);
 }
 
-static void arm_duration(struct orma_service_session *session, uint64_t delay_ns)
+static void arm_duration(struct orma_service_session *session)
 {
 	struct orma_service *service = session->service;
+	uint64_t delay_ns = duration_ns(session);
 
 	if (session->duration_ms == 0)
 		return;
@@ -103,13 +114,6 @@ static void arm_duration(struct orma_service_session *session, uint64_t delay_ns
 			       orma_service_now_ns(service) + delay_ns, on_duration);
 }
 
-/* A recording of 300 ms would be empty if a data source takes longer to start. */
-static void begin_duration(struct orma_service_session *session)
-{
-	arm_duration(session,
-		     ORMA_MAX(session->duration_ms, ORMA_SERVICE_START_GRACE_MS) * ORMA_NS_PER_MS);
-}
-
 /* Somebody who records for three seconds wants three seconds of each data source, and some take half
  * a second to start. One that starts after the timeout was perhaps stopped for hours, and changes
  * nothing any more. */
@@ -118,7 +122,7 @@ static void restart_duration(struct orma_service_session *session)
 	if (!session->duration_timer.is_armed || !session->started_timer.is_armed)
 		return;
 	session->started_boot_ns = orma_service_boot_ns(session->service);
-	arm_duration(session, session->duration_ms * ORMA_NS_PER_MS);
+	arm_duration(session);
 }
 
 static void on_flush_period(struct orma_service_timer *timer)
@@ -226,7 +230,7 @@ static void arm_periods(struct orma_service_session *session)
 	orma_service_timer_arm(&service->timers, &session->started_timer,
 			       now_ns + ORMA_SERVICE_STARTED_TIMEOUT_MS * ORMA_NS_PER_MS,
 			       on_start_timeout);
-	begin_duration(session);
+	arm_duration(session);
 }
 
 void orma_service_session_start(struct orma_service_session *session)

@@ -258,10 +258,12 @@ ORMA_TEST(a_short_duration_waits_for_data_sources_to_start)
 	producer_open(&world, &producer, "p");
 	consumer_open(&world, &consumer);
 	CHECK_INT(register_source(&producer, "name: 'test' will_notify_on_start: true"), 0);
-	for (uint64_t i = 0; i < 2; i++) { /* the second source never starts */
-		enable_ok(&consumer, ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1");
+	for (uint64_t i = 0; i < 4; i++) { /* every other source never starts */
+		enable_ok(&consumer, i < 2 ? ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1"
+					   : ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1 "
+							"prefer_suspend_clock_for_duration: true");
 		pass_ms(&world, 2900);
-		if (i == 0)
+		if (i % 2 == 0)
 			orma_producer_port_data_source_started(producer.port, i + 1);
 		pass_ms(&world, 99);
 		CHECK_LOG(&consumer.log, "");
