@@ -242,13 +242,20 @@ static void free_hints(struct hints *hints)
 	orma_base_arena_done(&hints->arena);
 }
 
+/* A recording of a few milliseconds may be over before the service answers the query. The
+ * recorder still says what was missing, because nothing else explains the empty trace. */
+static bool has_failed(struct orma_session *session)
+{
+	return orma_session_is_stopped(session) && orma_session_wait_stopped(session, 0, NULL) < 0;
+}
+
 void orma_record_warn_of_missing(struct orma_session *session,
 				 const struct orma_record_options *options)
 {
 	struct hints hints = {0};
 
 	/* A service that has refused the config reports that before it answers the query. */
-	if (load_hints(session, options->config, &hints) && !orma_session_is_stopped(session)) {
+	if (load_hints(session, options->config, &hints) && !has_failed(session)) {
 		struct beginning beginning = {
 			.options = options,
 			.state = hints.state,
