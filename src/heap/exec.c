@@ -7,7 +7,7 @@
  * fork() and exec has another pid, and its environment is not changed.
  *
  * The environment of the new program is made in a mapping, because signal handlers may call exec, and cannot allocate.
- * posix_spawn(), fexecve() and execveat() are not replaced: the first makes children, and wrappers do not use the others.
+ * posix_spawn() is not replaced, because it makes children.
  *
  * Rejected: leaving the library in the environment and doing nothing in children. They would see it, wait for its constructor, and
  * print an error if it cannot be loaded.
@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -36,20 +37,24 @@
 #define OWN_COUNT 5u
 
 typedef int exec_fn(const char *file, char *const arguments[], char *const environment[]);
+typedef int fexec_fn(int fd, char *const arguments[], char *const environment[]);
+typedef int exec_at_fn(int folder_fd, const char *path, char *const arguments[],
+		       char *const environment[], int flags);
 
 /* Constant after the constructor. `process` is the profiled one; 0 = a program that replaces it is not profiled. */
 static pid_t process;
 static char library[PATH_MAX];
 static char variables[OWN_COUNT - 1][sizeof(struct sockaddr_un) + 32];
 static exec_fn *next_execve, *next_execvpe;
+static fexec_fn *next_fexecve;
+static exec_at_fn *next_execveat; /* NULL: neither musl nor a glibc before 2.34 has it */
 
-static exec_fn *find(const char *name)
+/* `ret_next` points to a pointer to a function. */
+static void find_next(const char *name, void *ret_next)
 {
 	void *address = dlsym(RTLD_NEXT, name);
-	exec_fn *function;
 
-	memcpy(&function, &address, sizeof(function));
-	return function;
+	memcpy(ret_next, &address, sizeof(address));
 }
 
 static bool keep(unsigned place, const char *name, const char *value)
@@ -82,8 +87,10 @@ bool orma_heap_exec_init(void)
 	const char *value = orma_heap_environment_value("ORMA_HEAP_EXEC");
 	long number = value ? strtol(value, NULL, 10) : 0;
 
-	next_execve = find("execve");
-	next_execvpe = find("execvpe");
+	find_next("execve", &next_execve);
+	find_next("execvpe", &next_execvpe);
+	find_next("fexecve", &next_fexecve);
+	find_next("execveat", &next_execveat);
 	if (value && number != 0 && number != getpid())
 		return false;
 	if (value && keep_all())
@@ -152,44 +159,92 @@ static void free_area(const struct area *area)
 	errno = saved_errno;
 }
 
+/* The program, and the function that executes it: one of the two, or else execveat(). */
+struct program {
+	exec_fn *by_name;
+	fexec_fn *by_descriptor;
+	const char *name;
+	int fd, flags;
+};
+
+static int call_next(const struct program *program, char *const arguments[],
+		     char *const environment[])
+{
+	if (program->by_name)
+		return program->by_name(program->name, arguments, environment);
+	if (program->by_descriptor)
+		return program->by_descriptor(program->fd, arguments, environment);
+	if (next_execveat)
+		return next_execveat(program->fd, program->name, arguments, environment,
+				     program->flags);
+	return (int)syscall(SYS_execveat, program->fd, program->name, arguments, environment,
+			    program->flags);
+}
+
 /* Only returns if the program cannot be executed, as the C library's functions do. */
-static int execute(exec_fn *next, const char *file, char *const arguments[],
+static int execute(const struct program *program, char *const arguments[],
 		   char *const environment[])
 {
 	struct area area;
 
-	if (!next) {
-		errno = ENOSYS;
-		return -1;
-	}
 	if (process == 0 || process != getpid() || !make_environment(environment, &area))
-		return next(file, arguments, environment);
-	int r = next(file, arguments, area.pointers);
+		return call_next(program, arguments, environment);
+	int r = call_next(program, arguments, area.pointers);
 	free_area(&area);
 	/* Tried again without the variables, because they may have exceeded the limit. */
-	return r < 0 && errno == E2BIG ? next(file, arguments, environment) : r;
+	return r < 0 && errno == E2BIG ? call_next(program, arguments, environment) : r;
+}
+
+static int execute_name(exec_fn *next, const char *name, char *const arguments[],
+			char *const environment[])
+{
+	if (next)
+		return execute(&(struct program){.by_name = next, .name = name}, arguments,
+			       environment);
+	errno = ENOSYS;
+	return -1;
 }
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
 ORMA_HEAP_API int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	return execute(next_execve, path, arguments, environment);
+	return execute_name(next_execve, path, arguments, environment);
 }
 
 ORMA_HEAP_API int execv(const char *path, char *const arguments[])
 {
-	return execute(next_execve, path, arguments, environ);
+	return execute_name(next_execve, path, arguments, environ);
 }
 
 ORMA_HEAP_API int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	return execute(next_execvpe, file, arguments, environment);
+	return execute_name(next_execvpe, file, arguments, environment);
 }
 
 ORMA_HEAP_API int execvp(const char *file, char *const arguments[])
 {
-	return execute(next_execvpe, file, arguments, environ);
+	return execute_name(next_execvpe, file, arguments, environ);
+}
+
+ORMA_HEAP_API int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	if (next_fexecve)
+		return execute(&(struct program){.by_descriptor = next_fexecve, .fd = fd},
+			       arguments, environment);
+	errno = ENOSYS;
+	return -1;
+}
+
+/* Not every C library declares it. */
+int execveat(int folder_fd, const char *path, char *const arguments[], char *const environment[],
+	     int flags);
+
+ORMA_HEAP_API int execveat(int folder_fd, const char *path, char *const arguments[],
+			   char *const environment[], int flags)
+{
+	return execute(&(struct program){.name = path, .fd = folder_fd, .flags = flags}, arguments,
+		       environment);
 }
 
 static size_t count_arguments(va_list list)
@@ -220,8 +275,8 @@ static int execute_list(exec_fn *next, const char *file, const char *first, va_l
 		/* The end of the list. */
 		if (first)
 			(void)va_arg(again, char *);
-		r = execute(next, file, area.pointers,
-			    has_environment ? va_arg(again, char **) : environ);
+		r = execute_name(next, file, area.pointers,
+				 has_environment ? va_arg(again, char **) : environ);
 		free_area(&area);
 	} else {
 		errno = ENOMEM;
