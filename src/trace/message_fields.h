@@ -10,7 +10,7 @@
 
 enum { ORMA_MESSAGE_FIELDS_MAX = 32 };
 
-/* Nothing of it is trusted. The fields are not cleared: only those in `present` are valid. */
+/* Nothing in it is trusted. The array is not cleared, so only the fields in `present` are valid. */
 struct orma_message {
 	struct orma_str bytes;
 	uint32_t present; /* a bit for each field */
@@ -20,12 +20,14 @@ struct orma_message {
 	} fields[ORMA_MESSAGE_FIELDS_MAX];
 };
 
-/* Reads the fields with small numbers; of a field that occurs again, the last one is valid. Damage ends the message. */
+/* Reads the fields with numbers below ORMA_MESSAGE_FIELDS_MAX. If a field occurs again, the last one counts. Damage ends the
+ * message. */
 void orma_message_read(struct orma_message *message, struct orma_str bytes);
 
+/* False also for a field with a number from ORMA_MESSAGE_FIELDS_MAX on, because such fields are not kept. */
 static inline bool orma_message_has(const struct orma_message *message, uint32_t field)
 {
-	return message->present >> field & 1;
+	return field < ORMA_MESSAGE_FIELDS_MAX && (message->present >> field & 1);
 }
 /* 0 when there is no such field. */
 static inline uint64_t orma_message_number(const struct orma_message *message, uint32_t field)
