@@ -92,7 +92,7 @@ uint64_t orma_heap_countdown_draw(struct orma_heap_thread *self,
 	struct orma_heap_countdown next;
 
 	/* The bytes beyond the end of the countdown. The first of them is hit if the countdown ended at a point. */
-	fresh = *left < 0 ? (uint64_t) - (*left + (int64_t)points) : size;
+	fresh = *left < 0 ? 0 - (uint64_t)*left - points : size;
 	if (fresh > size)
 		fresh = size;
 	*countdown->ends_at_point = false;

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/macros.h"
 #include "base/signals.h"
 #include "client/client_source.h"
 #include "client/engine.h"
@@ -69,7 +70,7 @@ void orma_heap_maps_send(void)
 	struct orma_data_source *source = orma_heap_tracker_source();
 	uint32_t generation = 1 + atomic_fetch_add_explicit(&orma_heap_tracker.maps_generation, 1,
 							    memory_order_relaxed);
-	struct orma_buf text = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 
 	if (!source || orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text) < 0)
 		return;
@@ -88,7 +89,6 @@ void orma_heap_maps_send(void)
 			at += size;
 		} while (at < text.size);
 	}
-	orma_base_buf_done(&text);
 }
 
 static void on_maps_changed(struct orma_client_work *work)

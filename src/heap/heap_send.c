@@ -21,22 +21,29 @@
 /* More than the size of a packet with the counts of losses. */
 #define LOST_BYTES 256u
 
+size_t orma_heap_read_command(char ret[ORMA_HEAP_COMMAND_BYTES])
+{
+	int fd = orma_base_fd_avoid_standard(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+	ssize_t size = fd < 0 ? 0 : read(fd, ret, ORMA_HEAP_COMMAND_BYTES - 1);
+
+	orma_base_fd_close(fd);
+	size = ORMA_MAX(size, (ssize_t)0);
+	ret[size] = '\0';
+	return (size_t)size;
+}
+
 static void put_command(struct orma_proto_writer *writer)
 {
-	struct orma_buf text = {0};
-	const char *at, *end;
-	size_t count = 0;
+	char text[ORMA_HEAP_COMMAND_BYTES];
+	size_t size = orma_heap_read_command(text), at = 0;
 
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", ORMA_HEAP_COMMAND_BYTES, &text) < 0)
-		return;
-	end = (const char *)text.data + text.size;
-	for (at = (const char *)text.data; at < end && count < COMMAND_ARGS_MAX; count++) {
-		size_t size = strnlen(at, (size_t)(end - at));
+	for (size_t i = 0; at < size && i < COMMAND_ARGS_MAX; i++) {
+		size_t length = strlen(text + at);
 
-		orma_proto_write_bytes(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_CMDLINE, at, size);
-		at += size + 1;
+		orma_proto_write_bytes(writer, ORMA_PB_ORMA_HEAP_RECORD_PROCESS_CMDLINE, text + at,
+				       length);
+		at += length + 1;
 	}
-	orma_base_buf_done(&text);
 }
 
 void orma_heap_send_process(uint32_t instance, bool is_starting, bool is_forked)

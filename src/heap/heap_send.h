@@ -7,10 +7,14 @@
 #define ORMA_HEAP_HEAP_SEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define ORMA_HEAP_COMMAND_BYTES 65536u
+#define ORMA_HEAP_COMMAND_BYTES 4096u
 
+/* Reads the beginning of this process's command line. Each argument ends with NUL, and so does the text. Returns the number of bytes
+ * before that; 0 = the command line is not known. Any thread. */
+size_t orma_heap_read_command(char ret[ORMA_HEAP_COMMAND_BYTES]);
 void orma_heap_send_process(uint32_t instance, bool is_starting, bool is_forked);
 /* Any thread. */
 void orma_heap_send_heap(uint32_t instance, uint32_t heap_id, uint64_t original_interval);

@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/macros.h"
 #include "client/client_source.h"
 #include "client/engine.h"
 #include "client/work.h"
@@ -49,6 +50,7 @@
 #define STALL_TIMEOUT_MS     1000
 #define STALL_TIMEOUT_MS_MAX 60000u
 #define BYE_ATTEMPTS         3u
+#define STATUS_BYTES_MAX     65536u
 
 /* Commands for a private futex. Not every system has the header linux/futex.h. */
 enum { WAIT_FOR_WORD = 0 | 128, WAKE_WAITERS = 1 | 128 };
@@ -164,36 +166,30 @@ static void on_heap_registered(void)
 static uint64_t anonymous_kb(void)
 {
 	static const char *const names[] = {"\nRssAnon:", "\nVmSwap:"};
-	struct orma_buf text = {0};
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	uint64_t sum = 0;
+	int r = orma_base_file_read(AT_FDCWD, "/proc/self/status", STATUS_BYTES_MAX, &text);
+	const char *status = r < 0 ? NULL : orma_base_buf_cstr(&text);
 
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/status", ORMA_HEAP_COMMAND_BYTES, &text) < 0)
-		return 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *line = strstr(orma_base_buf_cstr(&text), names[i]);
+	for (size_t i = 0; status && i < ORMA_ARRAY_SIZE(names); i++) {
+		const char *line = strstr(status, names[i]);
 
 		if (line)
 			sum += strtoull(line + strlen(names[i]), NULL, 10);
 	}
-	orma_base_buf_done(&text);
 	return sum;
 }
 
 static bool selects_this_process(const struct orma_pb_heapprofd_config *config)
 {
-	struct orma_buf command = {0};
-	struct orma_heap_process_facts process = {.pid = getpid(), .command = ""};
-	bool is_selected;
+	char command[ORMA_HEAP_COMMAND_BYTES];
+	struct orma_heap_process_facts process = {.pid = getpid(), .command = command};
 
-	if (orma_base_file_read(AT_FDCWD, "/proc/self/cmdline", ORMA_HEAP_COMMAND_BYTES,
-				&command) == 0)
-		process.command = orma_base_buf_cstr(&command);
+	(void)orma_heap_read_command(command);
 	process.is_starting = atomic_load_explicit(&is_starting, memory_order_relaxed);
 	if (config->min_anonymous_memory_kb > 0)
 		process.anonymous_kb = anonymous_kb();
-	is_selected = process.command && orma_heap_is_selected(config, &process);
-	orma_base_buf_done(&command);
-	return is_selected;
+	return orma_heap_is_selected(config, &process);
 }
 
 static void note_answer(void)

@@ -65,10 +65,12 @@ extern __thread struct orma_heap_thread orma_heap_self
 /* All libraries that are opened while the program runs share a few hundred bytes of each thread. */
 _Static_assert(sizeof(struct orma_heap_thread) <= 128, "the countdowns of heaps lie elsewhere");
 
+/* True if the countdown has ended. A size of 2^63 or more ends it, too: the subtraction wraps, and could leave a countdown that never
+ * ends. */
 static inline bool orma_heap_subtract(int64_t *left, uint64_t size)
 {
 	*left = (int64_t)((uint64_t)*left - size);
-	return ORMA_UNLIKELY(*left < 0);
+	return ORMA_UNLIKELY((int64_t)((uint64_t)*left | size) < 0);
 }
 
 /* The fast path of an allocation. True: orma_heap_look() has to be called afterwards. */

@@ -43,7 +43,7 @@ SLOW void *malloc_and_look(size_t size)
 	if (block)
 		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
 	else
-		orma_heap_self.left += (int64_t)size;
+		orma_heap_self.left = (int64_t)((uint64_t)orma_heap_self.left + size);
 	return block;
 }
 

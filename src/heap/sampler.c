@@ -12,10 +12,12 @@
  */
 #include "heap/sampler.h"
 
+#include "base/macros.h"
 #include "heap/heap_thread.h"
 
-/* For an allocation of more means than this, one number decides whether it is hit, instead of one for each distance. */
+/* For an allocation of more means or steps than this, one number decides whether it is hit, instead of one for each distance. */
 #define SINGLE_MEANS 4
+#define SINGLE_STEPS 64
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -85,10 +87,11 @@ uint64_t orma_heap_draw(uint64_t *random, uint64_t mean, uint64_t fresh,
 {
 	uint64_t points = 0;
 
-	if (fresh / SINGLE_MEANS >= mean) {
+	if (fresh / SINGLE_MEANS >= mean ||
+	    fresh / SINGLE_STEPS >= (uint64_t)ORMA_HEAP_STEP_BYTES) {
 		double missed = orma_heap_exp_minus((double)fresh / (double)mean);
 
-		points = random_unit(random) > missed ? fresh / mean : 0;
+		points = random_unit(random) > missed ? ORMA_MAX(fresh / mean, UINT64_C(1)) : 0;
 		fresh = 0;
 	}
 	for (;;) {

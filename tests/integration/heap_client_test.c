@@ -36,6 +36,7 @@ static struct {
 	uint32_t maps_generation; /* that the last text has */
 	uint64_t lost, unseen_bytes;
 	unsigned stackless, walked;
+	size_t arguments; /* in the command line of the newest process */
 	uint64_t smallest_interval, largest_interval; /* all samples together */
 } seen;
 
@@ -68,6 +69,7 @@ static void note_record(int pid, const struct orma_pb_orma_heap_record *record)
 {
 	if (record->process) {
 		seen.processes++;
+		seen.arguments = record->process->cmdline.count;
 		seen.forked += record->process->is_forked;
 		if (record->process->is_from_startup) {
 			CHECK(seen.starting < PROGRAMS_MAX);
@@ -602,4 +604,16 @@ ORMA_TEST(a_program_is_selected_by_its_name)
 	CHECK_INT(run(false, "exact", NULL), 0);
 	end();
 	CHECK_INT(count(7001, false), 40);
+}
+
+ORMA_TEST(a_program_with_a_long_command_line_is_selected_by_its_name)
+{
+	static char argument[100000];
+
+	memset(argument, 'x', sizeof(argument) - 1);
+	begin("sampling_interval_bytes: 1 process_cmdline: \"heap_sub*\"");
+	CHECK_INT(run(false, "exact", argument), 0);
+	end();
+	CHECK_INT(count(7001, false), 40);
+	CHECK_INT(seen.arguments, 3);
 }

@@ -329,6 +329,24 @@ ORMA_TEST(failures_are_not_samples)
 	CHECK_INT(seen.frees, 0);
 }
 
+/* The sizes are variables, because compilers warn of such constants. */
+ORMA_TEST(an_allocation_that_no_memory_has_room_for_does_not_end_sampling)
+{
+	volatile size_t sizes[] = {(size_t)1 << 63, ((size_t)1 << 63) + (1u << 30), (size_t)3 << 62,
+				   SIZE_MAX - (1u << 20), SIZE_MAX};
+
+	begin("sampling_interval_bytes: 2000");
+	hook_free(hook_malloc(1));
+	for (unsigned i = 0; i < ORMA_ARRAY_SIZE(sizes); i++) {
+		int64_t left = orma_heap_self.left;
+
+		CHECK(!hook_malloc(sizes[i]) && !hook_calloc(1, sizes[i]) &&
+		      !hook_realloc(NULL, sizes[i]));
+		CHECK(orma_heap_self.left == left);
+	}
+	end();
+}
+
 ORMA_TEST(errno_is_kept)
 {
 	begin("sampling_interval_bytes: 1");
@@ -511,6 +529,26 @@ ORMA_TEST(heaps_of_the_program_have_callbacks_and_samples)
 	CHECK_INT(seen.samples, 3);
 	CHECK_INT(seen.frees, 1);
 	CHECK(live(1001) == 1 && live(1003) == 1);
+}
+
+ORMA_TEST(a_heap_may_report_any_size)
+{
+	static const uint64_t sizes[] = {0, UINT64_C(1) << 62, UINT64_C(1) << 63,
+					 (UINT64_C(1) << 63) + 4096, UINT64_MAX};
+	uint32_t dense = orma_heap_register(orma_heap_new("dense"));
+	uint32_t rare = orma_heap_register(orma_heap_new("rare"));
+
+	begin("heaps: \"dense\" heaps: \"rare\" heap_sampling_intervals: 4096 "
+	      "heap_sampling_intervals: 4611686018427387904");
+	for (unsigned i = 1; i < ORMA_ARRAY_SIZE(sizes); i++) {
+		CHECK(orma_heap_report_allocation(dense, i, sizes[i]));
+		orma_heap_report_allocation(rare, i, sizes[i]);
+	}
+	/* The interval is 4 KiB still. */
+	for (unsigned i = 0; i < 1000; i++)
+		orma_heap_report_allocation(dense, 100 + i, 4000);
+	end();
+	CHECK(live(4000) > 500 && live(4000) < 750);
 }
 
 static void *report_to_each_heap(void *first_id)
