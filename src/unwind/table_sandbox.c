@@ -81,6 +81,8 @@ static int unmap_shared(void)
 	int r = orma_base_file_read(AT_FDCWD, "/proc/self/maps", MAPS_BYTES_MAX, &text);
 	const char *line = r < 0 ? NULL : orma_base_buf_cstr(&text);
 
+	if (!line)
+		return r < 0 ? r : -ENOMEM;
 	while (line && *line) {
 		unsigned long start, end;
 		char flags[5];
@@ -89,7 +91,7 @@ static int unmap_shared(void)
 		line = strchr(line, '\n');
 		line += line != NULL;
 	}
-	return r;
+	return 0;
 }
 
 static void limit(unsigned resource, uint64_t value)
