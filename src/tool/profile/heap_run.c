@@ -22,6 +22,7 @@
 #include "base/macros.h"
 #include "ipc/address.h"
 #include "probes/heap/heap_service.h"
+#include "proto/text_lexer.h"
 #include "tool/daemon/private_folder.h"
 #include "tool/profile/heap.h"
 #include "tool/profile/profile.h"
@@ -259,12 +260,10 @@ static int append_heaps(const struct orma_heap_options *options, struct orma_buf
 	int r = 0;
 
 	for (size_t i = 0; i < options->heap_count && r == 0; i++) {
-		r = orma_base_buf_append_str(text, " heaps: '");
-		for (const char *at = options->heaps[i]; *at && r == 0; at++)
-			r = orma_base_buf_printf(text, *at == '\'' || *at == '\\' ? "\\%c" : "%c",
-						 *at);
+		r = orma_base_buf_append_str(text, " heaps: ");
 		if (r == 0)
-			r = orma_base_buf_append_str(text, "'");
+			r = orma_proto_text_put_string(text, orma_base_str(options->heaps[i]),
+						       false);
 	}
 	return r;
 }
