@@ -6,14 +6,9 @@
  * module is smaller than its mapping when a part of that was unmapped or replaced. Several modules,
  * also of several processes after a fork, may share a mapping.
  *
- * A mapping is loaded (its file opened, its table built) when a walk needs it. Until then its
- * module is pending, because walking through it with frame pointers would give wrong callers. When
- * loading fails it is tried only once. Shared mappings are loaded once; the module of each process
- * takes the result over when its walk needs it. A process that does not wait leaves the module
- * pending while its file is being read, orma_unwind_files_load_ns() at most; one whose patience is spent, until it was.
- *
- * A mapping whose file is read after that is late: it stays as it is, because stacks and names that were written refer to
- * it, and a new mapping with the file takes its place.
+ * A mapping is loaded (unwind_mapping.c) when a walk needs it. Until then its module is pending, because walking through it with frame
+ * pointers would give wrong callers. The module of each process takes the result over when its walk needs it. A mapping that is late
+ * is replaced in each process that has it.
  *
  * Generations and ids are numbers of `files`, which never gives one twice.
  *
@@ -34,33 +29,18 @@
 #include "base/macros.h"
 #include "unwind/leaf_walk.h"
 #include "unwind/perf_map.h"
+#include "unwind/unwind_mapping.h"
 
 #define MAPPINGS_MAX      16384u
 #define MAPS_BYTES_MAX    (16u << 20)
-#define PATH_BYTES_MAX    4096u
 #define PERF_MAP_PAUSE_NS UINT64_C(1000000000)
 
-struct mapping {
-	struct orma_unwind_mapping base;
-	struct orma_process_map map; /* its texts are in `text` */
-	uint32_t refs;
-	bool is_loaded;
-	struct orma_unwind_load *load;            /* NULL = not in progress */
-	uint64_t load_end_ns;                     /* when the wait for it is given up */
-	const struct orma_unwind_file *late_file; /* was read after that */
-	char text[];                              /* the path, NUL */
-};
-
 struct orma_unwind_process {
-	struct orma_unwind_files *files;
-	int32_t pid;
-	bool never_waits; /* for files that are being read */
-	bool has_late;    /* mappings may be late */
-	struct orma_unwind_patience
-		*patience; /* NULL = it waits for each file as long as it takes */
+	struct orma_mapping_reader reader;
+	bool has_late; /* mappings may be late */
 	uint64_t generation;
 	struct orma_unwind_module *modules;
-	struct mapping **mappings;
+	struct orma_private_mapping **mappings;
 	size_t count, capacity;
 	size_t found; /* the module that was found last; may be beyond the end */
 	struct orma_perf_map *perf_map;
@@ -68,159 +48,6 @@ struct orma_unwind_process {
 	struct orma_perf_map_load *perf_map_load; /* NULL = none is under way */
 	uint64_t perf_map_ns;                     /* when it was read; 0 = never */
 };
-
-/* --- a mapping -------------------------------------------------------------------------------- */
-
-static struct mapping *to_mapping(struct orma_unwind_mapping *base)
-{
-	return ORMA_CONTAINER_OF(base, struct mapping, base);
-}
-
-struct orma_unwind_mapping *orma_unwind_mapping_ref(struct orma_unwind_mapping *mapping)
-{
-	to_mapping(mapping)->refs++;
-	return mapping;
-}
-
-void orma_unwind_mapping_unref(struct orma_unwind_mapping *base)
-{
-	struct mapping *mapping = base ? to_mapping(base) : NULL;
-
-	if (!mapping || --mapping->refs > 0)
-		return;
-	orma_unwind_load_free(mapping->load);
-	orma_unwind_file_unref(mapping->late_file);
-	orma_unwind_file_unref(mapping->base.file);
-	orma_base_free(mapping);
-}
-
-static bool has_file(const struct orma_process_map *map)
-{
-	return (map->path.size > 0 && map->path.data[0] == '/') ||
-	       orma_base_str_is(map->path, "[vdso]");
-}
-
-static struct mapping *new_mapping(struct orma_unwind_files *files,
-				   const struct orma_process_map *map)
-{
-	size_t path_size = ORMA_MIN(map->path.size, (size_t)PATH_BYTES_MAX);
-	struct mapping *mapping = orma_base_zalloc(sizeof(*mapping) + path_size + 1);
-
-	if (!mapping)
-		return NULL;
-	if (path_size > 0)
-		memcpy(mapping->text, map->path.data, path_size);
-	mapping->refs = 1;
-	mapping->map = *map;
-	mapping->map.path = (struct orma_str){mapping->text, path_size};
-	mapping->is_loaded = !has_file(map);
-	mapping->base = (struct orma_unwind_mapping){
-		.id = orma_unwind_files_next_number(files),
-		.start = map->start,
-		.end = map->end,
-		.offset = map->offset,
-		.path = mapping->map.path,
-		.load_error = mapping->is_loaded ? -ENOENT : 0,
-	};
-	return mapping;
-}
-
-static bool is_same(const struct mapping *mapping, const struct orma_process_map *map)
-{
-	const struct orma_process_map *own = &mapping->map;
-
-	return own->start == map->start && own->end == map->end && own->offset == map->offset &&
-	       own->inode == map->inode && own->device_major == map->device_major &&
-	       own->device_minor == map->device_minor &&
-	       orma_base_str_is_equal(own->path, map->path);
-}
-
-/* -EAGAIN: all patience is spent. */
-static int wait_with_patience(struct mapping *mapping, const struct orma_unwind_process *process,
-			      const struct orma_unwind_file **ret)
-{
-	struct orma_unwind_patience *patience = process->patience;
-	uint64_t left_ns = orma_unwind_patience_left(patience, orma_base_clock_ns(CLOCK_MONOTONIC));
-	bool is_done = left_ns > 0 && orma_unwind_load_wait(mapping->load, left_ns);
-
-	orma_unwind_patience_spend(patience, orma_base_clock_ns(CLOCK_MONOTONIC));
-	return is_done ? orma_unwind_files_poll(process->files, process->pid, &mapping->map,
-						&mapping->load, ret)
-		       : -EAGAIN;
-}
-
-static bool is_late(const struct mapping *mapping)
-{
-	return mapping->late_file || (mapping->is_loaded && mapping->load);
-}
-
-/* As orma_unwind_files_poll(), but -EAGAIN becomes -ETIMEDOUT when too much time has passed. */
-static int poll_load(struct mapping *mapping, const struct orma_unwind_process *process,
-		     const struct orma_unwind_file **ret)
-{
-	int r = orma_unwind_files_poll(process->files, process->pid, &mapping->map, &mapping->load,
-				       ret);
-
-	if (r != -EAGAIN)
-		return r;
-	if (process->patience)
-		return wait_with_patience(mapping, process, ret);
-	if (!process->never_waits)
-		return orma_unwind_files_wait(&mapping->load, ret);
-	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	if (mapping->load_end_ns == 0)
-		mapping->load_end_ns = now_ns + orma_unwind_files_load_ns(process->files);
-	return now_ns < mapping->load_end_ns ? -EAGAIN : -ETIMEDOUT;
-}
-
-/* The reference becomes the mapping's. */
-static void take_file(struct mapping *mapping, const struct orma_unwind_file *file)
-{
-	uint64_t bias;
-
-	mapping->is_loaded = true;
-	mapping->base.file = file;
-	mapping->base.load_error = file->table_error;
-	if (file->elf.build_id_size > 0) {
-		mapping->base.build_id = file->elf.build_id;
-		mapping->base.build_id_size = file->elf.build_id_size;
-	}
-	int r = orma_process_map_bias(&mapping->map, &file->elf, &bias);
-	if (r < 0)
-		mapping->base.load_error = r;
-	else
-		mapping->base.load_bias = mapping->map.start - mapping->map.offset - bias;
-}
-
-/* 0, -EAGAIN (the file is being read) or -ENOMEM; other errors are remembered. */
-static int load_mapping(struct mapping *mapping, const struct orma_unwind_process *process)
-{
-	const struct orma_unwind_file *file = NULL;
-	int r = poll_load(mapping, process, &file);
-
-	if (r == -ENOMEM || r == -EAGAIN)
-		return r;
-	mapping->is_loaded = true;
-	mapping->base.load_error = r;
-	if (r == 0)
-		take_file(mapping, file);
-	return 0;
-}
-
-static struct orma_unwind_module module_of(const struct mapping *mapping, uint64_t start,
-					   uint64_t end)
-{
-	const struct orma_unwind_mapping *base = &mapping->base;
-
-	return (struct orma_unwind_module){
-		.start = start,
-		.end = end,
-		.bias = base->start - base->offset - base->load_bias,
-		.table_number = base->file ? base->file->number : 0,
-		.table = base->file && base->load_error == 0 ? base->file->table : NULL,
-		.is_pending = !mapping->is_loaded,
-	};
-}
 
 /* --- the arrays ------------------------------------------------------------------------------- */
 
@@ -274,19 +101,19 @@ static void clear(struct orma_unwind_process *process)
 	process->count = 0;
 }
 
-static void set_piece(struct orma_unwind_process *process, size_t idx, struct mapping *mapping,
-		      uint64_t start, uint64_t end)
+static void set_piece(struct orma_unwind_process *process, size_t idx,
+		      struct orma_private_mapping *mapping, uint64_t start, uint64_t end)
 {
-	process->modules[idx] = module_of(mapping, start, end);
+	process->modules[idx] = orma_private_mapping_module(mapping, start, end);
 	process->mappings[idx] = mapping;
 }
 
 /* Empties the range, and puts a mapping there, which becomes the process's, unless it is NULL.
  * Modules at the edges of the range keep their other parts. */
 static int replace_range(struct orma_unwind_process *process, uint64_t start, uint64_t end,
-			 struct mapping *added)
+			 struct orma_private_mapping *added)
 {
-	struct mapping *left = NULL, *right = NULL;
+	struct orma_private_mapping *left = NULL, *right = NULL;
 	uint64_t left_start = 0, right_end = 0;
 	size_t first = count_before(process, start), last = first;
 
@@ -326,7 +153,7 @@ static int replace_range(struct orma_unwind_process *process, uint64_t start, ui
 	if (right)
 		set_piece(process, first++, right, end, right_end);
 	if (last > first || pieces > 0)
-		process->generation = orma_unwind_files_next_number(process->files);
+		process->generation = orma_unwind_files_next_number(process->reader.files);
 	process->count = count;
 	return 0;
 }
@@ -340,9 +167,9 @@ int orma_unwind_process_new(struct orma_unwind_files *files, int32_t pid,
 
 	if (!process)
 		return -ENOMEM;
-	process->files = files;
-	process->pid = pid;
-	process->generation = orma_unwind_files_next_number(process->files);
+	process->reader.files = files;
+	process->reader.pid = pid;
+	process->generation = orma_unwind_files_next_number(process->reader.files);
 	*ret = process;
 	return 0;
 }
@@ -361,7 +188,7 @@ void orma_unwind_process_free(struct orma_unwind_process *process)
 
 int32_t orma_unwind_process_pid(const struct orma_unwind_process *process)
 {
-	return process->pid;
+	return process->reader.pid;
 }
 
 int orma_unwind_process_map(struct orma_unwind_process *process, const struct orma_process_map *map)
@@ -372,9 +199,10 @@ int orma_unwind_process_map(struct orma_unwind_process *process, const struct or
 		return replace_range(process, map->start, map->end, NULL);
 	size_t idx = find_module(process, map->start);
 	if (idx != SIZE_MAX && process->modules[idx].start == map->start &&
-	    process->modules[idx].end == map->end && is_same(process->mappings[idx], map))
+	    process->modules[idx].end == map->end &&
+	    orma_private_mapping_is_same(process->mappings[idx], map))
 		return 0;
-	struct mapping *mapping = new_mapping(process->files, map);
+	struct orma_private_mapping *mapping = orma_private_mapping_new(process->reader.files, map);
 	if (!mapping)
 		return -ENOMEM;
 	int r = replace_range(process, map->start, map->end, mapping);
@@ -391,7 +219,7 @@ int orma_unwind_process_unmap(struct orma_unwind_process *process, uint64_t star
 void orma_unwind_process_exec(struct orma_unwind_process *process)
 {
 	clear(process);
-	process->generation = orma_unwind_files_next_number(process->files);
+	process->generation = orma_unwind_files_next_number(process->reader.files);
 	orma_perf_map_load_free(ORMA_TAKE(process->perf_map_load));
 	orma_perf_map_free(ORMA_TAKE(process->perf_map));
 	process->perf_map_mark = (struct orma_perf_map_mark){0};
@@ -402,7 +230,7 @@ int orma_unwind_process_fork(const struct orma_unwind_process *parent, int32_t p
 			     struct orma_unwind_process **ret)
 {
 	struct orma_unwind_process *child;
-	int r = orma_unwind_process_new(parent->files, pid, &child);
+	int r = orma_unwind_process_new(parent->reader.files, pid, &child);
 
 	if (r < 0)
 		return r;
@@ -427,8 +255,10 @@ static int append(struct orma_unwind_process *process, const struct orma_unwind_
 		  const struct orma_process_map *map)
 {
 	size_t idx = find_module(old, map->start);
-	struct mapping *mapping =
-		idx != SIZE_MAX && is_same(old->mappings[idx], map) ? old->mappings[idx] : NULL;
+	struct orma_private_mapping *mapping =
+		idx != SIZE_MAX && orma_private_mapping_is_same(old->mappings[idx], map)
+			? old->mappings[idx]
+			: NULL;
 
 	if (process->count == MAPPINGS_MAX)
 		return 0;
@@ -438,7 +268,7 @@ static int append(struct orma_unwind_process *process, const struct orma_unwind_
 	if (mapping)
 		orma_unwind_mapping_ref(&mapping->base);
 	else
-		mapping = new_mapping(process->files, map);
+		mapping = orma_private_mapping_new(process->reader.files, map);
 	if (!mapping)
 		return -ENOMEM;
 	set_piece(process, process->count++, mapping, map->start, map->end);
@@ -460,7 +290,7 @@ int orma_unwind_process_set_maps(struct orma_unwind_process *process, struct orm
 {
 	struct orma_process_maps maps = {.rest = text};
 	struct orma_process_map map;
-	struct orma_unwind_process fresh = {.files = process->files}, old = *process;
+	struct orma_unwind_process fresh = {.reader = process->reader}, old = *process;
 	int r = 0;
 
 	while (r == 0 && orma_process_maps_next(&maps, &map))
@@ -472,7 +302,7 @@ int orma_unwind_process_set_maps(struct orma_unwind_process *process, struct orm
 		process->mappings = fresh.mappings;
 		process->count = fresh.count;
 		process->capacity = fresh.capacity;
-		process->generation = orma_unwind_files_next_number(process->files);
+		process->generation = orma_unwind_files_next_number(process->reader.files);
 		fresh = old;
 	}
 	clear(&fresh);
@@ -486,7 +316,7 @@ int orma_unwind_process_read_maps(struct orma_unwind_process *process)
 	char path[40];
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->reader.pid);
 	int r = orma_base_file_read(AT_FDCWD, path, MAPS_BYTES_MAX, &text);
 	/* The mappings of a process whose main thread has ended are an empty text. */
 	if (r == 0 && text.size == 0)
@@ -519,25 +349,24 @@ uint64_t orma_unwind_process_generation(const struct orma_unwind_process *proces
 
 static int load_module(struct orma_unwind_process *process, size_t idx)
 {
-	struct mapping *mapping = process->mappings[idx];
+	struct orma_private_mapping *mapping = process->mappings[idx];
 	struct orma_unwind_module *module = &process->modules[idx];
-	int r = mapping->is_loaded ? 0 : load_mapping(mapping, process);
+	int r = mapping->is_loaded ? 0 : orma_private_mapping_load(mapping, &process->reader);
 
 	if (r == 0 && module->is_pending)
-		*module = module_of(mapping, module->start, module->end);
-	process->has_late |= is_late(mapping);
+		*module = orma_private_mapping_module(mapping, module->start, module->end);
+	process->has_late |= orma_private_mapping_is_late(mapping);
 	return r;
 }
 
 static void replace_late(struct orma_unwind_process *process, size_t idx)
 {
-	const struct mapping *old = process->mappings[idx];
 	const struct orma_unwind_module *module = &process->modules[idx];
-	struct mapping *fresh = new_mapping(process->files, &old->map);
+	struct orma_private_mapping *fresh =
+		orma_private_mapping_renew(process->mappings[idx], process->reader.files);
 
 	if (!fresh)
 		return;
-	take_file(fresh, orma_unwind_file_ref(old->late_file));
 	if (replace_range(process, module->start, module->end, fresh) < 0)
 		orma_unwind_mapping_unref(&fresh->base);
 }
@@ -548,13 +377,11 @@ static void take_late(struct orma_unwind_process *process)
 	bool has_late = false;
 
 	for (size_t i = 0; process->has_late && i < process->count; i++) {
-		struct mapping *mapping = process->mappings[i];
-		if (is_late(mapping) && mapping->load)
-			(void)orma_unwind_files_poll(process->files, process->pid, &mapping->map,
-						     &mapping->load, &mapping->late_file);
+		struct orma_private_mapping *mapping = process->mappings[i];
+		orma_private_mapping_poll_late(mapping, &process->reader);
 		if (mapping->late_file)
 			replace_late(process, i);
-		has_late |= is_late(process->mappings[i]);
+		has_late |= orma_private_mapping_is_late(process->mappings[i]);
 	}
 	process->has_late = has_late;
 }
@@ -569,12 +396,12 @@ int orma_unwind_process_load(struct orma_unwind_process *process, uint64_t pc)
 void orma_unwind_process_set_patience(struct orma_unwind_process *process,
 				      struct orma_unwind_patience *patience)
 {
-	process->patience = patience;
+	process->reader.patience = patience;
 }
 
 void orma_unwind_process_set_waits(struct orma_unwind_process *process, bool waits)
 {
-	process->never_waits = !waits;
+	process->reader.never_waits = !waits;
 }
 
 size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, const uint64_t *pcs,
@@ -654,8 +481,9 @@ struct orma_str orma_unwind_process_jit_name(struct orma_unwind_process *process
 	    (process->perf_map_ns > 0 && now_ns - process->perf_map_ns < PERF_MAP_PAUSE_NS))
 		return name;
 	process->perf_map_ns = now_ns > 0 ? now_ns : 1;
-	if (orma_perf_map_loader_read(orma_unwind_files_perf_maps(process->files), process->pid,
-				      &process->perf_map_mark, &process->perf_map_load, &map) < 0 ||
+	if (orma_perf_map_loader_read(orma_unwind_files_perf_maps(process->reader.files),
+				      process->reader.pid, &process->perf_map_mark,
+				      &process->perf_map_load, &map) < 0 ||
 	    !map)
 		return name;
 	orma_perf_map_free(process->perf_map);
