@@ -7,11 +7,19 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macros.h"
 #include "harness.h"
+#include "sandbox/seccomp_filter.h"
+
+#ifdef SYS_fcntl64
+#define FCNTL_NUMBER SYS_fcntl64
+#else
+#define FCNTL_NUMBER SYS_fcntl
+#endif
 
 ORMA_TEST(closing_preserves_errno_and_ignores_negative_descriptors)
 {
@@ -211,4 +219,59 @@ ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
 	orma_base_fd_close(fds[0]);
 	orma_base_fd_close(fds[1]);
 	close(fds[1]);
+}
+
+/* From now on, the kernel answers to this command of fcntl() with the error; 0: it does nothing. */
+static void answer_to_fcntl(uint32_t command, unsigned error)
+{
+	struct orma_seccomp_filter filter;
+
+	orma_seccomp_filter_begin(&filter, ORMA_SECCOMP_ALLOW);
+	orma_seccomp_filter_skip_unless(&filter, FCNTL_NUMBER, 3);
+	orma_seccomp_filter_load_low(&filter, 1);
+	orma_seccomp_filter_skip_unless(&filter, command, 1);
+	orma_seccomp_filter_answer(&filter, ORMA_SECCOMP_REFUSE(error));
+	if (orma_seccomp_filter_install(&filter) < 0)
+		orma_test_skip("filters of system calls");
+}
+
+/* All that the library does with its descriptors goes on. Numbers that the program has taken are not told apart. */
+static void check_without_labels(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), status;
+	eventfd_t wakes = 0;
+
+	orma_base_fd_set_close_on_fork(fd);
+	CHECK(orma_base_fd_is_own(fd) && orma_base_fds_are_own());
+	orma_base_fd_wake(fd);
+	CHECK(eventfd_read(fd, &wakes) == 0 && wakes == 1);
+	pid_t child = fork();
+	if (child == 0) {
+		orma_base_fds_close_in_child();
+		_exit(fcntl(fd, F_GETFD) >= 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	CHECK_INT(dup2(STDERR_FILENO, fd), fd);
+	CHECK(orma_base_fd_is_own(fd));
+	orma_base_fd_close(fd);
+	CHECK(fcntl(fd, F_GETFD) < 0);
+}
+
+ORMA_TEST(descriptors_that_cannot_get_a_label_are_the_librarys)
+{
+	answer_to_fcntl(F_SETSIG, EINVAL);
+	check_without_labels();
+}
+
+ORMA_TEST(descriptors_whose_label_cannot_be_read_are_the_librarys)
+{
+	answer_to_fcntl(F_GETSIG, EINVAL);
+	check_without_labels();
+}
+
+ORMA_TEST(descriptors_that_do_not_keep_their_label_are_the_librarys)
+{
+	answer_to_fcntl(F_SETSIG, 0);
+	check_without_labels();
 }
