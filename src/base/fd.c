@@ -40,8 +40,10 @@
 
 enum { READ_STEP_BYTES = 4096, REQUIRED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Any thread; relaxed, because a descriptor's owner orders its own marking and closing. */
+/* Any thread; relaxed, because a descriptor's owner orders its own marking and closing. Only the pages that have marks take memory. */
 static _Atomic uint64_t marks[ORMA_BASE_CLOSE_ON_FORK_MAX / 64];
+/* The words up to the last one that has ever had a mark. Any thread; relaxed, because it rises before the mark is made. */
+static _Atomic int word_count;
 /* The number of marks that were cleared. It changes behind the mark and before the descriptor is closed. Sequentially
  * consistent, because it orders a look at a mark with one at its label. */
 static _Atomic uint32_t unmark_count;
@@ -50,6 +52,17 @@ static _Atomic uint32_t unmark_count;
 #define LABEL 62
 /* Emulators and sandboxes may lack F_SETSIG. Then all marked descriptors count as own ones. Relaxed: it is set before the mark. */
 static _Atomic bool has_no_labels;
+
+static void mark(int fd)
+{
+	int count = atomic_load_explicit(&word_count, memory_order_relaxed);
+
+	while (count <= fd / 64 &&
+	       !atomic_compare_exchange_weak_explicit(&word_count, &count, fd / 64 + 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64, memory_order_relaxed);
+}
 
 /* The descriptor has the label before it has the mark, so nobody sees a mark without a label. */
 void orma_base_fd_set_close_on_fork(int fd)
@@ -61,7 +74,7 @@ void orma_base_fd_set_close_on_fork(int fd)
 		r = -ENOTSUP;
 	if (r < 0 && r != -EBADF)
 		atomic_store_explicit(&has_no_labels, true, memory_order_relaxed);
-	atomic_fetch_or_explicit(&marks[fd / 64], UINT64_C(1) << fd % 64, memory_order_relaxed);
+	mark(fd);
 }
 
 static bool is_marked(int fd)
@@ -112,7 +125,9 @@ bool orma_base_fds_are_own(void)
 
 void orma_base_fds_close_in_child(void)
 {
-	for (int i = 0; i < ORMA_BASE_CLOSE_ON_FORK_MAX / 64; i++) {
+	int count = atomic_load_explicit(&word_count, memory_order_relaxed);
+
+	for (int i = 0; i < count; i++) {
 		uint64_t bits = atomic_exchange_explicit(&marks[i], 0, memory_order_relaxed);
 
 		for (; bits; bits &= bits - 1)
@@ -123,7 +138,9 @@ void orma_base_fds_close_in_child(void)
 
 int orma_base_fd_next_kept(int fd)
 {
-	for (; fd < ORMA_BASE_CLOSE_ON_FORK_MAX; fd = (fd / 64 + 1) * 64) {
+	int count = atomic_load_explicit(&word_count, memory_order_relaxed);
+
+	for (; fd / 64 < count; fd = (fd / 64 + 1) * 64) {
 		uint64_t bits =
 			atomic_load_explicit(&marks[fd / 64], memory_order_relaxed) >> fd % 64;
 

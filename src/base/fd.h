@@ -91,7 +91,8 @@ bool orma_base_fds_are_own(void);
 /* In the child of a fork, with no other thread: closes the selected descriptors.
  * Async-signal-safe. */
 void orma_base_fds_close_in_child(void);
-#define ORMA_BASE_CLOSE_ON_FORK_MAX 4096
+/* As many as a process of Linux may have, unless root raises fs.nr_open. */
+#define ORMA_BASE_CLOSE_ON_FORK_MAX (1 << 20)
 /* The first selected descriptor from `fd` on, which is not negative; INT_MAX = none. Async-signal-safe. */
 int orma_base_fd_next_kept(int fd);
 /* As write(), but returns -errno, retries after EINTR, and raises no signal when a pipe or socket

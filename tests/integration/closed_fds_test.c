@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <orma/orma.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,11 +20,13 @@
 #define SYS_close_range 436
 #endif
 
-enum { SOURCE_MS = 20000, NUMBERS_END = 100 };
+enum { SOURCE_MS = 20000, NUMBERS_MAX = 100, MANY_FILES = 10000 };
 
 static struct orma_test_daemon service;
 static struct orma_session *session;
 static _Atomic int starts;
+/* The program takes the numbers from here on. */
+static int first_number = STDERR_FILENO + 1;
 
 static void on_start(void *ctx, const struct orma_instance *instance)
 {
@@ -91,15 +94,25 @@ static void await_start(int count)
 		usleep(1000);
 }
 
+static void open_files(int count)
+{
+	int last = STDERR_FILENO;
+
+	for (int i = 0; i < count; i++)
+		last = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	step(13, last >= 0);
+	first_number = last + 1;
+}
+
 /* All numbers are one file's, with one position. */
 static int take_numbers(ino_t *ret_inode)
 {
 	struct stat info;
 	int fd = (int)syscall(SYS_memfd_create, "file", 0u);
 
-	for (int i = 0; i < NUMBERS_END; i++)
-		if (i > STDERR_FILENO && i != fd)
-			dup2(fd, i);
+	for (int i = 0; i < NUMBERS_MAX; i++)
+		if (first_number + i != fd)
+			step(14, dup2(fd, first_number + i) >= 0);
 	step(10, fd >= 0 && fstat(fd, &info) == 0);
 	*ret_inode = info.st_ino;
 	return fd;
@@ -110,8 +123,8 @@ static void check_numbers(int fd, ino_t inode)
 	struct stat info;
 
 	step(11, fstat(fd, &info) == 0 && info.st_size == 0 && lseek(fd, 0, SEEK_CUR) == 0);
-	for (int i = STDERR_FILENO + 1; i < NUMBERS_END; i++)
-		step(12, fstat(i, &info) == 0 && info.st_ino == inode);
+	for (int i = 0; i < NUMBERS_MAX; i++)
+		step(12, fstat(first_number + i, &info) == 0 && info.st_ino == inode);
 }
 
 static void run_program(void)
@@ -150,15 +163,17 @@ static void run_program(void)
 	_exit(0);
 }
 
-ORMA_TEST(files_under_the_numbers_of_the_library_stay_as_they_are)
+/* The program begins before there are threads, and waits for the daemon's address. */
+static void check_program(int file_count)
 {
 	int status, counts[3] = {0}, fds[2];
 
-	/* The program begins before there are threads, and waits for the daemon's address. */
 	CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		step(9, read(fds[0], &service, sizeof(service)) == sizeof(service));
+		if (file_count > 0)
+			open_files(file_count);
 		run_program();
 	}
 	begin_session();
@@ -170,4 +185,18 @@ ORMA_TEST(files_under_the_numbers_of_the_library_stay_as_they_are)
 	end_session(counts);
 	CHECK_INT(counts[1], 1);
 	CHECK_INT(counts[2], 1);
+}
+
+ORMA_TEST(files_under_the_numbers_of_the_library_stay_as_they_are)
+{
+	check_program(0);
+}
+
+ORMA_TEST(files_stay_as_they_are_in_a_program_with_ten_thousand_others)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < MANY_FILES + 2 * NUMBERS_MAX)
+		orma_test_skip("10,000 descriptors");
+	check_program(MANY_FILES);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 #else
 #define FCNTL_NUMBER SYS_fcntl
 #endif
+enum { LARGE_NUMBER = 10000 };
 
 ORMA_TEST(closing_preserves_errno_and_ignores_negative_descriptors)
 {
@@ -219,6 +221,36 @@ ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
 	orma_base_fd_close(fds[0]);
 	orma_base_fd_close(fds[1]);
 	close(fds[1]);
+}
+
+ORMA_TEST(large_numbers_are_looked_at_like_small_ones)
+{
+	int small = eventfd(0, EFD_CLOEXEC), fds[2], status;
+
+	for (int i = 0; i < 2; i++)
+		fds[i] = fcntl(small, F_DUPFD_CLOEXEC, LARGE_NUMBER);
+	if (fds[1] < 0)
+		orma_test_skip("10,000 descriptors");
+	for (int i = 0; i < 2; i++)
+		orma_base_fd_set_close_on_fork(fds[i]);
+	CHECK_INT(orma_base_fd_next_kept(0), fds[0]);
+	CHECK_INT(orma_base_fd_next_kept(fds[0] + 1), fds[1]);
+	CHECK_INT(orma_base_fd_next_kept(fds[1] + 1), INT_MAX);
+	CHECK_INT(dup2(STDERR_FILENO, fds[1]), fds[1]);
+	CHECK(orma_base_fd_is_own(fds[0]) && !orma_base_fd_is_own(fds[1]));
+	CHECK(!orma_base_fds_are_own());
+	pid_t child = fork();
+	if (child == 0) {
+		orma_base_fds_close_in_child();
+		_exit(fcntl(fds[0], F_GETFD) >= 0 || fcntl(fds[1], F_GETFD) < 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	for (int i = 0; i < 2; i++)
+		orma_base_fd_close(fds[i]);
+	CHECK(orma_base_fds_are_own());
+	CHECK_INT(close(fds[1]), 0);
+	close(small);
 }
 
 /* From now on, the kernel answers to this command of fcntl() with the error; 0: it does nothing. */
