@@ -8,7 +8,7 @@
  *   heap_oracle --heaps     reports allocations of 254 heaps of its own, and prints a line for each that is recorded: name, blocks, bytes
  *   heap_oracle --fibers    does the same as FACTOR 1, on stacks of its own, between which it changes after each function
  *   heap_oracle --until FILE  prints a line, and allocates and frees blocks in the first function until FILE exists
- *   heap_oracle --flood FILE  the same, 200,000 times; makes the folder FILE after the first ones
+ *   heap_oracle --flood FILE  the same, 200,000 times; makes the folder FILE after the first ones, and waits until it is gone
  *   heap_oracle --overrun   allocates and frees while its parent, the profiler, is stopped, until shared memory is full
  */
 #include <dlfcn.h>
@@ -144,8 +144,11 @@ static int flood(const char *path)
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		free(sites[0](size_of(0)));
-		if (i == 1000)
-			mkdir(path, 0700);
+		if (i != 1000)
+			continue;
+		mkdir(path, 0700);
+		while (access(path, F_OK) == 0)
+			usleep(1000);
 	}
 	return 0;
 }
