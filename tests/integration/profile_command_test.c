@@ -213,6 +213,14 @@ ORMA_TEST(only_the_program_and_its_children_are_in_the_trace_and_have_names)
 		  "0\n");
 }
 
+/* The builder of unwind tables waits for work in most of that time. */
+ORMA_TEST(only_the_program_is_in_a_profile_of_waits)
+{
+	end(start(orma_profile_test_spin));
+	(void)in_folder(ORMA " profile -q --off-cpu -o x.folded -- sleep 0.2 2>messages");
+	CHECK_STR(in_folder("sed 's/;.*//' x.folded | sort -u"), "sleep\n");
+}
+
 /* A copy of sh(1) without names, also without those in debugging information, which is found by build id. */
 ORMA_TEST(functions_without_names_have_a_remedy)
 {

@@ -178,6 +178,18 @@ void orma_perf_complain_open(const struct orma_perf_paths *paths,
 			      "linux.perf: more than 8192 threads would be opened one by one; name "
 			      "fewer processes, or run as root");
 		break;
+	case -ENOBUFS:
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: this user may not lock enough memory for the rings; "
+			      "raise \"ulimit -l\" or kernel.perf_event_mlock_kb, or name a "
+			      "smaller ring_buffer_pages or stack_bytes in a config");
+		break;
+	case -ENOSYS:
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: perf_event_open() does not exist here: the kernel was "
+			      "built without CONFIG_PERF_EVENTS, or a sandbox hides it; run outside "
+			      "of the sandbox");
+		break;
 	default:
 		orma_base_log(ORMA_LOG_ERROR, "linux.perf: the event cannot be opened: %s",
 			      strerror(-error));

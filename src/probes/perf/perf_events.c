@@ -150,6 +150,7 @@ static size_t pick_ring_bytes(const struct orma_perf_config *config, uint32_t st
 	return size;
 }
 
+/* -ENOBUFS: this user may not lock so much memory. The kernel says EPERM, which would read as a lack of rights. */
 static int map_ring(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
 {
 	const struct orma_perf_kernel *kernel = events->kernel;
@@ -157,7 +158,7 @@ static int map_ring(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
 	int r = kernel->map(kernel->ctx, cpu->fds[0], page_size + events->ring_bytes, &cpu->memory);
 
 	if (r < 0)
-		return r;
+		return r == -EPERM ? -ENOBUFS : r;
 	cpu->memory_bytes = page_size + events->ring_bytes;
 	orma_perf_ring_init(&cpu->ring, cpu->memory, page_size, events->ring_bytes);
 	return 0;
@@ -355,8 +356,7 @@ static bool take_back(int error, unsigned *can, size_t *ring_bytes,
 		*can &= ~(unsigned)ORMA_PERF_CAN_KERNEL;
 		return true;
 	}
-	/* Locked memory is limited; the kernel says EPERM. */
-	if ((error == -EPERM || error == -ENOMEM) && open->config->ring_pages == 0 &&
+	if ((error == -ENOBUFS || error == -ENOMEM) && open->config->ring_pages == 0 &&
 	    *ring_bytes / 2 >=
 		    RECORDS_LEAST * ((size_t)open->stack_bytes + ORMA_PERF_RECORD_BYTES)) {
 		*ring_bytes /= 2;

@@ -30,6 +30,7 @@
 #include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/macros.h"
+#include "probes/perf/perf_targets.h"
 #include "probes/probe_files.h"
 #include "probes/probe_text.h"
 
@@ -191,6 +192,15 @@ static struct orma_perf_process *add(struct orma_perf_processes *processes, uint
 	return process;
 }
 
+/* The builder of unwind tables begins before the events are enabled, so there is no record of its beginning. */
+static bool is_older_helper(struct orma_perf_processes *processes,
+			    const struct orma_perf_process *process)
+{
+	return processes->own_pid > 0 && processes->is_all_in && !process->is_young &&
+	       orma_perf_targets_parent(processes->proc_fd, process->pid, &processes->text) ==
+		       processes->own_pid;
+}
+
 static void decide(struct orma_perf_processes *processes, struct orma_perf_process *process)
 {
 	char path[ORMA_PROBES_PATH_BYTES];
@@ -201,6 +211,7 @@ static void decide(struct orma_perf_processes *processes, struct orma_perf_proce
 				  orma_probes_path(path, "", process->pid, "/cmdline"),
 				  &processes->text, &cmdline) < 0)
 		cmdline.size = 0;
+	process->is_helper |= is_older_helper(processes, process);
 	process->is_in_scope = !process->is_helper &&
 			       (processes->is_all_in ||
 				orma_perf_scope_includes(processes->scope, process->pid, cmdline));

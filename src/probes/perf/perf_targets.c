@@ -164,7 +164,7 @@ static int add_own(int proc_fd, struct orma_perf_scope *scope, struct orma_probe
 
 /* ---- families ---- */
 
-static uint32_t read_parent(int proc_fd, uint32_t pid, struct orma_buf *buf)
+uint32_t orma_perf_targets_parent(int proc_fd, uint32_t pid, struct orma_buf *buf)
 {
 	char path[ORMA_PROBES_PATH_BYTES];
 	struct orma_str text, field;
@@ -229,7 +229,7 @@ int orma_perf_targets_family(int proc_fd, const struct orma_perf_scope_config *c
 	if (r == 0 && (!parents || !is_member))
 		r = -ENOMEM;
 	for (size_t i = 0; i < pids.count && r == 0; i++)
-		parents[i] = read_parent(proc_fd, pids.items[i], &buf);
+		parents[i] = orma_perf_targets_parent(proc_fd, pids.items[i], &buf);
 	for (unsigned pass = 0; r == 0 && pass < PASSES_MAX; pass++)
 		if (!add_children(config, &pids, parents, is_member))
 			break;

@@ -114,6 +114,8 @@ ORMA_TEST(errors_that_need_no_rights_say_what_helps)
 		   "do not belong to this user");
 	check_open(&config, -EMFILE, "not enough descriptors", "ulimit -n");
 	check_open(&config, -E2BIG, "more than 8192 threads", "name fewer processes");
+	check_open(&config, -ENOBUFS, "may not lock enough memory", "ulimit -l");
+	check_open(&config, -ENOSYS, "perf_event_open() does not exist here", "sandbox");
 	check_open(&config, -ENOMEM, "the event cannot be opened", strerror(ENOMEM));
 	end();
 }

@@ -239,6 +239,13 @@ ORMA_TEST(features_that_the_kernel_refuses_are_dropped_one_by_one)
 	CHECK(!(events.can & ORMA_PERF_CAN_INHERIT_THREAD) && events.can & ORMA_PERF_CAN_KERNEL);
 	orma_perf_events_close(&events);
 	open.is_per_task = false;
+	/* The kernel's refusal to lock so much memory is not one to show itself. */
+	kernel.locked_max = 300 << 10;
+	CHECK(orma_perf_events_open(&open, &events) == 0);
+	CHECK(events.can & ORMA_PERF_CAN_KERNEL && events.ring_bytes == 256 << 10);
+	orma_perf_events_close(&events);
+	kernel.locked_max = 1;
+	CHECK_INT(orma_perf_events_open(&open, &events), -ENOBUFS);
 	kernel.refuses_kernel = true;
 	kernel.locked_max = 300 << 10;
 	CHECK(orma_perf_events_open(&open, &events) == 0);

@@ -101,7 +101,9 @@ ORMA_TEST(processes_that_end_without_a_sample_are_counted)
 	free_processes(&processes);
 }
 
-/* Writes PID/stat below a /proc of our own. */
+#define STAT_PARENT 1
+
+/* Writes PID/stat below a /proc of our own, with STAT_PARENT as its parent. */
 static void write_stat(int proc_fd, uint32_t pid, char state, unsigned thread_count)
 {
 	char name[32];
@@ -111,8 +113,8 @@ static void write_stat(int proc_fd, uint32_t pid, char state, unsigned thread_co
 	snprintf(name, sizeof(name), "%u/stat", pid);
 	int fd = openat(proc_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
-	dprintf(fd, "%u (a ) Z b) %c 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 %u 0 13 14\n", pid, state,
-		thread_count);
+	dprintf(fd, "%u (a ) Z b) %c %d 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 %u 0 13 14\n", pid, state,
+		STAT_PARENT, thread_count);
 	close(fd);
 }
 
@@ -163,6 +165,29 @@ ORMA_TEST(a_child_of_the_profiler_is_in_scope_from_its_exec_on)
 	/* Children of the program need no exec(). */
 	take_fork(&processes, OTHERS_CHILD, CHILD);
 	CHECK(orma_perf_processes_get(&processes, OTHERS_CHILD)->is_in_scope);
+	free_processes(&processes);
+}
+
+/* The builder of unwind tables has begun before the events were enabled, and inherits them. */
+ORMA_TEST(a_child_of_the_profiler_that_is_older_than_the_events_is_not_in_scope)
+{
+	struct orma_perf_processes processes = make_processes();
+	struct orma_perf_record exec = {.type = PERF_RECORD_COMM,
+					.misc = PERF_RECORD_MISC_COMM_EXEC,
+					.pid = CHILD,
+					.tid = CHILD,
+					.time = 2};
+
+	close(processes.proc_fd);
+	processes.proc_fd = open(orma_test_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	processes.own_pid = STAT_PARENT;
+	processes.is_all_in = true;
+	write_stat(processes.proc_fd, CHILD, 'S', 1);
+	CHECK(!orma_perf_processes_get(&processes, CHILD)->is_in_scope);
+	/* It was a program that waited for the beginning. */
+	orma_perf_processes_take(&processes, &exec);
+	CHECK(orma_perf_processes_get(&processes, CHILD)->is_in_scope);
+	CHECK(orma_perf_processes_get(&processes, OTHER)->is_in_scope);
 	free_processes(&processes);
 }
 
