@@ -7,14 +7,10 @@
  * wait are stored in the loop, and removing a watch clears its entries that were not delivered yet;
  * timers and tasks are removed from the heap and the list before they are called.
  *
- * Invariant of the heap: no timer is due before its parent ((idx - 1) / 2), and
- * heap[timer->heap_idx] == timer for every armed timer.
- *
- * Timers use a descriptor and not epoll's timeout, because that has a resolution of a millisecond
+ * Timers (timer_heap.c) use a descriptor and not epoll's timeout, because that has a resolution of a millisecond
  * and is unknown to an outer loop. The descriptor is set at most once per turn. Only a loop that is
  * embedded in another one (its descriptor was asked for) sets it between turns as well. Rejected: a
- * timer descriptor per timer, because it takes a system call to create, arm and destroy each; a
- * timer wheel, because there are few timers and their times differ by orders of magnitude.
+ * timer descriptor per timer, because it takes a system call to create, arm and destroy each.
  */
 #include "base/loop.h"
 
@@ -31,6 +27,7 @@
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/timer_heap.h"
 
 enum { EVENTS_PER_TURN = 64 };
 /* A wait for a descriptor that somebody has closed would never end. */
@@ -55,8 +52,7 @@ struct orma_loop {
 	struct epoll_event events[EVENTS_PER_TURN];
 	int event_count, event_idx;
 
-	struct orma_timer **heap;
-	uint32_t heap_count, heap_capacity;
+	struct orma_timer_heap timers;
 	uint64_t programmed_ns; /* the setting of timer_fd */
 
 	struct orma_list tasks; /* links of struct orma_task */
@@ -73,73 +69,7 @@ static inline bool is_on_loop_thread(const struct orma_loop *loop)
 	return !loop->is_in_turn || pthread_equal(loop->thread, pthread_self());
 }
 
-/* True when the timer is in its place of the heap, and in order with its parent and its
- * children. */
-static inline bool is_in_heap_order(const struct orma_loop *loop, const struct orma_timer *timer)
-{
-	uint32_t idx = timer->heap_idx, child = 2 * idx + 1;
-
-	if (idx >= loop->heap_count || loop->heap[idx] != timer)
-		return false;
-	if (idx > 0 && loop->heap[(idx - 1) / 2]->deadline_ns > timer->deadline_ns)
-		return false;
-	for (uint32_t i = child; i < child + 2 && i < loop->heap_count; i++)
-		if (loop->heap[i]->deadline_ns < timer->deadline_ns)
-			return false;
-	return true;
-}
-
 /* ---- timers ---- */
-
-static void heap_set(struct orma_loop *loop, uint32_t idx, struct orma_timer *timer)
-{
-	loop->heap[idx] = timer;
-	timer->heap_idx = idx;
-}
-
-static void heap_sift_up(struct orma_loop *loop, struct orma_timer *timer)
-{
-	uint32_t idx = timer->heap_idx;
-	while (idx > 0) {
-		uint32_t parent = (idx - 1) / 2;
-		if (loop->heap[parent]->deadline_ns <= timer->deadline_ns)
-			break;
-		heap_set(loop, idx, loop->heap[parent]);
-		idx = parent;
-	}
-	heap_set(loop, idx, timer);
-}
-
-static void heap_sift_down(struct orma_loop *loop, struct orma_timer *timer)
-{
-	uint32_t idx = timer->heap_idx;
-	for (;;) {
-		uint32_t child = 2 * idx + 1;
-		if (child >= loop->heap_count)
-			break;
-		if (child + 1 < loop->heap_count &&
-		    loop->heap[child + 1]->deadline_ns < loop->heap[child]->deadline_ns)
-			child++;
-		if (timer->deadline_ns <= loop->heap[child]->deadline_ns)
-			break;
-		heap_set(loop, idx, loop->heap[child]);
-		idx = child;
-	}
-	heap_set(loop, idx, timer);
-}
-
-static int heap_reserve_one(struct orma_loop *loop)
-{
-	if (loop->heap_count < loop->heap_capacity)
-		return 0;
-	uint32_t capacity = loop->heap_capacity > 0 ? loop->heap_capacity * 2 : 8;
-	struct orma_timer **heap = orma_base_realloc_array(loop->heap, capacity, sizeof(*heap));
-	if (!heap)
-		return -ENOMEM;
-	loop->heap = heap;
-	loop->heap_capacity = capacity;
-	return 0;
-}
 
 static void timer_fd_set(struct orma_loop *loop, uint64_t deadline_ns)
 {
@@ -160,10 +90,10 @@ static void program_timer(struct orma_loop *loop)
 	uint64_t wanted = TIMER_OFF;
 	if (loop->is_embedded && !orma_base_list_is_empty(&loop->tasks))
 		wanted = 1;
-	else if (loop->heap_count > 0)
+	else if (loop->timers.count > 0)
 		/* 0 would switch the descriptor off. A larger value would be negative as
 		 * int64_t. */
-		wanted = ORMA_MIN(ORMA_MAX(loop->heap[0]->deadline_ns, UINT64_C(1)),
+		wanted = ORMA_MIN(ORMA_MAX(loop->timers.timers[0]->deadline_ns, UINT64_C(1)),
 				  (uint64_t)INT64_MAX);
 	if (wanted != loop->programmed_ns)
 		timer_fd_set(loop, wanted);
@@ -178,14 +108,8 @@ static void program_timer_if_embedded(struct orma_loop *loop)
 static void disarm(struct orma_timer *timer)
 {
 	struct orma_loop *loop = timer->loop;
-	ORMA_ASSERT(is_on_loop_thread(loop) && is_in_heap_order(loop, timer));
-	struct orma_timer *last = loop->heap[--loop->heap_count];
-	if (last != timer) {
-		heap_set(loop, timer->heap_idx, last);
-		heap_sift_up(loop, last);
-		heap_sift_down(loop, last);
-		ORMA_ASSERT(is_in_heap_order(loop, last));
-	}
+	ORMA_ASSERT(is_on_loop_thread(loop));
+	orma_timer_heap_remove(&loop->timers, timer);
 	timer->is_armed = false;
 }
 
@@ -193,20 +117,21 @@ int orma_base_loop_arm(struct orma_loop *loop, struct orma_timer *timer, uint64_
 		       orma_timer_fn *fn)
 {
 	ORMA_ASSERT(is_on_loop_thread(loop));
-	if (!timer->is_armed || timer->loop != loop) {
-		int r = heap_reserve_one(loop);
+	bool is_new = !timer->is_armed || timer->loop != loop;
+	if (is_new) {
+		int r = orma_timer_heap_reserve_one(&loop->timers);
 		if (r < 0)
 			return r;
 		orma_base_timer_disarm(timer);
 		timer->loop = loop;
 		timer->is_armed = true;
-		heap_set(loop, loop->heap_count++, timer);
 	}
 	timer->deadline_ns = deadline_ns;
 	timer->fn = fn;
-	heap_sift_up(loop, timer);
-	heap_sift_down(loop, timer);
-	ORMA_ASSERT(is_in_heap_order(loop, timer));
+	if (is_new)
+		orma_timer_heap_add(&loop->timers, timer);
+	else
+		orma_timer_heap_update(&loop->timers, timer);
 	program_timer_if_embedded(loop);
 	return 0;
 }
@@ -230,13 +155,13 @@ void orma_base_timer_disarm(struct orma_timer *timer)
 
 static int run_due_timers(struct orma_loop *loop)
 {
-	if (loop->heap_count == 0 || loop->is_stopped)
+	if (loop->timers.count == 0 || loop->is_stopped)
 		return 0;
 	int called = 0;
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	/* Bounded, because a timer may re-arm itself for a time that is already past. */
-	for (uint32_t left = loop->heap_count; left > 0 && loop->heap_count > 0; left--) {
-		struct orma_timer *timer = loop->heap[0];
+	for (uint32_t left = loop->timers.count; left > 0 && loop->timers.count > 0; left--) {
+		struct orma_timer *timer = loop->timers.timers[0];
 		if (timer->deadline_ns > now_ns || loop->is_stopped)
 			break;
 		disarm(timer);
@@ -438,12 +363,12 @@ void orma_base_loop_free(struct orma_loop *loop)
 	if (!loop)
 		return;
 	/* Owners that outlive the loop may still disarm timers and cancel tasks. */
-	while (loop->heap_count > 0)
-		loop->heap[--loop->heap_count]->is_armed = false;
+	while (loop->timers.count > 0)
+		loop->timers.timers[--loop->timers.count]->is_armed = false;
 	while (!orma_base_list_is_empty(&loop->tasks))
 		orma_base_task_cancel(ORMA_LIST_ENTRY(loop->tasks.next, struct orma_task, link));
 	close_fds(loop);
-	orma_base_free(loop->heap);
+	orma_timer_heap_done(&loop->timers);
 	orma_base_free(loop);
 }
 
