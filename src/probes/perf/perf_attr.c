@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_attr.c - the attributes of perf events: from the configuration to the kernel's numbers.
+ * perf_attr.c - the attributes of perf events: from the config to the kernel's numbers.
  *
- * Owns nothing. Samples hold time, task and CPU, so that records of several CPUs can be merged. The walk
- * needs three of the user's registers (four on arm64), so no more are copied.
+ * Owns nothing. A sample has its time, task and CPU, so that the records of several CPUs can be merged. The walk needs three user
+ * registers (four on arm64), so no others are copied.
  *
- * Records of mappings have device and inode. Rejected: build ids in their place (attr.build_id), which name the content, but
- * perf_event_mmap_output() of Linux 5.12 to 6.18 then leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in the records that it writes
- * for the events of others, which have an inode there. Debian's perf 6.1 aborted on each of them as long as we sampled.
+ * Records of mappings have device and inode. Rejected: build ids in their place (attr.build_id). They would name the content, but
+ * perf_event_mmap_output() of Linux 5.12 to 6.18 then leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in the records that it writes for
+ * other events, which have an inode in that place. Debian's perf 6.1 aborted on each of them while orma sampled.
  *
- * The period of waits on whole CPUs is that of perf_budget.c. The period of events that children inherit
- * cannot be changed, so they sample each wait. If whole CPUs must not be watched and the session has
- * chosen a frequency, the kernel keeps to it, for each thread.
+ * perf_budget.c chooses the period of waits on whole CPUs. The period of events that children inherit cannot be changed, so these
+ * events sample each wait. If whole CPUs must not be watched and the session has chosen a frequency, the kernel keeps that
+ * frequency for each thread.
  *
- * A sample of a fixed period does not say the period: asked for that, the kernel would sample each
- * software event, whatever the period.
+ * A sample of a fixed period does not contain the period. If it did, the kernel would sample each software event, whatever the
+ * period.
  *
- * The idle task is not sampled: its samples say nothing, and they would wake us on an idle machine.
+ * The idle task is not sampled. Its samples say nothing, and would wake this process on an idle machine.
  */
 #include "probes/perf/perf_attr.h"
 
@@ -93,8 +93,8 @@ static int read_number(const char *root, const char *folder, struct orma_str nam
 	return orma_probes_file_read_u64(AT_FDCWD, path, ret);
 }
 
-/* Tracefs has a folder for each group. The name comes from a configuration, so it must not lead
- * elsewhere. */
+/* Reads the number of a tracepoint. Tracefs has a folder for each group. The name comes from a config, so it
+ * must not lead elsewhere. */
 static int find_tracepoint(const struct orma_perf_paths *paths, struct orma_str name, uint64_t *ret)
 {
 	static const char *const usual[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -192,7 +192,7 @@ static void set_stacks(const struct orma_perf_attr_options *options, struct perf
 	}
 }
 
-/* Records of mappings, names and lives of tasks. */
+/* Asks for records of mappings and names, and of the beginning and end of tasks. */
 static void set_side_records(struct perf_event_attr *attr)
 {
 	attr->sample_id_all = 1;
@@ -209,7 +209,7 @@ static void set_wakeup(const struct orma_perf_attr_options *options, struct perf
 
 bool orma_perf_attr_has_budget(const struct orma_perf_config *config)
 {
-	/* The events of control groups have a count for each group. */
+	/* The events of control groups have one count for each group. */
 	return config->off_cpu && config->period == 0 && config->cgroup_count == 0;
 }
 
@@ -220,7 +220,7 @@ void orma_perf_attr_sample(const struct orma_perf_attr_options *options,
 
 	set_common(options, &config->timebase, attr);
 	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-	/* The counts of inherited events are those of single threads, if the kernel reads them at all. */
+	/* The count of an inherited event is that of a single thread, if the kernel reads it at all. */
 	if (!options->is_per_task)
 		attr->sample_type |= PERF_SAMPLE_READ;
 	attr->exclude_idle = 1;

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_budget.c - records one wait in N on a CPU where threads stop often.
  *
- * A sample of a wait costs the kernel about 10 us, most of them for the copy of the stack. At 100,000
- * stops a second, which a program that passes messages reaches, that would be a whole CPU. Therefore
- * the rate of each CPU is measured, and the kernel gets a period N for which the budget suffices.
- * Where threads stop less often than the budget permits, N is 1 and each wait is recorded.
+ * A sample of a wait costs the kernel about 10 us, most of it for the copy of the stack. A program that passes messages reaches
+ * 100,000 stops a second, which would take a whole CPU. Therefore the rate of each CPU is measured, and the kernel gets a period
+ * N that keeps to the budget. If threads stop less often than the budget permits, N is 1, and each wait is recorded.
  *
- * A sample says how many waits there have been on its CPU, so it stands for all since the sample
- * before, also while N changes.
+ * A sample has the number of waits on its CPU so far. So it represents all waits since the previous sample, also when N changes.
  *
- * A recording begins with a large N for some milliseconds, until the rate is known. The ring would
- * overflow otherwise. Waits that begin in this time are missing, as those that began before it.
+ * A recording begins with a large N for some milliseconds, until the rate is known. Otherwise the ring would overflow. Waits that
+ * begin in this time are missing, as are those that began earlier.
  *
- * Each wait of single tasks that are named is recorded, because an event that children inherit keeps its
- * period. Their records are counted. If they are more than the budget permits, whole CPUs have to be
- * watched instead, with a period of their own. Then the waits of other programs share the budget.
+ * If single tasks are watched, each of their waits is recorded, because an event that children inherit keeps its period. Their
+ * records are counted. If there are more than the budget permits, whole CPUs are watched instead, with a period of their own.
+ * Then the waits of other programs use the same budget.
  *
- * N is prime. With two threads that take turns, each second wait would be that of the same thread; a
- * prime number has no factor in common with most patterns.
+ * N is prime. If two threads take turns, and N is even, each recorded wait would be that of the same thread. A prime number has
+ * no factor in common with most patterns.
  *
- * Rejected: sampling at a frequency, which the kernel offers. It skips waits after any two that are
- * close together, so a program that waits ten times had eight of its waits recorded. Also rejected:
- * choosing waits by their duration, because the stack has to be copied before that is known.
+ * Rejected: sampling at a frequency, which the kernel offers, because it skips the waits after any two that are close together
+ * (eight of ten waits of a program that waits ten times were recorded); choosing waits by their duration, because the stack has
+ * to be copied before the duration is known.
  */
 #include "probes/perf/perf_budget.h"
 
@@ -33,12 +31,12 @@
 
 #define CHECK_MS       UINT64_C(100)
 #define FIRST_CHECK_MS UINT64_C(10)
-/* A shorter time says little about the rate. The budget of this time may be exceeded. */
+/* A shorter time says little about the rate. In this time the budget may be exceeded. */
 #define MEASURED_NS (5 * ORMA_NS_PER_MS)
-/* A program that begins stops many times within some milliseconds, and not again. */
+/* A program that begins stops many times in its first milliseconds, and then not again. */
 #define TASKS_MEASURED_NS (100 * ORMA_NS_PER_MS)
 
-/* Each is about 1.4 times the one before it. */
+/* Each is about 1.4 times its predecessor. */
 static const uint32_t periods[] = {1,   3,   5,   7,   11,  17,  23,  31,   43,   61,  89,
 				   127, 179, 251, 353, 499, 709, 997, 1409, 1999, 2803};
 
@@ -86,7 +84,7 @@ static void set_period(struct orma_perf_budget_cpu *state, struct orma_perf_even
 	if (events->kernel->control(events->kernel->ctx, cpu->fds[0], PERF_EVENT_IOC_PERIOD,
 				    (unsigned long)(uintptr_t)&wanted) < 0)
 		return;
-	/* Samples of either period may be in the ring. */
+	/* The ring may contain samples of both periods. */
 	cpu->period_max = ORMA_MAX(state->one_in, wanted);
 	state->one_in = wanted;
 }
@@ -106,7 +104,8 @@ static void adapt_cpu(struct orma_perf_budget_cpu *state, struct orma_perf_event
 	if (is_first)
 		return;
 	uint64_t wanted = period_for(rate_of(waits, duration_ns), events->config->hz);
-	/* Down only when it is clear, so that N does not change with each small change of the rate. */
+	/* N only becomes smaller if the rate is clearly lower, so that it does not follow each small
+	 * change. */
 	if (wanted > state->one_in || wanted == 1 || wanted * 2 <= state->one_in)
 		set_period(state, events, cpu, wanted);
 	else

@@ -15,19 +15,19 @@ struct orma_perf_budget_cpu {
 
 /* {0} is empty. */
 struct orma_perf_budget {
-	struct orma_perf_budget_cpu *cpus; /* as those of the events */
+	struct orma_perf_budget_cpu *cpus; /* one for each CPU of the events */
 	size_t cpu_count;
 };
 
 void orma_perf_budget_done(struct orma_perf_budget *budget);
-/* The events were replaced by others. */
+/* Begins again, because other events are watched from now on. */
 void orma_perf_budget_reset(struct orma_perf_budget *budget);
-/* True: the single tasks that are watched wait more often than the budget permits. It should be called after
- * records were read. */
+/* True if the single tasks that are watched wait more often than the budget permits. Call it after records
+ * were read. */
 bool orma_perf_budget_is_exceeded(struct orma_perf_budget *budget,
 				  const struct orma_perf_events *events, uint64_t now_ns);
-/* Reads how many waits each of the CPUs had that are watched, and tells the kernel to record one in N. It should be called after
- * records were read, and after the returned number of milliseconds even if there are none; 0 = N is 1. */
+/* Reads how many waits each watched CPU had, and sets N in the kernel. Call it after records were read, and
+ * also after the returned number of milliseconds; 0 = N is 1 on all CPUs. */
 uint64_t orma_perf_budget_adapt(struct orma_perf_budget *budget, struct orma_perf_events *events,
 				uint64_t now_ns);
 

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_choice.c - which events an instance opens.
  *
- * Whole CPUs are watched where the kernel lets this user do so. Otherwise single tasks are: those of
- * the configuration, or else the user's own. The log says so, with the remedy.
+ * Whole CPUs are watched if the kernel permits it to this user. Otherwise single tasks are watched: those that the config names,
+ * or else the user's own. A log line says so, and names the remedy.
  *
- * Processes that are named by their ids are watched on whole CPUs, too, when their children are
- * followed. An event that a child inherits begins with a whole period. A child that ends before that
- * period is over is never sampled, and most programs that `make` starts are so short. Single tasks
- * are watched only where nothing is lost: when the period is 1, which is also that of waits. If they
- * turn out to be too many, or their stacks too long, whole CPUs are watched from then on
- * (perf_instance.c).
+ * Whole CPUs are also watched if the config names processes by their ids and their children are followed. An event that a child
+ * inherits begins with a whole period, so a child that ends before that period is over is never sampled. Most programs that
+ * `make` starts are that short. Single tasks are only watched if nothing is lost, which is so if the period is 1, as for waits.
+ * If the tasks are too many or their stacks too long, the instance replaces them by whole CPUs later (perf_instance.c).
  *
- * The copies of stacks are as large as they can be from the beginning, if the rings are large enough,
- * where they cannot become larger later: children inherit the events, and whole CPUs must not be
- * watched. So are copies of stacks that wait, because waits have a budget, for which the rings suffice. Other
- * events with the period 1 come in bursts, and a ring holds a quarter of the large records: a program
- * with 100,000 page faults a second lost 14 % of them instead of 3 %. The time for a copy depends on
- * the stack alone, because the kernel copies no more than there is.
+ * If the copies of stacks cannot become larger later, they have the maximum size from the beginning, as far as the rings have
+ * room. They cannot become larger if children inherit the events and whole CPUs must not be watched. The copies of stacks that
+ * wait have the maximum size, too, because the budget of waits suffices for the rings. Other events with the period 1 come in
+ * bursts, and a ring holds a quarter as many large records: a program with 100,000 page faults a second lost 14 % of them instead
+ * of 3 %. The size of a copy does not change its time, because the kernel copies no more than the stack.
  */
 #include "probes/perf/perf_choice.h"
 
@@ -69,13 +66,14 @@ bool orma_perf_choice_is_named(const struct orma_perf_config *config)
 	       config->cgroup_count == 0 && orma_perf_scope_is_pids(&config->scope);
 }
 
-/* Each event is a record, so the processes that are named need no events of whole CPUs. */
+/* True if single tasks lose nothing, because each event is a record. */
 static bool prefers_tasks(const struct orma_perf_config *config)
 {
 	return orma_perf_choice_is_named(config) && (config->off_cpu || config->period == 1);
 }
 
-/* Events of whole CPUs can be opened when there is no process any more. */
+/* Returns -ENODATA if none of the named processes is left. The events of whole CPUs could be opened all the
+ * same. */
 static int check_named(const struct orma_perf_choice *choice)
 {
 	struct orma_probes_numbers tids = {0};
@@ -87,7 +85,7 @@ static int check_named(const struct orma_perf_choice *choice)
 	return r == -ENODATA ? r : 0;
 }
 
-/* Does a ring have room for the time between two turns of this thread? */
+/* True if a ring has room for the records of RING_LEAST_MS. */
 static bool is_long_enough(const struct orma_perf_events *events, uint64_t hz)
 {
 	uint64_t records = events->ring_bytes / (events->stack_bytes + ORMA_PERF_RECORD_BYTES);
@@ -123,7 +121,8 @@ int orma_perf_choice_open_first(struct orma_perf_choice *choice, struct orma_per
 				: orma_perf_choice_open(choice, false, config->stack_bytes, ret);
 	if (r == -EACCES && !is_per_task && config->poll_ms == 0 && config->cgroup_count == 0) {
 		r = open_tasks(choice, ret);
-		/* Processes that are named are sampled all the same; orma_perf_complain_short() says what is missing. */
+		/* Named processes are sampled in any case. orma_perf_complain_short() says what is
+		 * missing. */
 		if (r == 0 && !orma_perf_choice_is_named(config))
 			orma_perf_complain_tasks(&choice->open.paths, config, *ret);
 	}

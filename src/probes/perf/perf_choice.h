@@ -13,17 +13,16 @@ struct orma_perf_choice {
 	struct orma_perf_open open; /* without its tasks, is_per_task, may_watch and stack_bytes */
 };
 
-/* True: the config names processes by their ids, and their events are asked for. */
+/* True if the config names processes by their ids, and their own events can be opened. */
 bool orma_perf_choice_is_named(const struct orma_perf_config *config);
-/*
- * Opens events, disabled, which the caller closes. 0; -EACCES (the kernel refuses them), -ENODATA (no task is left), or
- * another -errno.
- */
+/* Opens events, disabled. The caller closes them. 0, -EACCES (the kernel refuses them), -ENODATA (no task is
+ * left) or another -errno. */
 int orma_perf_choice_open(struct orma_perf_choice *choice, bool is_per_task, uint32_t stack_bytes,
 			  struct orma_perf_events **ret);
-/* Opens those that the config and the user's rights call for, in the same way. The log has what is missing, and the remedy. */
+/* Opens the events that fit the config and the user's rights. Results are as above. The log says what is
+ * missing, and how to get it. */
 int orma_perf_choice_open_first(struct orma_perf_choice *choice, struct orma_perf_events **ret);
-/* NULL is ignored. */
+/* NULL does nothing. */
 void orma_perf_choice_close(struct orma_perf_events *events);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_complain.c - says what the kernel does not grant, why, and what helps. Owns nothing.
+ * perf_complain.c - log lines about what the kernel refuses: the reason, and the remedy. Owns nothing.
  *
- * The kernel refuses for several reasons with the same two errors, so the setting that decides is
- * read and named.
+ * The kernel has the same two errors for several reasons, so the setting that decides is read, and the line names it.
  */
 #include "probes/perf/perf_complain.h"
 
@@ -17,7 +16,7 @@
 #include "probes/probe_files.h"
 
 #define NOT_KNOWN   INT64_MIN
-#define SHORT_LEAST 10u /* processes; fewer are no loss that matters */
+#define SHORT_LEAST 10u /* processes; fewer are not worth a line */
 
 static int64_t read_paranoid(const struct orma_perf_paths *paths)
 {
@@ -31,7 +30,7 @@ static int64_t read_paranoid(const struct orma_perf_paths *paths)
 		       : value;
 }
 
-/* The first event of the configuration that is of this kind; NULL = none. */
+/* Returns the first event of this kind in the config; NULL = none. */
 static const struct orma_perf_event *find_event(const struct orma_perf_config *config,
 						enum orma_perf_event_kind kind)
 {
@@ -45,7 +44,7 @@ static const struct orma_perf_event *find_event(const struct orma_perf_config *c
 	return NULL;
 }
 
-/* A process of the configuration that belongs to another user; 0 = none. */
+/* Returns a process in the config that belongs to another user; 0 = none. */
 static int find_foreign(const struct orma_perf_paths *paths, const struct orma_perf_config *config)
 {
 	struct stat facts;
@@ -60,7 +59,7 @@ static int find_foreign(const struct orma_perf_paths *paths, const struct orma_p
 	return 0;
 }
 
-/* Is tracefs where tracepoints are looked for? */
+/* True if tracefs is mounted where tracepoints are searched. */
 static bool has_tracefs(const struct orma_perf_paths *paths)
 {
 	static const char *const usual[] = {"/sys/kernel/tracing/events",

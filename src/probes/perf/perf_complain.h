@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_complain.h - says what the kernel does not grant, why, and what helps.
+ * perf_complain.h - log lines about what the kernel refuses: the reason, and the remedy.
  */
 #ifndef ORMA_PROBES_PERF_PERF_COMPLAIN_H
 #define ORMA_PROBES_PERF_PERF_COMPLAIN_H
@@ -9,10 +9,10 @@
 #include "probes/perf/perf_processes.h"
 #include "probes/perf/perf_reader.h"
 
-/* Nothing could be opened. */
+/* Says why no events could be opened. */
 void orma_perf_complain_open(const struct orma_perf_paths *paths,
 			     const struct orma_perf_config *config, int error);
-/* Single tasks were opened, because whole CPUs were refused. */
+/* Says that single tasks were opened, because the kernel refuses whole CPUs. */
 void orma_perf_complain_tasks(const struct orma_perf_paths *paths,
 			      const struct orma_perf_config *config,
 			      const struct orma_perf_events *events);
@@ -20,13 +20,14 @@ void orma_perf_complain_tasks(const struct orma_perf_paths *paths,
 void orma_perf_complain_limits(const struct orma_perf_paths *paths,
 			       const struct orma_perf_config *config,
 			       const struct orma_perf_events *events);
-/* Single tasks wait more often than the budget permits, and whole CPUs must not be watched. */
+/* Says that single tasks wait more often than the budget permits, and that the kernel refuses whole CPUs. */
 void orma_perf_complain_waits(const struct orma_perf_paths *paths,
 			      const struct orma_perf_config *config);
-/* Most processes ended before their first sample, because single tasks were watched. */
+/* Says that most processes ended before their first sample, if that is so, because single tasks were
+ * watched. */
 void orma_perf_complain_short(const struct orma_perf_paths *paths,
 			      const struct orma_perf_processes *processes);
-/* At the end: stacks that are not whole because a file was not read in time. */
+/* Says at the end how many stacks are incomplete because a file was not read in time. */
 void orma_perf_complain_late(const struct orma_perf_reader *reader);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_config.c - PerfEventConfig with its defaults and limits.
  *
- * Owns nothing; strings and lists of the result lie in the caller's arena. The configuration comes
- * from any process that may start tracing, so numbers are limited and contradictions are refused.
- * Fields from before `timebase` and `callstack_sampling` are read when those are absent. Fields
- * about Android (target_installed_by, remote_descriptor_timeout_ms) and about a queue that does
- * not exist here (max_enqueued_footprint_kb) have no meaning, and the log says so.
+ * Owns nothing. Strings and lists of the result lie in the caller's arena. Any process that may start tracing can send a config,
+ * so numbers are limited and contradictions are refused. Older fields are read if `timebase` or `callstack_sampling` is absent.
+ * Fields about Android (target_installed_by, remote_descriptor_timeout_ms) and about a queue that orma does not have
+ * (max_enqueued_footprint_kb) have no meaning. A log line says so.
  */
 #include "probes/perf/perf_config.h"
 
@@ -62,7 +61,7 @@ static int read_raw(const struct orma_pb_perf_events_raw_event *from, struct orm
 	return 0;
 }
 
-/* The modifiers say what is counted; without any, everything is. */
+/* The modifiers name what is counted. Without any, everything is counted. */
 static void read_modifiers(const int32_t *items, size_t count, struct orma_perf_event *ret)
 {
 	bool user = false, kernel = false, hypervisor = false;

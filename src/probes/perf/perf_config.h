@@ -17,15 +17,15 @@ struct orma_pb_perf_events_timebase;
 
 #define ORMA_PERF_FOLLOWERS_MAX 16u
 #define ORMA_PERF_HZ_DEFAULT    10u
-#define ORMA_PERF_PERIOD_HZ     1000u /* guess for events that are sampled by count */
-/* Waits that are recorded per second on each CPU; of more, one in N is. */
+#define ORMA_PERF_PERIOD_HZ     1000u /* a guess for events that are sampled by count */
+/* The number of waits per second and CPU that are recorded. If there are more, one in N is recorded. */
 #define ORMA_PERF_WAITS_HZ_DEFAULT    2000u
-#define ORMA_PERF_WAITS_PERIOD_FIRST  997u /* until their rate is known */
+#define ORMA_PERF_WAITS_PERIOD_FIRST  997u /* the period until the rate of a CPU is known */
 #define ORMA_PERF_READ_MS_DEFAULT     100u
 #define ORMA_PERF_READ_MS_MIN         10u
 #define ORMA_PERF_POLL_MS_MIN         10u
 #define ORMA_PERF_STACK_BYTES_DEFAULT (16u << 10)
-/* The kernel's limit is 64 KiB less the record around the stack. */
+/* The kernel's limit is 64 KiB minus the record around the stack. */
 #define ORMA_PERF_STACK_BYTES_MAX 65280u
 #define ORMA_PERF_RING_PAGES_MAX  (64u << 10)
 #define ORMA_PERF_CGROUPS_MAX     32u
@@ -62,7 +62,7 @@ struct orma_perf_scope_config {
 	size_t target_pid_count, exclude_pid_count;
 	const struct orma_str *target_cmdlines, *exclude_cmdlines;
 	size_t target_cmdline_count, exclude_cmdline_count;
-	uint32_t additional_count; /* so many further command lines */
+	uint32_t additional_count; /* this many further command lines are included */
 	uint32_t shard_count;      /* 0 = no shards */
 };
 
@@ -70,32 +70,33 @@ struct orma_perf_config {
 	struct orma_perf_event timebase, followers[ORMA_PERF_FOLLOWERS_MAX];
 	uint32_t follower_count;
 	uint64_t period; /* 0 = hz */
-	uint64_t hz;     /* samples a second on each CPU; of waits, at most */
+	uint64_t hz;     /* samples per second and CPU; for waits, the maximum */
 	bool is_hz_chosen;
-	uint32_t poll_ms; /* the counters are read at this period, and nothing is sampled; 0 = no */
+	/* the period at which counters are read, without samples; 0 = counters are not polled */
+	uint32_t poll_ms;
 	clockid_t clock;
-	uint32_t clock_id; /* the same as a BuiltinClock */
+	uint32_t clock_id; /* the same clock as a BuiltinClock */
 	bool wants_stacks, kernel_frames;
 	enum orma_perf_user_frames user_frames;
 	struct orma_perf_scope_config scope;
 	bool follow_children, off_cpu;
 	const uint32_t *cpus; /* none = all */
 	size_t cpu_count;
-	const struct orma_str *cpuids; /* beginnings of ids of ARM's CPUs; none = all */
+	const struct orma_str *cpuids; /* prefixes of the ids of ARM CPUs; none = all */
 	size_t cpuid_count;
 	const struct orma_str *cgroups;
 	size_t cgroup_count;
 	bool ignore_open_failure;
-	uint32_t ring_pages; /* 0 = by rate and size of a record */
-	uint32_t read_ms;    /* the upper bound that the session asks for; 0 = none */
+	uint32_t ring_pages; /* 0 = chosen by rate and size of a record */
+	uint32_t read_ms;    /* the longest time between two reads; 0 = no limit */
 	uint32_t stack_bytes;
 	uint32_t memory_kb_max; /* 0 = no limit */
 	uint32_t clear_period_ms;
-	/* For the defaults of the sequence, as the session has written them. */
+	/* The config as the session has written it, for the defaults of the sequence. */
 	const struct orma_pb_perf_event_config *source;
 };
 
-/* Samples a second on each CPU, for the size of rings. */
+/* Returns the number of samples per second and CPU by which the rings are sized. */
 static inline uint64_t orma_perf_config_rate(const struct orma_perf_config *config)
 {
 	return config->period > 0 ? ORMA_PERF_PERIOD_HZ : config->hz;

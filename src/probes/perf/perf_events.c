@@ -4,18 +4,18 @@
  * Owns the descriptors, the rings and their watches. There are two forms:
  *
  *   whole CPUs:    one group of events for each CPU; its leader owns the CPU's ring.
- *   single tasks:  one event for each task and CPU, inherited by the children of the task. The
- *                  kernel maps no ring for an inherited event of all CPUs. Therefore each CPU has
- *                  one ring, to which all events of that CPU write. The ring is owned by a dummy
- *                  event of this process, which never happens. A ring of a profiled task would
- *                  report a hang-up for ever after the task has ended.
+ *   single tasks:  one event for each task and CPU, which the children of the task inherit.
  *
- * The kernel refuses an attribute as a whole. Features that an older kernel may lack are taken
- * back one by one, and then those that the user may not have. `can` has the granted ones.
+ * The kernel maps no ring for an inherited event of all CPUs. Therefore the events of single tasks write to one ring for each
+ * CPU. A dummy event of this process, which never happens, owns that ring. A ring of a profiled task would report a hang-up for
+ * ever after the end of the task.
  *
- * The ring has room for half a second at the rate of the session, because records have a fixed
- * size: the kernel reserves the whole copy of the stack. Wake-ups come when a quarter is full, so
- * an idle machine causes none. A user whose locked memory is limited gets smaller rings.
+ * The kernel refuses all attributes of an event or none. Features that an older kernel may lack are removed one by one, and then
+ * those that the user may not use. `can` has the features that are left.
+ *
+ * A ring has room for half a second at the rate of the session. Its records have a fixed size, because the kernel reserves the
+ * whole copy of the stack. The kernel wakes this process when a quarter is full, so an idle machine causes no wake-ups. A user
+ * with a limit of locked memory gets smaller rings.
  */
 #include "probes/perf/perf_events.h"
 
@@ -30,10 +30,11 @@
 #include "base/log_message.h"
 #include "base/macros.h"
 #include "probes/probe_files.h"
+#include "schema/gen/perf_events.pb.h"
 
 #define RING_BYTES_MIN (256u << 10)
 #define RING_BYTES_MAX (16u << 20)
-#define RING_PARTS     2u /* seconds / RING_PARTS of samples fit */
+#define RING_PARTS     2u /* a ring has room for the samples of 1 / RING_PARTS seconds */
 #define WAKEUP_PARTS   4u
 #define RECORDS_LEAST  2u /* in the smallest ring */
 #define FDS_MAX        65536u
@@ -80,14 +81,15 @@ static int set_filter(struct orma_perf_events *events, int fd, const struct orma
 
 /* ---- one group ---- */
 
-/* The attributes of all events of a group, found once. */
+/* The attributes of all events of a group. */
 struct group {
 	struct perf_event_attr leader, followers[ORMA_PERF_FOLLOWERS_MAX], dummy;
 	uint32_t follower_count;
 };
 
-static const struct orma_perf_event off_cpu_event = {.kind = ORMA_PERF_EVENT_COUNTER,
-						     .counter = 4 /* SW_CONTEXT_SWITCHES */};
+static const struct orma_perf_event off_cpu_event = {
+	.kind = ORMA_PERF_EVENT_COUNTER,
+	.counter = ORMA_PB_PERF_EVENTS_COUNTER_SW_CONTEXT_SWITCHES};
 
 static int make_group(const struct orma_perf_open *open,
 		      const struct orma_perf_attr_options *options, struct group *ret)
@@ -104,7 +106,7 @@ static int make_group(const struct orma_perf_open *open,
 	} else {
 		orma_perf_attr_sample(options, &ret->leader);
 	}
-	/* Without counts of inherited events, followers would not be seen. */
+	/* The counts of followers are only seen in reads. */
 	bool reads = config->poll_ms > 0 || (ret->leader.sample_type & PERF_SAMPLE_READ);
 	ret->follower_count = reads && !config->off_cpu ? config->follower_count : 0;
 	for (uint32_t i = 0; i < ret->follower_count && r == 0; i++) {
@@ -168,7 +170,7 @@ static void on_ready(struct orma_watch *watch, unsigned ready)
 {
 	struct orma_perf_cpu *cpu = ORMA_CONTAINER_OF(watch, struct orma_perf_cpu, watch);
 
-	/* After a hang-up the descriptor is ready for ever. */
+	/* After a hang-up, the descriptor would be ready for ever. */
 	if (ready & ORMA_LOOP_HANGUP)
 		orma_base_watch_remove(watch);
 	cpu->events->on_ready(cpu->events->ctx);
@@ -189,7 +191,7 @@ static int open_cgroup(const struct orma_perf_paths *paths, struct orma_str grou
 	return orma_probes_dir_open(AT_FDCWD, name);
 }
 
-/* One group for each control group; the first owns the ring. */
+/* Opens one group of events for each control group. A dummy event owns the ring. */
 static int open_cgroups(const struct orma_perf_open *open, struct orma_perf_events *events,
 			struct orma_perf_cpu *cpu, const struct group *group)
 {
@@ -231,7 +233,7 @@ static void close_cpu(struct orma_perf_events *events, struct orma_perf_cpu *cpu
 	if (cpu->memory)
 		kernel->unmap(kernel->ctx, cpu->memory, cpu->memory_bytes);
 	cpu->memory = NULL;
-	/* Members of a group first, then its leader. */
+	/* The members of a group are closed before its leader. */
 	while (cpu->fd_count > 0)
 		kernel->close(kernel->ctx, cpu->fds[--cpu->fd_count]);
 	orma_base_free(cpu->fds);
@@ -239,13 +241,14 @@ static void close_cpu(struct orma_perf_events *events, struct orma_perf_cpu *cpu
 	cpu->fd_capacity = 0;
 }
 
-/* This CPU does not have the event, as those of another kind may. */
+/* True if this CPU lacks the event, and a CPU of another kind may have it. */
 static bool is_for_other_cpus(int error)
 {
 	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP || error == -EINVAL;
 }
 
-/* A CPU without the event stays without events, if the session wants that and another CPU has it. */
+/* Opens the events of all CPUs. If the session wants it, CPUs that lack the event are skipped, unless all
+ * lack it. */
 static int open_cpus(const struct orma_perf_open *open, struct orma_perf_events *events,
 		     const struct group *group)
 {
@@ -289,7 +292,8 @@ static int open_tasks(const struct orma_perf_open *open, struct orma_perf_events
 		bool is_open = true;
 		for (size_t k = 0; k < events->cpu_count && r >= 0 && is_open; k++) {
 			r = open_task(events, &events->cpus[k], group, open->tids[i]);
-			/* The task may have ended since it was listed, and others are not ours. */
+			/* The task may have ended since it was listed. A task may also belong to another
+			 * user. */
 			if (r == -ESRCH ||
 			    ((r == -EACCES || r == -EPERM) && events->task_count > 0)) {
 				is_open = false;
@@ -344,7 +348,7 @@ static int try_open(const struct orma_perf_open *open, struct orma_perf_events *
 	return open_cpus(open, events, &group);
 }
 
-/* Takes one thing back after the kernel has refused. False when nothing is left. */
+/* Removes one feature after the kernel has refused. False if none is left. */
 static bool take_back(int error, unsigned *can, size_t *ring_bytes,
 		      const struct orma_perf_open *open)
 {

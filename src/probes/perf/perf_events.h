@@ -15,7 +15,7 @@
 #include "probes/perf/perf_parse.h"
 #include "probes/perf/perf_ring.h"
 
-#define ORMA_PERF_RECORD_BYTES 1024u /* a sample besides the copy of its stack, at most */
+#define ORMA_PERF_RECORD_BYTES 1024u /* the most that a sample has beside the copy of its stack */
 
 #define ORMA_PERF_NO_RECORD UINT64_MAX
 
@@ -29,9 +29,11 @@ struct orma_perf_cpu {
 	void *memory;
 	size_t memory_bytes;
 	struct orma_perf_ring ring;
-	uint64_t period_max; /* waits that a sample may stand for; more were lost */
-	uint64_t wait_count; /* waits whose records were read, and about so many that were lost */
-	uint64_t next_time;  /* time of the first record, or ORMA_PERF_NO_RECORD */
+	/* the most waits that a sample can represent; further ones were lost */
+	uint64_t period_max;
+	/* waits whose records were read, and an estimate of those that were lost */
+	uint64_t wait_count;
+	uint64_t next_time; /* time of the first record, or ORMA_PERF_NO_RECORD */
 };
 
 struct orma_perf_events {
@@ -45,7 +47,7 @@ struct orma_perf_events {
 	uint32_t stack_bytes;
 	size_t ring_bytes;  /* for each CPU */
 	size_t task_count;  /* tasks that were opened one by one */
-	uint64_t bad_count; /* records that make no sense */
+	uint64_t bad_count; /* invalid records */
 	void (*on_ready)(void *ctx);
 	void *ctx;
 };
@@ -54,41 +56,40 @@ struct orma_perf_open {
 	const struct orma_perf_kernel *kernel;
 	const struct orma_perf_config *config;
 	struct orma_perf_paths paths;
-	const uint32_t *cpus; /* online and wanted */
+	const uint32_t *cpus; /* online and selected */
 	size_t cpu_count;
-	/* Tasks to open one by one; used when all CPUs must not be watched. */
+	/* The tasks to open one by one, with is_per_task. */
 	const uint32_t *tids;
 	size_t tid_count;
-	bool is_per_task; /* do not try to watch whole CPUs */
-	bool may_watch;   /* whole CPUs may be watched instead of the tasks later */
+	bool is_per_task; /* single tasks are watched, not whole CPUs */
+	bool may_watch;   /* the instance may replace the tasks by whole CPUs later */
 	uint32_t stack_bytes;
 	struct orma_loop *loop;      /* NULL = nothing is watched */
-	void (*on_ready)(void *ctx); /* a ring is a quarter full */
+	void (*on_ready)(void *ctx); /* called when a ring is a quarter full */
 	void *ctx;
 };
 
-/* Opens the events, disabled. `events` must not move afterwards. 0; -EACCES (the kernel refuses
- * whole CPUs, and is_per_task was not set; or it refuses tasks as well), -ENOENT (no such event),
- * -ENODATA (no task is left) or another -errno. */
+/* Opens the events, disabled. `events` must not move afterwards. 0, -EACCES (the kernel refuses), -ENOENT
+ * (there is no such event), -ENODATA (no task is left) or another -errno. */
 int orma_perf_events_open(const struct orma_perf_open *open, struct orma_perf_events *events);
-/* True: this user may watch whole CPUs. */
+/* True if this user may watch whole CPUs. */
 bool orma_perf_events_may_watch(const struct orma_perf_open *open);
 void orma_perf_events_close(struct orma_perf_events *events);
 void orma_perf_events_enable(struct orma_perf_events *events);
 void orma_perf_events_disable(struct orma_perf_events *events);
 
-/* Looks what the kernel has written. */
+/* Reads how far the kernel has written each ring. */
 void orma_perf_events_refresh(struct orma_perf_events *events);
-/* The oldest record that is not newer than the limit, of all CPUs; false when there is none. It is
+/* Finds the oldest record of all CPUs that is not newer than the limit. False if there is none. The record is
  * valid until orma_perf_events_advance(). */
 bool orma_perf_events_next(struct orma_perf_events *events, uint64_t limit_ns,
 			   struct orma_perf_record *ret, struct orma_perf_cpu **ret_cpu);
 void orma_perf_events_advance(struct orma_perf_events *events, struct orma_perf_cpu *cpu);
-/* More than half of a ring was full at the last refresh, without what has been read since. */
+/* True if more than half of a ring was full at the last refresh, not counting what has been read since. */
 bool orma_perf_events_are_filling(const struct orma_perf_events *events);
-/* Gives the kernel the room of the records that were read. */
+/* Gives the room of the records that were read back to the kernel. */
 void orma_perf_events_release(struct orma_perf_events *events);
-/* Reads the counts of a CPU: the timebase's and those of the followers. Their number or -errno. */
+/* Reads the counts of the timebase and of the followers on a CPU. Returns how many, or -errno. */
 int orma_perf_events_read(struct orma_perf_events *events, const struct orma_perf_cpu *cpu,
 			  uint64_t *ret_counts, size_t max);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_instance.c - replaces the events of an instance while it runs.
  *
- * Events are replaced when the stacks of a process are longer than their copies, and when single tasks
- * wait more often than the budget permits. The new events are opened first, so a failure changes
- * nothing. Between the end of the old ones and the beginning of the new ones, some microseconds are
- * not sampled. Threads that wait at that time keep their waits.
+ * Events are replaced if the stacks of a process are longer than their copies, or if single tasks wait more often than the budget
+ * permits. The new events are opened first, so a failure changes nothing. Some microseconds between the end of the old events and
+ * the beginning of the new ones are not sampled. The waits of threads that wait at that time are kept.
  *
- * Events of single tasks that children inherit cannot be opened again, because a child that begins
- * meanwhile would have the old events or none. Whole CPUs are watched instead, where that is
- * permitted. Samples of other programs then cost time, and are left out.
+ * Events of single tasks that children inherit cannot be opened again, because a child that begins at that moment would have the
+ * old events or none. Whole CPUs are watched instead, if the kernel permits it. Samples of other programs then cost time, and are
+ * left out.
  */
 #include "probes/perf/perf_instance.h"
 

@@ -23,7 +23,7 @@ struct orma_perf_probe {
 	struct orma_unwind_files *files;
 	struct orma_watch files_watch;
 	struct orma_sightings_list *sightings;
-	void (*on_failure)(void *ctx); /* NULL = nobody asks */
+	void (*on_failure)(void *ctx); /* called when an instance cannot sample; NULL = nothing */
 	void *on_failure_ctx;
 	struct orma_list stalled; /* instances that wait for a file */
 	uint64_t random;          /* chooses shards */
@@ -45,15 +45,18 @@ struct orma_perf_instance {
 	struct orma_kallsyms *kallsyms;
 	struct orma_kallsyms_load *kallsyms_load; /* NULL = not in progress */
 	struct orma_unwind_process *prefetched;   /* NULL = not in progress */
-	uint64_t start_completion; /* the start waits for the names; 0 = it does not */
+	/* the start waits for the names of the kernel, and completes with this; 0 = it does not
+	 * wait */
+	uint64_t start_completion;
 	struct orma_timer memory_timer;
 	struct orma_perf_budget budget;
-	struct orma_timer budget_timer; /* armed while waits are left out */
+	struct orma_timer budget_timer; /* armed while N is more than 1 */
 	struct orma_probes_numbers cpus;
 	bool is_running;
 	struct orma_list stalled_item;
-	bool cannot_grow;  /* the stacks' copies are as large as they can be */
-	bool cannot_watch; /* single tasks stay, although they wait too often */
+	bool cannot_grow; /* the copies of stacks cannot become larger */
+	/* whole CPUs were refused, so single tasks stay although they wait too often */
+	bool cannot_watch;
 	uint64_t clear_ns;
 };
 
@@ -62,11 +65,12 @@ static inline struct orma_perf_probe *orma_perf_probe_of(struct orma_perf_instan
 	return ORMA_CONTAINER_OF(instance->base.probe, struct orma_perf_probe, base);
 }
 
-/* The CPUs, processes and paths of the instance, for events to open. */
+/* Returns the CPUs, processes and paths of the instance, to open events with. */
 struct orma_perf_choice orma_perf_instance_choice(struct orma_perf_instance *instance);
-/* Whole CPUs are watched from now on, so the kernel tells of new children. Finds those that run already. */
+/* Finds the children that run already. From now on whole CPUs are watched, and the kernel records new
+ * children. */
 void orma_perf_instance_adopt_children(struct orma_perf_instance *instance);
-/* Keeps to the budget of waits. It is called after records were read. */
+/* Adapts the events to the budget of waits. Called after records were read. */
 void orma_perf_instance_keep_budget(struct orma_perf_instance *instance);
 /* Opens events with larger copies of stacks if the reader wants them, and if that is possible. */
 void orma_perf_instance_grow_stacks(struct orma_perf_instance *instance);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_kernel.h - the calls of the kernel that perf events need, as a table, so that a test can
- * feed recorded bytes.
+ * perf_kernel.h - the system calls for perf events, as a table, so that a test can provide recorded bytes.
  */
 #ifndef ORMA_PROBES_PERF_PERF_KERNEL_H
 #define ORMA_PROBES_PERF_PERF_KERNEL_H
@@ -20,14 +19,14 @@ struct orma_perf_kernel {
 	void (*close)(void *ctx, int fd);
 	/* ioctl(): 0 or -errno. */
 	int (*control)(void *ctx, int fd, unsigned long request, unsigned long argument);
-	/* The page of the kernel and the ring behind it; 0 or -errno. */
+	/* Maps the kernel's page and the ring after it. 0 or -errno. */
 	int (*map)(void *ctx, int fd, size_t size, void **ret);
 	void (*unmap)(void *ctx, void *memory, size_t size);
 	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
 	uint64_t (*clock_ns)(void *ctx, clockid_t clock);
 };
 
-/* The one that this process runs on. */
+/* The system calls of the running kernel. */
 extern const struct orma_perf_kernel orma_perf_kernel_real;
 
 #endif

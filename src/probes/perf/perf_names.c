@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_names.c - names of sampled processes and threads.
+ * perf_names.c - the names of sampled processes and threads.
  *
- * A sample has the numbers of its process and thread. linux.process_stats names them, and tells their users and
- * namespaces as well. A session without it gets command lines, parents and names of threads from here. A task that ended before
- * anybody could look has the name that the kernel's records gave.
- * One that ran before the session and ended before its first sample was read has no name.
+ * A sample has the ids of its process and thread. If the session has linux.process_stats, that data source writes the names, with
+ * users and namespaces. If not, this file writes command lines, parents and names of threads. A task that ended before its name
+ * could be read has the name from the kernel's records. If it also began before the session, it has no name.
  *
- * Owns at most one open packet, which ends with the delivery. Names are written once, and again after the sequence has lost
- * its state, because a buffer that is full may have dropped them.
+ * Owns at most one open packet, which ends with the delivery. A name is written once for each state of the sequence, because a
+ * full buffer may have dropped it.
  *
- * Rejected: to write names always, which would describe each process twice in a session with linux.process_stats.
+ * Rejected: writing names in all sessions, because each process would be described twice in a session with linux.process_stats.
  */
 #include "probes/perf/perf_names.h"
 
@@ -39,7 +38,8 @@ static void end_packet(struct orma_perf_names *names)
 	names->packet = NULL;
 }
 
-/* Returns the open packet, or a new one when there is none or it is large. NULL: the instance is not started. */
+/* Returns the open packet, or a new one if there is none or it is large. NULL if the instance has not
+ * started. */
 static struct orma_packet *open_packet(struct orma_perf_names *names)
 {
 	if (names->packet_bytes >= PACKET_BYTES)
@@ -55,8 +55,8 @@ static struct orma_packet *open_packet(struct orma_perf_names *names)
 	return names->packet;
 }
 
-/* The parent of a process, as far as it is known. 0 = it is not. A process that changes its program keeps the parent of its
- * first record, because Trace Processor before release 58 takes another parent for another process. */
+/* Returns the parent of a process; 0 = not known. A process that changes its program keeps the parent in its
+ * first record, because Trace Processor before release 58 takes a new parent for a new process. */
 static uint32_t parent_of(struct orma_perf_names *names, const struct orma_task_sighting *task)
 {
 	char path[ORMA_PROBES_PATH_BYTES];
@@ -68,7 +68,7 @@ static uint32_t parent_of(struct orma_perf_names *names, const struct orma_task_
 	parent = orma_sightings_process_of(names->seen, task->parent_tid);
 	if (orma_probes_file_read(names->proc_fd, orma_probes_path(path, "", task->tid, "/stat"),
 				  &names->text, &stat) == 0) {
-		/* The name in parentheses may have any characters. */
+		/* The name in parentheses may contain any characters. */
 		const char *end = memrchr(stat.data, ')', stat.size);
 		size_t skipped = end ? (size_t)(end + 1 - stat.data) : stat.size;
 		stat = (struct orma_str){stat.data + skipped, stat.size - skipped};
@@ -124,7 +124,7 @@ static void write_thread(struct orma_perf_names *names, uint32_t pid, uint32_t t
 	names->packet_bytes += TASK_BYTES;
 }
 
-/* The name of a thread that runs, or what the kernel's records said of one that has ended. */
+/* Returns the name of a thread. If the thread has ended, the name comes from the kernel's records. */
 static struct orma_str comm_of(struct orma_perf_names *names, uint32_t pid,
 			       const struct orma_task_sighting *task,
 			       char buf[ORMA_SIGHTINGS_COMM_BYTES])
@@ -136,7 +136,7 @@ static struct orma_str comm_of(struct orma_perf_names *names, uint32_t pid,
 	if (orma_probes_file_read(names->proc_fd, path, &names->text, &comm) < 0 ||
 	    !orma_probes_text_line(&comm, &line))
 		line = orma_base_str(task->comm);
-	/* The buffer is used again for the command line. */
+	/* Copied, because the buffer is used again for the command line. */
 	int size = snprintf(buf, ORMA_SIGHTINGS_COMM_BYTES, "%.*s", (int)ORMA_MIN(line.size, 15u),
 			    line.data);
 	return (struct orma_str){buf, (size_t)size};
@@ -148,7 +148,8 @@ static void on_tasks(void *ctx, const struct orma_task_sighting *tasks, size_t c
 	char buf[ORMA_SIGHTINGS_COMM_BYTES];
 
 	for (size_t i = 0; i < count; i++) {
-		/* ftrace in the same session does not always know whose thread it has seen. */
+		/* The process may be unknown, because ftrace in the same session does not always know whose
+		 * thread it has seen. */
 		uint32_t tid = tasks[i].tid, pid = tasks[i].process;
 		if (pid == 0)
 			continue;

@@ -19,15 +19,15 @@ struct orma_perf_names {
 	struct orma_packet *packet; /* the open one; NULL = none */
 	struct orma_nested tree;
 	size_t packet_bytes;  /* estimated */
-	uint32_t state_count; /* the number of states that the packets had at the last delivery */
+	uint32_t state_count; /* the number of states of the sequence at the last delivery */
 	bool has_written;
 };
 
-/* Begins to listen. */
+/* Begins to collect what the session sees. */
 void orma_perf_names_init(struct orma_perf_names *names, struct orma_sightings *seen,
 			  struct orma_perf_packets *packets, int proc_fd);
 void orma_perf_names_done(struct orma_perf_names *names);
-/* Passes on what the session has seen, to linux.process_stats or to here. Call it while no packet is open. */
+/* Passes what the session has seen to linux.process_stats, or writes it. Called while no packet is open. */
 void orma_perf_names_deliver(struct orma_perf_names *names);
 
 #endif

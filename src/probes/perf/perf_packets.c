@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_packets.c - the packets of linux.perf, in the form that upstream's readers know.
  *
- * Owns the encoded defaults of the sequence. The first packet of a sequence, the first after a loss,
- * and the first after the service asked for it begin a new state: they have the defaults, and what
- * the packet refers to is described again. Later packets describe what is new in themselves, so no
- * sample refers to something that was lost alone.
+ * Owns the encoded defaults of the sequence. A state begins with the first packet of the sequence, after a loss, and when the
+ * service asks for it. The first packet of a state has the defaults, and each packet describes what it is the first to refer to.
+ * So the loss of a packet never leaves a reader with a sample that it cannot resolve.
  */
 #include "probes/perf/perf_packets.h"
 
@@ -41,7 +40,7 @@ static int put_sample_defaults(struct orma_perf_packets *packets,
 		*timebase = *source->timebase;
 	else
 		orma_pb_perf_events_timebase_set_frequency(timebase, packets->config->hz);
-	/* The event that a config without one stands for. */
+	/* A config without an event means this one. */
 	if (packets->config->timebase.kind == ORMA_PERF_EVENT_COUNTER)
 		orma_pb_perf_events_timebase_set_counter(timebase,
 							 packets->config->timebase.counter);
@@ -130,7 +129,7 @@ struct orma_packet *orma_perf_packets_begin(struct orma_perf_packets *packets, u
 	return packet;
 }
 
-/* Returns the number of a stack, after the packet has what is new about it. */
+/* Writes what is new about a stack into the packet, and returns the stack's number. */
 static uint64_t write_stack(struct orma_perf_packets *packets, struct orma_packet *packet,
 			    const struct orma_perf_stack *stack)
 {

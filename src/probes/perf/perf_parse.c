@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_parse.c - reads the kernel's records of perf events.
  *
- * A record is a header {u32 type, u16 misc, u16 size}, its content, and padding to 8 bytes. The
- * fields of a sample are those that sample_type asks for, in an order that the kernel fixes. Every
- * other record ends with the identity of its event (sample_id_all): pid and tid, time, CPU.
+ * A record is a header {u32 type, u16 misc, u16 size}, its content, and padding to 8 bytes. A sample has the fields that
+ * sample_type names, in an order that the kernel fixes. Every other record ends with the identity of its event (sample_id_all):
+ * pid and tid, time, CPU.
  *
- * Owns nothing. Words are copied out with memcpy(), since nothing promises that test data are
- * aligned.
+ * Owns nothing. memcpy() reads the words, because the data of tests need not be aligned.
  */
 #include "probes/perf/perf_parse.h"
 
@@ -137,7 +136,7 @@ static size_t identity_bytes(const struct orma_perf_layout *layout)
 	return (size_t)__builtin_popcountll(layout->sample_type & parts) * WORD;
 }
 
-/* Takes the identity from the end, so that the rest is the content. */
+/* Takes the identity from the end of the record. The rest is the content. */
 static bool read_identity(struct cursor *cursor, const struct orma_perf_layout *layout,
 			  struct orma_perf_record *ret)
 {
@@ -157,7 +156,7 @@ static bool read_identity(struct cursor *cursor, const struct orma_perf_layout *
 	       (take_u32(&identity, &ret->cpu) && take_u32(&identity, &reserved));
 }
 
-/* Text that ends with a NUL, or with the record. */
+/* Takes text that ends with a NUL, or with the record. */
 static struct orma_str take_text(const struct cursor *cursor)
 {
 	size_t size = (size_t)(cursor->end - cursor->at);
@@ -171,8 +170,8 @@ static bool read_mapping(struct cursor *cursor, struct orma_perf_record *ret)
 	uint64_t generation;
 	uint32_t flags;
 
-	/* PERF_RECORD_MISC_MMAP_BUILD_ID is not looked at: we ask for no build ids, and events of others leave it set in our records
-	 * (see perf_attr.c). */
+	/* PERF_RECORD_MISC_MMAP_BUILD_ID is ignored. We ask for no build ids, but the events of others leave
+	 * the bit set in our records (see perf_attr.c). */
 	*mapping = (struct orma_perf_mapping){.is_data = (ret->misc & PERF_RECORD_MISC_MMAP_DATA) !=
 							 0};
 	if (!take_u32(cursor, &ret->pid) || !take_u32(cursor, &ret->tid) ||

@@ -13,11 +13,11 @@
 
 #define ORMA_PERF_REGS_MAX 64u
 
-/* The facts about records that the attributes of their event decide. */
+/* The attributes of an event that determine the form of its records. */
 struct orma_perf_layout {
 	uint64_t sample_type;
 	uint64_t user_regs; /* the mask of sample_regs_user */
-	/* Counts are read of the whole group: {number, counts...}. If not, one count. */
+	/* True: the counts of the whole group are read, {number, counts...}. False: one count is read. */
 	bool is_group;
 };
 
@@ -38,11 +38,12 @@ struct orma_perf_sample {
 	uint64_t ip, period;
 	struct orma_perf_words counts;
 	struct orma_perf_words chain; /* instruction pointers and PERF_CONTEXT_... marks */
-	uint64_t abi;                 /* 0 = there are no registers, as for a kernel thread */
-	struct orma_perf_words regs;  /* one for each bit of the mask */
-	const uint8_t *stack;         /* from the stack pointer on */
-	size_t stack_size;            /* the bytes that were copied */
-	bool is_stack_cut;            /* the copy is as large as it was allowed to be */
+	/* 0 = there are no registers, as in samples of the kernel's threads */
+	uint64_t abi;
+	struct orma_perf_words regs; /* one for each bit of the mask */
+	const uint8_t *stack;        /* its first byte is at the stack pointer */
+	size_t stack_size;           /* the bytes that were copied */
+	bool is_stack_cut;           /* the copy is as large as it was allowed to be */
 };
 
 struct orma_perf_mapping {
@@ -76,16 +77,13 @@ struct orma_perf_record {
 
 #define ORMA_PERF_HEADER_BYTES 8u
 
-/* Reads the size out of the header of a record. 0 = there is no valid record. */
+/* Returns the size in the header of a record; 0 = it is invalid. */
 size_t orma_perf_ring_record_size(const void *header);
-/*
- * Reads a whole record. The result points into it. Records of an unknown type have their header
- * and time only. 0 or -EBADMSG. The kernel writes records, but tests and fuzzers do as well, so
- * each length is checked.
- */
+/* Reads a whole record. The result points into it. A record of an unknown type has only its header and time.
+ * 0 or -EBADMSG. The kernel writes the records, but tests and fuzzers do, too, so each length is checked. */
 int orma_perf_ring_record_parse(const struct orma_perf_layout *layout, const void *bytes,
 				size_t size, struct orma_perf_record *ret);
-/* Reads the time only. False when there is none. */
+/* Reads the time alone. False if there is none. */
 bool orma_perf_ring_record_time(const struct orma_perf_layout *layout, const void *bytes,
 				size_t size, uint64_t *ret);
 

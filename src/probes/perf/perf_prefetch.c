@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_prefetch.c - the unwind tables of the C library and of its loader are made before sampling begins.
+ * perf_prefetch.c - makes the unwind tables of the C library and of its loader before sampling begins.
  *
- * A program that starts needs both at once, and makes hundreds of page faults in its first milliseconds. Samples wait in the ring
- * while a table is made. Where each page fault is a sample, the ring is half full before the table is there, and then stacks have
- * no callers. This process has the same two files, so it knows where they are; a static one does without.
+ * A program that starts needs both at once, and causes hundreds of page faults in its first milliseconds. Samples wait in the
+ * ring while a table is made. Where each page fault is a sample, the ring is half full before the table is made, and then stacks
+ * have no callers. This process has mapped the same two files, and finds them in its own mappings. A static binary does without.
  */
 #include "probes/perf/perf_prefetch.h"
 
@@ -18,7 +18,7 @@
 enum { FILES = 2 };
 #define WAIT_NS (100 * ORMA_NS_PER_MS)
 
-/* An address in the code of each file. */
+/* Finds an address in the code of each file. */
 static void find_addresses(uint64_t ret[FILES])
 {
 	uint64_t loader = getauxval(AT_BASE);

@@ -7,9 +7,9 @@
 #include "unwind/unwind_process.h"
 
 /* Begins to read the files that nearly all programs map. `files` is borrowed. The caller frees *ret with
- * orma_unwind_process_free(), which keeps the files that have been read. 0 or a negative errno value. */
+ * orma_unwind_process_free(); the files that have been read stay in the cache. 0 or -errno. */
 int orma_perf_prefetch_start(struct orma_unwind_files *files, struct orma_unwind_process **ret);
-/* Waits until they are read, for a tenth of a second at most. */
+/* Waits until the files have been read, for a tenth of a second at most. */
 void orma_perf_prefetch_wait(struct orma_unwind_process *process);
 
 #endif

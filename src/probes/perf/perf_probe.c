@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_probe.c - the data source linux.perf: its instances, from their start to their end.
  *
- * Owns the instances, one per session. Each opens the events of its configuration at its start
- * (perf_choice.c), which may be replaced while it runs (perf_instance.c).
+ * Owns the instances, one for each session. An instance opens the events of its config at its start (perf_choice.c), and may
+ * replace them while it runs (perf_instance.c).
  *
- * An instance reads its rings when one of them is a quarter full, when the session asks for a flush,
- * at its end, and at ring_buffer_read_period_ms if the session has set it. So an idle machine causes
- * no wake-up. A read leaves records alone that are newer than its beginning, because another CPU may
- * still write an older one; the next read, or the end, has them.
+ * An instance reads its rings when one of them is a quarter full, when the session flushes or stops, and every
+ * ring_buffer_read_period_ms if the config sets that. So an idle machine causes no wake-ups. A read stops before records that are
+ * newer than its beginning, because another CPU may still write an older one. The next read takes them.
  *
- * A read does not wait for files of programs that are being read elsewhere. It stops, and goes on when
- * the file is there. A flush and the end wait, because what they write must be whole.
+ * A read does not wait for a file that is being read. It stops, and continues when the file has been read. A flush and the end
+ * wait for files, because what they write must be complete.
  *
- * Names of the kernel's functions are read on a thread of their own. The events are enabled, and the
- * start is acknowledged, when they are there.
+ * A thread reads the names of the kernel's functions. When it has them, the events are enabled, and the start is acknowledged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +34,7 @@
 
 #define MEMORY_CHECK_MS UINT64_C(1000)
 #define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
-/* A record is written within this time after its clock was read. */
+/* The kernel writes a record within this time after it has read the clock. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
 
 static struct orma_perf_instance *to_instance(struct orma_probe_instance *base)
@@ -235,11 +233,11 @@ static bool start(struct orma_probe_instance *base)
 			probe->on_failure(probe->on_failure_ctx);
 		return false;
 	}
-	/* Events of single tasks are those of the scope, and of their children. */
+	/* Events of single tasks cover the scope and their children, and nothing else. */
 	instance->processes.is_all_in = instance->events->is_per_task &&
 					instance->config.scope.exclude_pid_count == 0 &&
 					instance->config.scope.exclude_cmdline_count == 0;
-	/* A recorder that starts a program profiles its own children, and not itself. */
+	/* A recorder that starts a program profiles its own children, but not itself. */
 	if (instance->events->is_per_task || orma_perf_choice_is_named(&instance->config))
 		instance->reader.own_pid = instance->processes.own_pid = (uint32_t)getpid();
 	instance->reader.hides_others = orma_perf_choice_is_named(&instance->config);
@@ -271,7 +269,7 @@ static bool is_turn_over(void *ctx)
 	return orma_probe_is_turn_over(ctx);
 }
 
-/* Forgets what is known of processes now and then, if the session wants that. */
+/* Forgets what is known of processes at the period that the session has set. */
 static void clear_if_due(struct orma_perf_instance *instance)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -285,7 +283,7 @@ static void clear_if_due(struct orma_perf_instance *instance)
 		instance->clear_ns = now_ns;
 }
 
-/* The run goes on when a file has been read. */
+/* Lets the run continue when a file has been read. */
 static void note_stall(struct orma_perf_instance *instance)
 {
 	orma_base_list_remove(&instance->stalled_item);

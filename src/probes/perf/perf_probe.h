@@ -6,7 +6,7 @@
 
 #include "probes/probe.h"
 
-/* Registers it, as the functions in probe.h do. */
+/* Makes the probe, as the functions in probe.h do. */
 int orma_probe_perf_new(const struct orma_probe_env *env, struct orma_probe **ret);
 
 #endif

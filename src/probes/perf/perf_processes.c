@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_processes.c - the processes that records name: their scope and their code.
+ * perf_processes.c - the processes that records name: whether they are in scope, and what they have mapped.
  *
- * Owns one struct for each process that was seen. The mappings of a process that is older than the
- * recording are read from /proc when its first sample comes. From then on, and from the beginning
- * for younger ones, they follow the kernel's records, which come in the order of time: what a
- * sample finds is what was mapped when it was taken. Reading /proc/PID/maps at each unknown
- * address instead, as others do, gives wrong names after dlclose() and for ids that were reused.
+ * Owns one struct for each process that was seen. If a process is older than the recording, its mappings are read from /proc when
+ * its first sample comes. After that they follow the kernel's records. The mappings of a younger process follow the records from
+ * its beginning. Records come in the order of time, so a sample meets the mappings of the moment at which it was taken. Rejected:
+ * reading /proc/PID/maps at each unknown address. The names would be wrong after dlclose(), and for a process that has the id of
+ * an earlier one.
  *
- * A process that has ended stays for a second of the records' time, because CPUs deliver their last
- * samples late. Its end is that of its main thread. If others still run by then, which /proc tells,
- * it stays for another second, and so on.
+ * A process that has ended stays for a second of the records' time, because CPUs deliver their last samples late. A process ends
+ * with its main thread. If /proc shows that other threads still run, the process stays for another second, and so on.
  *
- * A recorder that starts a program follows its own children. A child that has called exec() is the
- * program, and is in scope. A child that has not is a part of the recorder, such as the builder of
- * unwind tables, and is not in scope.
+ * A recorder that starts a program follows its own children. A child that has called exec() is the program, and is in scope. A
+ * child that has not called it is a part of the recorder, such as the builder of unwind tables, and is not in scope.
  *
- * The name of a process is that of its record, or else its parent's at the fork, or else what /proc
- * says when the process is seen first. linux.process_stats gets it, because the process may have ended
- * by the time that its samples are read.
+ * A process has the name in its record, else its parent's name at the fork, else the name that /proc shows when the process is
+ * seen first. linux.process_stats gets the name, because the process may have ended before its samples are read.
  *
- * The command line is read only if the scope names command lines. The kernel copies it from the
- * memory of the process, and that read can hang.
+ * The command line is read only if the scope names command lines. The kernel copies it from the memory of the process, and that
+ * read can hang.
  */
 #include "probes/perf/perf_processes.h"
 
@@ -34,9 +31,10 @@
 #include "probes/probe_files.h"
 #include "probes/probe_text.h"
 
-#define ENDED_NS     ORMA_NS_PER_SEC
-#define STAT_THREADS 17u /* place of the number of threads in /proc/PID/stat, behind the state */
-#define REREAD_NS    ORMA_NS_PER_SEC
+#define ENDED_NS ORMA_NS_PER_SEC
+#define STAT_THREADS                                                                               \
+	17u /* index in /proc/PID/stat of the number of threads, counted from the word after the state */
+#define REREAD_NS ORMA_NS_PER_SEC
 
 static void free_process(struct orma_perf_process *process)
 {
@@ -71,8 +69,8 @@ static struct orma_perf_process *take_first_ended(struct orma_perf_processes *pr
 	return process;
 }
 
-/* A main thread that has ended is a zombie as long as there are other threads. A process whose id is
- * used again has a main thread that runs. */
+/* True if the process has threads beside its main thread, which is a zombie until they end. If a new process
+ * has the same id, its main thread runs. */
 static bool has_other_threads(struct orma_perf_processes *processes,
 			      const struct orma_perf_process *process)
 {
@@ -85,7 +83,7 @@ static bool has_other_threads(struct orma_perf_processes *processes,
 					 orma_probes_path(path, "", process->pid, "/stat"),
 					 &processes->text, &text) < 0)
 		return false;
-	/* The name may have blanks and brackets. */
+	/* The name may contain blanks and parentheses. */
 	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
 	if (!end || text.size - (size_t)(end - text.data) < 4 || memcmp(end, ") Z ", 4) != 0)
 		return false;
@@ -255,7 +253,7 @@ struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *p
 		return process->code;
 	if (orma_unwind_process_new(processes->files, (int32_t)process->pid, &process->code) < 0)
 		return NULL;
-	/* A process that has ended has no mappings left; its stacks end with their first frame. */
+	/* A process that has ended has no mappings, so its stacks end with their first frame. */
 	if (!process->is_young)
 		(void)orma_unwind_process_read_maps(process->code);
 	return process->code;
@@ -290,7 +288,7 @@ bool orma_perf_process_reread(struct orma_perf_processes *processes,
 			      struct orma_perf_process *process, uint64_t now_ns)
 {
 	(void)processes;
-	/* A process that has ended has no mappings any more, or another one has its number. */
+	/* A process that has ended has no mappings, or its id belongs to another process. */
 	if (!process->code || process->has_ended ||
 	    (process->reread_ns > 0 && now_ns < process->reread_ns + REREAD_NS))
 		return false;
@@ -333,7 +331,7 @@ static void take_mapping(struct orma_perf_processes *processes,
 	    (process->is_decided && !process->is_in_scope) ||
 	    !orma_perf_process_code(processes, process))
 		return;
-	/* "//anon" and the like are no files. */
+	/* "//anon" and names like it are not files. */
 	if (map.path.size > 1 && map.path.data[0] == '/' && map.path.data[1] == '/')
 		map.path.size = 0;
 	(void)orma_unwind_process_map(process->code, &map);
@@ -343,8 +341,8 @@ static void take_exec(struct orma_perf_processes *processes, const struct orma_p
 {
 	struct orma_perf_process *old = find(processes, record->pid), *process = old;
 
-	/* Another thread than the main thread has called exec(): it goes on as the main thread, whose
-	 * end has been recorded. */
+	/* A thread that is not the main thread has called exec(). It continues as the main thread, whose end
+	 * has been recorded. */
 	if (old && old->has_ended) {
 		orma_base_map_remove(&processes->by_pid, record->pid);
 		process = NULL;
@@ -355,14 +353,15 @@ static void take_exec(struct orma_perf_processes *processes, const struct orma_p
 		return;
 	if (process != old && old)
 		process->is_decided = process->is_in_scope = old->is_decided && old->is_in_scope;
-	/* The program that the profiler has started. */
+	/* This is the program that the profiler has started. */
 	if (process->is_helper)
 		process->is_decided = process->is_in_scope = true;
 	process->is_helper = false;
 	process->is_young = true;
-	/* The command line has changed, and may be in another scope. A child that is followed stays in. */
+	/* The new command line may be in another scope. A child that is followed stays in scope. */
 	process->is_decided &= process->is_in_scope && processes->follows_children;
-	/* Without command lines to wait for, the mappings of others need not be kept. */
+	/* Unless the scope waits for command lines, the mappings of processes that are not in scope are
+	 * dropped. */
 	if (!processes->wants_cmdlines && !process->is_decided)
 		decide(processes, process);
 	if (process->code)
@@ -373,17 +372,17 @@ static void take_fork(struct orma_perf_processes *processes, const struct orma_p
 {
 	struct orma_perf_process *old = find(processes, record->pid), *parent;
 
-	/* A new thread. */
+	/* The record is of a new thread. */
 	if (record->pid == record->parent.pid)
 		return;
 	if (old) {
-		/* The id is used again. */
+		/* The id belongs to a new process. */
 		orma_base_map_remove(&processes->by_pid, record->pid);
 		if (!old->has_ended)
 			free_process(old);
 	}
-	/* The child may have ended before its first sample is read, so its mappings are those of its
-	 * parent, which are read now if need be. */
+	/* The child may end before its first sample is read. Its mappings are copied from its parent, whose
+	 * mappings are read now if they were not read yet. */
 	parent = orma_perf_processes_get(processes, record->parent.pid);
 	struct orma_perf_process *child =
 		parent && parent->is_in_scope ? add(processes, record->pid) : NULL;

@@ -23,12 +23,12 @@ struct orma_perf_process {
 	bool is_young;
 	bool has_ended;
 	bool is_sampled;
-	char comm[ORMA_SIGHTINGS_COMM_BYTES]; /* the name of the main thread; "" = not known */
+	char comm[ORMA_SIGHTINGS_COMM_BYTES]; /* the main thread's; "" = not known */
 	bool is_helper; /* a child of the profiler that has not called exec() */
 	uint64_t end_ns;
 	struct orma_unwind_process *code; /* NULL = not needed yet */
 	uint64_t reread_ns;               /* when the mappings were read last */
-	uint32_t sample_count, cut_count; /* with copies of stacks; those that were cut */
+	uint32_t sample_count, cut_count; /* samples with copies of stacks; copies that were cut */
 	struct orma_perf_process *next_ended;
 };
 
@@ -39,35 +39,38 @@ struct orma_perf_processes {
 	struct orma_sightings *seen;     /* gets the tasks in scope; borrowed; may be NULL */
 	int proc_fd;                     /* borrowed */
 	bool wants_cmdlines;             /* the scope names command lines */
-	bool is_all_in;                  /* the events are those of the scope */
-	uint32_t own_pid;                /* the profiler's; 0 = its children are as others */
+	bool is_all_in;                  /* the events cover the scope and nothing else */
+	/* The profiler's. Its children are helpers until they call exec(). 0 = none. */
+	uint32_t own_pid;
 	bool follows_children;
 	struct orma_buf text;
-	uint64_t ended_count, unsampled_count; /* in scope and young; those without any sample */
+	/* Processes in scope that began and ended during the recording, and how many of them have no sample. */
+	uint64_t ended_count, unsampled_count;
 	struct orma_perf_process *first_ended, *last_ended; /* in the order of their ends */
 };
 
 void orma_perf_processes_done(struct orma_perf_processes *processes);
-/* A process, decided; NULL without memory, or beyond ORMA_PERF_PROCESSES_MAX. */
+/* Returns the process with this id, and decides whether it is in scope. NULL without memory, or beyond
+ * ORMA_PERF_PROCESSES_MAX. */
 struct orma_perf_process *orma_perf_processes_get(struct orma_perf_processes *processes,
 						  uint32_t pid);
-/* A process that runs already, and that is in the scope because of its parent. */
+/* Adds a process that runs already and is in scope because of its parent. */
 void orma_perf_processes_adopt(struct orma_perf_processes *processes, uint32_t pid);
-/* Takes a record about mappings, names, begins and ends. */
+/* Takes a record about a mapping, a name, or the beginning or end of a task. */
 void orma_perf_processes_take(struct orma_perf_processes *processes,
 			      const struct orma_perf_record *record);
-/* A thread of a process in scope is mentioned in the trace, so its process and it need names. */
+/* Notes that the trace mentions a thread of a process in scope. Both then need names. */
 void orma_perf_processes_mention(struct orma_perf_processes *processes,
 				 const struct orma_perf_process *process, uint32_t tid);
-/* The code of a process, for walking. NULL without memory. */
+/* Returns the mappings of a process, for walks. NULL without memory. */
 struct orma_unwind_process *orma_perf_process_code(struct orma_perf_processes *processes,
 						   struct orma_perf_process *process);
-/* Counts cut stacks anew. */
+/* Sets the counts of cut stacks to 0. */
 void orma_perf_processes_reset_cuts(struct orma_perf_processes *processes);
-/* Forgets the code of processes that are older than the recording; it is read again when needed. */
+/* Forgets the mappings of processes that are older than the recording. They are read again when needed. */
 void orma_perf_processes_drop_code(struct orma_perf_processes *processes);
-/* An address of the process lies in no mapping: reads the mappings again, at most once a second.
- * True when they were read. */
+/* Reads the mappings again, because an address lies in none of them; at most once a second. True if they were
+ * read. */
 bool orma_perf_process_reread(struct orma_perf_processes *processes,
 			      struct orma_perf_process *process, uint64_t now_ns);
 

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_reader.c - takes the records of all rings in the order of time, and writes packets.
  *
- * Owns the totals of each CPU and the threads that wait. Everything else is the instance's.
+ * Owns the totals of each CPU and the threads that wait. The instance owns everything else.
  *
- * A sample whose program was never seen before needs its unwind table, which takes another process up
- * to 100 ms to build (src/unwind/unwind_files.c). Until then the sample, and all that are younger, stay where they
- * are: in the rings, which have room for half a second. That is the only queue. It needs no
- * copies of stacks, and the mappings that the walk finds later are still those of the sample,
- * because records about mappings wait, too. When a ring is more than half full, the stack ends
- * where the table is missing, and is counted; so a file system that hangs loses no samples.
+ * The first sample of a program needs its unwind table, which another process builds in up to 100 ms (src/unwind/unwind_files.c).
+ * Until the table is there, this sample and all younger ones stay in the rings, which have room for half a second. There is no
+ * other queue. So no stack is copied, and the walk finds the mappings of the moment of the sample, because records about mappings
+ * wait as well. When a ring is more than half full, the stack ends where the table is missing, and is counted. So a file system
+ * that hangs loses no samples.
  *
- * Rejected: copies of samples beside the ring (16 KiB each, a copy of the mappings for each process,
- * and packets out of order); building the table here (the ring overflows while a large program's
- * is built).
+ * Rejected: copies of samples beside the ring, because each takes 16 KiB, each process would need a copy of its mappings, and
+ * packets would be out of order; building the table here, because the ring overflows while the table of a large program is built.
  *
- * Samples of processes that are out of scope cost the kernel as much as others, and the user should
- * see that they exist. One packet for each would be as large as a sample, so there is one a second
- * for each CPU.
+ * Samples of processes that are out of scope cost the kernel as much as others, so the trace should show that they exist. A
+ * packet for each would be as large as a sample. So each CPU has one such packet a second.
  */
 #include "probes/perf/perf_reader.h"
 
@@ -29,11 +26,11 @@
 #include "schema/gen/profile_packet.pb.h"
 
 #define SKIPPED_NS    ORMA_NS_PER_SEC
-#define CUT_PERCENT   5u         /* share of a process's samples; above it, copies become larger */
-#define CUT_SAMPLES   32u        /* that it must have before */
-#define RECORDS_CHECK 16u        /* records between two looks at the clock */
-#define WAIT_RECORDS  3u         /* the end of running, its stack, and the next beginning */
-#define NO_PID        UINT32_MAX /* a task that ends has it */
+#define CUT_PERCENT   5u  /* copies become larger when more of a process's stacks are cut */
+#define CUT_SAMPLES   32u /* the samples that the process must have before that */
+#define RECORDS_CHECK 16u /* records between two checks of the clock */
+#define WAIT_RECORDS  3u  /* records of a wait: the thread stops, its stack, and it runs again */
+#define NO_PID        UINT32_MAX /* the pid in records of a task that ends */
 
 int orma_perf_reader_init(struct orma_perf_reader *reader, uint32_t cpu_limit)
 {
@@ -51,7 +48,8 @@ void orma_perf_reader_done(struct orma_perf_reader *reader)
 
 /* ---- samples ---- */
 
-/* The number of events that a sample stands for. A fixed period is not in the record. */
+/* Returns the number of events that a sample represents. If the period is fixed, the record does not contain
+ * it. */
 static uint64_t period_of(const struct orma_perf_reader *reader,
 			  const struct orma_perf_record *record)
 {
@@ -78,8 +76,8 @@ static void take_counts(struct orma_perf_reader *reader, const struct orma_perf_
 	}
 }
 
-/* The number of waits that this one stands for: those of its CPU since the last sample. It does not
- * stand for samples that were lost, because waits next to each other are no fair choice. */
+/* Returns the number of waits that this sample represents: all waits of its CPU since the last sample. Lost
+ * samples are not included, because waits that follow each other are not a fair choice. */
 static uint64_t take_wait_count(struct orma_perf_reader *reader,
 				const struct orma_perf_record *record,
 				const struct orma_perf_cpu *ring)
@@ -108,7 +106,7 @@ static void note_cut(struct orma_perf_reader *reader, struct orma_perf_process *
 		     const struct orma_perf_record *record, const struct orma_perf_stack *stack)
 {
 	process->sample_count++;
-	/* A long stack whose end was not needed is as good as a whole one. */
+	/* A long stack counts as whole if its end was not needed. */
 	if (!record->sample.is_stack_cut ||
 	    stack->error != ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_MEMORY_INVALID)
 		return;
@@ -131,7 +129,7 @@ static void skip_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	orma_perf_packets_skipped(reader->packets, fact);
 }
 
-/* False: the sample needs a file that is being read. */
+/* False if the sample needs a file that is being read. */
 static bool walk_stack(struct orma_perf_reader *reader, struct orma_perf_process *process,
 		       const struct orma_perf_record *record, struct orma_perf_stack *ret)
 {
@@ -149,14 +147,14 @@ static bool walk_stack(struct orma_perf_reader *reader, struct orma_perf_process
 	return true;
 }
 
-/* Has the sample a stack that is wanted? */
+/* True if the sample has a stack that the session wants. */
 static bool has_stack(const struct orma_perf_reader *reader,
 		      const struct orma_perf_process *process,
 		      const struct orma_perf_record *record)
 {
 	if (!process || !process->is_in_scope)
 		return false;
-	/* Nothing ends these waits: of the idle tasks, and of the main thread of a process that has ended. */
+	/* The waits of idle tasks never end, nor does that of the main thread of a process that has ended. */
 	return !reader->config->off_cpu ||
 	       (record->pid != 0 && !(process->has_ended && record->tid == record->pid));
 }
@@ -175,7 +173,7 @@ static void put_stack(struct orma_perf_reader *reader, struct orma_perf_process 
 		orma_perf_packets_sample(reader->packets, fact, stack);
 }
 
-/* False: the sample needs a file that is being read, and nothing has changed. */
+/* False if the sample needs a file that is being read. Then nothing has changed. */
 static bool take_sample(struct orma_perf_reader *reader, const struct orma_perf_record *record,
 			struct orma_perf_cpu *ring)
 {
@@ -196,7 +194,7 @@ static bool take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 	bool is_walked = has_stack(reader, process, record);
 	if (is_walked && !walk_stack(reader, process, record, &stack))
 		return false;
-	/* Each sample counts, because the next one stands for the waits since. */
+	/* Each sample counts, because the next one represents the waits since this one. */
 	if (reader->config->off_cpu) {
 		fact.wait_count = take_wait_count(reader, record, ring);
 		ring->wait_count++;
@@ -218,8 +216,8 @@ static bool take_sample(struct orma_perf_reader *reader, const struct orma_perf_
 
 /* ---- other records ---- */
 
-/* Without the right to see the kernel there are no samples of waits, because threads stop there. The
- * kernel still says when a thread stops, so its waits are known without their stacks. */
+/* Takes the record that a thread stops. Without the right to see the kernel there are no samples of waits,
+ * because threads stop in the kernel. These records remain, so the waits are known without their stacks. */
 static void take_stop(struct orma_perf_reader *reader, const struct orma_perf_record *record)
 {
 	struct orma_perf_fact fact = {.time = record->time,

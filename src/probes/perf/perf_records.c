@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_records.c - the records of all rings, in the order of time.
  *
- * Records of one CPU are in order. Records of several CPUs are merged by time, because a thread may
- * map a library on one CPU and be sampled on another. The caller's limit keeps records out that are
- * newer than what other CPUs may still write.
+ * The records of one CPU are in order. The records of several CPUs are merged by time, because a thread may map a library on one CPU
+ * and be sampled on another. The caller's limit excludes records that are newer than what another CPU may still write.
  */
 #include <linux/perf_event.h>
 
@@ -13,9 +12,10 @@
 #define PREFETCH_BYTES 2048u
 #define LINE_BYTES     64u
 
-/* Looks at the first record of a ring, and prefetches it: the kernel wrote it long ago, so it is no longer in the caches. It is
- * taken after another one, and arrives meanwhile: the head, most frames of most stacks, and the end, where the size of the stack
- * is. The loop is not a function, because GCC 12 removes calls of functions that only prefetch. */
+/* Reads the time of the first record of a ring, and prefetches the record. The kernel wrote it long ago, so
+ * the caches do not have it. It arrives while another record is taken: its head, most frames of most stacks,
+ * and its end, which has the size of the stack. The loop is not a function, because GCC 12 removes calls of
+ * functions that only prefetch. */
 static void peek_first(struct orma_perf_events *events, struct orma_perf_cpu *cpu)
 {
 	size_t size;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_ring.c - one CPU's ring of records.
  *
- * Picture:  [page: data_head, data_tail][...free...|record|record|record|...free...]
- *                                                   ^tail                ^head
+ *   [page: data_head, data_tail][...free...|record|record|record|...free...]
+ *                                          ^tail                ^head
  *
- * The kernel writes data_head, and reads data_tail to see what it may overwrite; we do the
- * opposite. Positions only grow, and are taken modulo the size. Records are read where they lie.
- * Only a record that begins at the end of the ring and continues at its start is copied: one in
- * each round, so a second mapping of the ring is not worth its address space.
+ * The kernel writes data_head, and reads data_tail to see what it may overwrite. This file does the opposite. Positions only
+ * grow, and are taken modulo the size. Records are read in place. A record that begins at the end of the ring and continues at
+ * its start is copied. There is one in each round, which does not justify the addresses for a second mapping of the ring.
  *
- * The kernel is trusted, but the walk over sizes checks each of them all the same, since a bug
- * there must not make us read outside of the ring.
+ * The kernel is trusted, but each size is checked, because a bug in this file must not lead to a read outside of the ring.
  */
 #include "probes/perf/perf_ring.h"
 
@@ -19,8 +17,8 @@
 #include "base/macros.h"
 #include "probes/perf/perf_parse.h"
 
-/* Room is given back this often while many records are read, so that the kernel never waits for
- * the end of a turn. */
+/* A read of many records gives room back after each such part of the ring, so that the kernel never waits for
+ * the end of the read. */
 #define RELEASE_PARTS 8u
 
 void orma_perf_ring_init(struct orma_perf_ring *ring, void *memory, size_t page_size, size_t size)
@@ -66,7 +64,7 @@ const void *orma_perf_ring_peek(struct orma_perf_ring *ring, size_t *ret_size)
 
 	if (filled == 0)
 		return NULL;
-	/* Headers are aligned, so they never wrap. */
+	/* A header never wraps, because records are aligned. */
 	size_t offset = (size_t)(ring->tail & (ring->size - 1));
 	size_t size = filled >= ORMA_PERF_HEADER_BYTES && filled <= ring->size &&
 				      offset % ORMA_PERF_HEADER_BYTES == 0
@@ -98,7 +96,7 @@ void orma_perf_ring_release(struct orma_perf_ring *ring)
 {
 	if (!ring->page || ring->released == ring->tail)
 		return;
-	/* Pairs with the kernel's load of data_tail before it overwrites. */
+	/* Pairs with the kernel's load of data_tail before it overwrites records. */
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 	ring->released = ring->tail;
 }

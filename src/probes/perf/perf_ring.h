@@ -19,20 +19,21 @@ struct orma_perf_ring {
 	size_t size; /* a power of two */
 	uint64_t tail, head;
 	uint64_t released;        /* the tail that the kernel knows */
-	struct orma_buf straight; /* a copy of the record that wraps */
-	uint64_t damaged_count;   /* how often a size made no sense, and the rest was dropped */
+	struct orma_buf straight; /* a copy of a record that wraps */
+	uint64_t
+		damaged_count; /* how often a size was invalid, and the rest of the ring was dropped */
 };
 
-/* `memory` is a page and behind it `size` bytes, a power of two. */
+/* `memory` is a page, followed by `size` bytes, a power of two. */
 void orma_perf_ring_init(struct orma_perf_ring *ring, void *memory, size_t page_size, size_t size);
 void orma_perf_ring_done(struct orma_perf_ring *ring);
-/* Looks how far the kernel has written. */
+/* Reads how far the kernel has written. */
 void orma_perf_ring_refresh(struct orma_perf_ring *ring);
-/* The first record; NULL when there is none. It is valid until the next call. */
+/* Returns the first record, or NULL. It is valid until the next call. */
 const void *orma_perf_ring_peek(struct orma_perf_ring *ring, size_t *ret_size);
-/* Drops the record that was peeked at. */
+/* Drops the record that orma_perf_ring_peek() has returned. */
 void orma_perf_ring_advance(struct orma_perf_ring *ring, size_t size);
-/* Gives the kernel the room of the records that were dropped. */
+/* Gives the room of the dropped records back to the kernel. */
 void orma_perf_ring_release(struct orma_perf_ring *ring);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_scope.c - which processes get call stacks.
+ * perf_scope.c - decides which processes get call stacks.
  *
- * The order is upstream's: excluded command lines, excluded ids, included command lines, included
- * ids. If nothing is included by name or id, shards decide, then the number of further command
- * lines, and without either everything is in.
+ * The order is upstream's: excluded command lines, excluded ids, included command lines, included ids. If no name and no id is
+ * included, the shards decide, then the number of further command lines. Without either, all processes are included.
  *
- * Command lines come from other processes. A pattern that begins with '/' is compared with the
- * first argument as it is; others are compared with its last component, up to an '@'. Matching is
- * linear in text times stars, without recursion.
+ * Command lines come from other processes. A pattern that begins with '/' is compared with the whole first argument, and any
+ * other pattern with its last component, up to an '@'. The time of a comparison is linear in the text times the number of stars,
+ * and there is no recursion.
  */
 #include "probes/perf/perf_scope.h"
 
@@ -92,7 +91,7 @@ static bool has_pid(const int32_t *pids, size_t count, uint32_t pid)
 	return false;
 }
 
-/* The first command lines that are seen are in, until there are enough. */
+/* Includes the first command lines that are seen, until there are enough. */
 static bool take_additional(struct orma_perf_scope *scope, struct orma_str name)
 {
 	uint64_t hash = orma_base_fnv1a(ORMA_FNV1A_INIT, name.data, name.size);

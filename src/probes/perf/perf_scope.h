@@ -14,20 +14,19 @@
 struct orma_perf_scope {
 	const struct orma_perf_scope_config *config; /* borrowed */
 	uint32_t chosen_shard;
-	struct orma_map additional; /* hashes of command lines that were let in by number */
+	struct orma_map additional; /* hashes of the command lines that were included by number */
 };
 
 /* `random` chooses the shard. All instances of a session pass the same. */
 void orma_perf_scope_init(struct orma_perf_scope *scope,
 			  const struct orma_perf_scope_config *config, uint64_t random);
 void orma_perf_scope_done(struct orma_perf_scope *scope);
-/* Decides once for a process; the answer is remembered by the caller. `cmdline` is the content of
- * /proc/PID/cmdline, and empty for a thread of the kernel. */
+/* Decides for a process, once; the caller remembers the answer. `cmdline` is the content of
+ * /proc/PID/cmdline, which is empty for a thread of the kernel. */
 bool orma_perf_scope_includes(struct orma_perf_scope *scope, uint32_t pid, struct orma_str cmdline);
-/* True when the scope names processes by their ids only, so that they can be opened one by one. */
+/* True if the scope names processes by ids alone, so that their events can be opened one by one. */
 bool orma_perf_scope_is_pids(const struct orma_perf_scope_config *config);
-/* True when a text has the form of a pattern, in which * stands for any text and ? for a
- * character. */
+/* True if the text has the form of the pattern, in which * matches any text and ? any character. */
 bool orma_perf_scope_matches(struct orma_str pattern, struct orma_str text);
 
 #endif

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * perf_stack.c - walks the call stacks of samples where they lie in the ring.
+ * perf_stack.c - walks the call stacks of samples in place, in the ring.
  *
- * Owns the buffers of one walk. Numbers of stacks come from src/profile/stack_intern.h, which knows a
- * stack by its raw addresses: most samples cost the walk and one look-up.
+ * Owns the buffers of one walk. src/profile/stack_intern.h numbers the stacks by their raw addresses, so most samples cost the
+ * walk and one look-up.
  *
- * The stack is a copy from the stack pointer on. If it is too short, or a rule is missing, the
- * frames that were found stay, the outermost frame is one that names the error, and the packet has
- * the error, too.
+ * The stack is a copy that begins at the stack pointer. If it is too short, or a rule is missing, the frames that were found are
+ * kept. The outermost frame then names the error, and the packet has the error, too.
  *
- * The kernel takes back the memory of a process that ends, and needs long for a large one. Samples
- * that are taken meanwhile have no user registers. If the kernel's frames are not recorded either,
- * such a sample gets a stack of one frame, [kernel], so that sums over stacks include its time.
- * Samples of the kernel's threads get the same frame.
+ * When a process ends, the kernel takes its memory back, which takes long for a large process. Samples of that time have no user
+ * registers. If the kernel's frames are not recorded either, such a sample gets a stack of one frame, [kernel], so that sums over
+ * stacks include its time. Samples of the kernel's threads get the same frame.
  *
- * A stack whose files are still being read is walked again later, from its beginning: the walk up to
- * there takes less than the copy that would have to be kept.
+ * If a stack needs a file that is being read, it is walked again from its beginning later. That takes less time than copying what
+ * was found.
  *
- * With frame pointers the innermost address is always a frame, whatever the frame pointer is: a
- * leaf function may use that register for something else.
+ * With frame pointers, the innermost address is always a frame, because a leaf function may use the frame pointer's register for
+ * other values.
  */
 #include "probes/perf/perf_stack.h"
 
@@ -75,7 +73,8 @@ static bool is_mark(uint64_t address)
 	return address >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* Splits the chain that the kernel has walked. Return addresses become addresses of calls. */
+/* Splits the addresses that the kernel has found into its own and the process's. Each return address becomes
+ * the address of its call. */
 static void take_chain(struct orma_perf_stacks *stacks, struct orma_perf_words chain,
 		       struct orma_perf_stack *ret)
 {
@@ -149,7 +148,7 @@ static int walk_rules(struct orma_perf_stacks *stacks, struct orma_perf_process 
 	for (int attempt = 0; attempt < 2; attempt++) {
 		result = orma_unwind_process_walk(code, stacks->cache, registers, stack,
 						  stacks->user, ORMA_PERF_STACK_FRAMES_MAX);
-		/* Without a mapping at its end, the mappings that we know may be old. */
+		/* An address without a mapping may mean that the known mappings are old. */
 		if (result.end != ORMA_UNWIND_END_NO_RULE || result.frame_count == 0 ||
 		    orma_unwind_process_find(code, stacks->user[result.frame_count - 1]) ||
 		    !orma_perf_process_reread(stacks->processes, process, ret->time))
@@ -157,13 +156,13 @@ static int walk_rules(struct orma_perf_stacks *stacks, struct orma_perf_process 
 	}
 	ret->user_count = result.frame_count;
 	ret->is_pending = result.end == ORMA_UNWIND_END_PENDING;
-	/* The address of the file that is being read has no name yet. */
+	/* The last address has no name yet, because its file is being read. */
 	ret->user_count -= ret->is_pending;
 	return error_of(&result);
 }
 
-/* Walks without rules have not looked at the files of their addresses, but all that a stack names has to
- * be there. */
+/* Drops the addresses from the first one on whose file is being read. A walk without rules has not needed the
+ * files, but their names are needed. */
 static void keep_ready(struct orma_perf_stacks *stacks, struct orma_unwind_process *code,
 		       struct orma_perf_stack *ret)
 {
@@ -200,10 +199,10 @@ static void take_user(struct orma_perf_stacks *stacks, struct orma_perf_process 
 {
 	struct orma_unwind_registers registers;
 
-	/* Threads of the kernel have no registers of a user. */
+	/* Threads of the kernel have no user registers. */
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE || sample->regs.count < REG_COUNT)
 		return;
-	/* A program of 32 bits has other registers and other rules. */
+	/* A program of 32 bits has other registers and rules. */
 	if (sample->abi != PERF_SAMPLE_REGS_ABI_64) {
 		ret->error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_UNSUPPORTED;
 		return;
@@ -245,7 +244,7 @@ bool orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_pro
 
 /* ---- numbers ---- */
 
-/* The outermost frame of a stack that is cut. */
+/* Returns the name of the outermost frame of an incomplete stack. */
 static const char *error_name(int error)
 {
 	static const char *const names[] = {
@@ -275,7 +274,7 @@ uint64_t orma_perf_stacks_number(struct orma_perf_stacks *stacks,
 		.now_ns = stack->time,
 	};
 
-	/* A stack that has nothing but an error shows that. */
+	/* A stack without frames shows the error. */
 	if (stack->user_count + stack->kernel_count == 0 && !sample.error) {
 		if (!stack->is_in_kernel || stacks->config->user_frames == ORMA_PERF_USER_SKIP)
 			return 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_targets.c - the CPUs and tasks whose events are opened. Owns nothing.
  *
- * A list of tasks is old when it has been made: threads that begin while it is read are children
- * of listed ones, and inherit their events if those were open by then. So a thread that begins in
- * this moment may be missed; the next ones are not.
+ * A list of tasks is out of date when it is complete. Threads that begin while it is read are children of listed threads, and
+ * inherit their events if those were open already. So only a thread that begins in this moment may be missed.
  */
 #include "probes/perf/perf_targets.h"
 
@@ -19,13 +18,14 @@
 #include "base/macros.h"
 #include "probes/probe_text.h"
 
-#define CPUS_MAX   4096u
-#define PASSES_MAX 64u /* over all processes, to find families; ids in another order need several */
+#define CPUS_MAX 4096u
+/* passes over all processes to find families; ids that do not rise need several */
+#define PASSES_MAX 64u
 
 /* ---- CPUs ---- */
 
-/* The id that upstream gives a CPU of ARM: implementer, part, variant and revision, in hexadecimal. They are
- * fields of the register MIDR_EL1. Other CPUs have no id. */
+/* True if the CPU has an id that the config names. Upstream's id of an ARM CPU is implementer, part, variant
+ * and revision, in hexadecimal. These are fields of the register MIDR_EL1. Other CPUs have no id. */
 static bool has_wanted_id(const char *sys_path, const struct orma_perf_config *config, uint32_t cpu)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf buf = {0};
@@ -61,7 +61,7 @@ static bool is_wanted(const char *sys_path, const struct orma_perf_config *confi
 	return is_named && has_wanted_id(sys_path, config, cpu);
 }
 
-/* Reads "0-3,8": one part of the list. */
+/* Reads one part of the list "0-3,8". */
 static bool read_range(struct orma_str part, uint32_t *ret_first, uint32_t *ret_last)
 {
 	struct orma_str first;
@@ -144,7 +144,7 @@ static bool is_included(int proc_fd, struct orma_perf_scope *scope, uint32_t pid
 	if (orma_probes_file_read(proc_fd, orma_probes_path(path, "", pid, "/cmdline"), buf,
 				  &cmdline) < 0)
 		return false;
-	/* Threads of the kernel have no command line, and are not ours. */
+	/* Threads of the kernel have no command line, and do not belong to the user. */
 	return cmdline.size > 0 && orma_perf_scope_includes(scope, pid, cmdline);
 }
 
@@ -173,7 +173,7 @@ uint32_t orma_perf_targets_parent(int proc_fd, uint32_t pid, struct orma_buf *bu
 	if (orma_probes_file_read_record(proc_fd, orma_probes_path(path, "", pid, "/stat"), buf,
 					 &text) < 0)
 		return 0;
-	/* "PID (NAME) STATE PARENT ...", where the name may have blanks and brackets. */
+	/* "PID (NAME) STATE PARENT ...", where the name may contain blanks and parentheses. */
 	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
 	if (!end || text.size - (size_t)(end - text.data) < 4)
 		return 0;
@@ -198,8 +198,8 @@ static int compare_u32(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* One pass adds the children of all members that come before them in the order of ids, which is the
- * usual one. False when there was nothing to add. */
+/* Adds the children of all members that come before them in the order of ids, which is the usual order. False
+ * if there was nothing to add. */
 static bool add_children(const struct orma_perf_scope_config *config,
 			 const struct orma_probes_numbers *pids, const uint32_t *parents,
 			 bool *is_member)
@@ -254,7 +254,7 @@ static int add_family(int proc_fd, const struct orma_perf_scope_config *config,
 	return r;
 }
 
-/* A task that is named twice would be counted twice. */
+/* Removes duplicates, because a task that is named twice would be counted twice. */
 static void remove_doubles(struct orma_probes_numbers *tids)
 {
 	size_t count = 0;

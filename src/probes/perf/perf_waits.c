@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_waits.c - how long each thread waited, and where.
  *
- * The kernel samples a thread's stack when it stops running, and says when a thread runs again, on
- * whatever CPU. Records of all CPUs come in the order of time, so the two meet here. A wait is
- * written when it ends, with the time at which it began.
+ * The kernel samples the stack of a thread that stops, and records when a thread runs again, on any CPU. The records of all CPUs
+ * come in the order of time, so both records of a wait meet here. A wait is written at its end, with the time of its beginning.
  *
- * Owns one struct for each thread that waits, with the addresses of its stack: numbers of stacks
- * would not survive a clearing of the sequence's state, which may come while the thread waits. The
- * mappings of the process may change meanwhile, too; then an address that is no longer mapped has
- * no name.
+ * Owns one struct for each thread that waits, with the addresses of its stack. The number of a stack would not do, because the
+ * sequence's state may be cleared while the thread waits. The mappings of the process may change during the wait as well. An
+ * address that is not mapped at the end has no name.
  *
- * A wait that began before the recording has no stack, and is left out. A thread whose process has
- * been forgotten waits no longer.
+ * A wait that began before the recording has no stack, and is left out. When a process is forgotten, the waits of its threads are
+ * forgotten, too.
  */
 #include "probes/perf/perf_waits.h"
 
@@ -22,7 +20,7 @@
 struct orma_perf_wait {
 	struct orma_perf_fact fact;
 	struct orma_perf_stack stack;
-	uint64_t addresses[]; /* the kernel's, and behind them the process's */
+	uint64_t addresses[]; /* the kernel's, followed by the process's */
 };
 
 void orma_perf_waits_done(struct orma_perf_waits *waits)
@@ -73,7 +71,7 @@ static void write_wait(struct orma_perf_wait *wait, uint64_t time, struct orma_p
 	memcpy(stacks->kernel, wait->addresses, stack->kernel_count * sizeof(stacks->kernel[0]));
 	memcpy(stacks->user, wait->addresses + stack->kernel_count,
 	       stack->user_count * sizeof(stacks->user[0]));
-	/* The struct may have been freed since: its process may have ended. */
+	/* The process may have been forgotten and freed during the wait. */
 	stack->process = orma_perf_processes_get(stacks->processes, wait->fact.pid);
 	if (!stack->process)
 		stack->user_count = 0;
