@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file_cache.c - the files that have been read, found by their identity.
  *
- * Owns the files. A file that has been opened is found by two keys: what stat() says (device, inode, time of
- * change, size), and its build id together with its owner. The owner is a part of the key, because anybody
- * can write a file with the build id of libc, and a table that was made from it must not serve the
- * programs of other users. A process cannot make files of other users.
+ * Owns the files. A file that has been opened is found by two keys: the facts from stat() (device, inode, time of change, size),
+ * and its build id together with its owner. The owner is a part of the key, because any user can write a file with the build id
+ * of libc, and the table of such a file must not be used for programs of other users. A process cannot make files of other users.
  *
- * A mapping is found by its device and inode alone, and nothing is opened, if the file has a descriptor:
- * as long as that is open, no other file gets the inode. `by_inode` has the files with a descriptor.
+ * If a file has a descriptor, mappings find it by device and inode alone, and nothing is opened. While the descriptor is open, no
+ * other file gets the inode. `by_inode` has the files with a descriptor.
  *
- * Invariants: `mutex` guards everything but the content of a file, which does not change after the
- * file was put into the cache. `table_bytes` is the sum over all files. A file without users is in
- * `unused`, oldest first, and has no descriptor. The oldest ones are freed while unused files take
- * more than `limits.unused_bytes`.
+ * Invariants: `mutex` guards everything but the content of a file, which does not change once the file is in the cache.
+ * `table_bytes` is the sum over all files. A file without users is in `unused`, oldest first, and has no descriptor. While unused
+ * files take more than `limits.unused_bytes`, the oldest of them are freed.
  *
- * The descriptor of a file in use stays open, because its symbols are read at the end of a recording,
- * when the process and its mount namespace may be gone. At most `limits.open_count` files have one.
- * The others are opened again by their path, and only used if that still leads to the same file.
+ * The descriptor of a file in use stays open, because its symbols are read at the end of a recording, when the process and its
+ * mount namespace may be gone. At most `limits.open_count` files have one. Other files are opened again by their path, and are
+ * only used if the path still leads to the same file.
  */
 #include "unwind/file_cache.h"
 
@@ -125,8 +123,8 @@ static void renew(struct orma_cached_file *file, const struct orma_cached_file *
 	orma_base_map_put(&cache->by_stat, orma_file_identity_hash(&file->identity), file);
 }
 
-/* Adds a reference. The first user's descriptor becomes the file's. `fresh` has the headers that were read
- * from the descriptor, or is NULL; `identity` is the descriptor's. */
+/* Adds a reference. The descriptor of the first user becomes the file's. `fresh` has the headers that were
+ * read from the descriptor, or is NULL. `identity` is that of the descriptor. */
 static void use_file(struct orma_cached_file *file, const struct orma_cached_file *fresh,
 		     const struct orma_file_identity *identity, int *fd)
 {
@@ -140,7 +138,7 @@ static void use_file(struct orma_cached_file *file, const struct orma_cached_fil
 		return;
 	if (fresh && fresh != file && !orma_file_identity_is_same(identity, &file->identity))
 		renew(file, fresh);
-	/* The headers that are known have offsets into another file. */
+	/* The descriptor is of another file, so the offsets in the known headers are not valid for it. */
 	if (!orma_file_identity_is_same(identity, &file->identity))
 		return;
 	file->base.elf.fd = *fd;
@@ -173,7 +171,7 @@ static void unuse_file(struct orma_cached_file *file)
 	}
 }
 
-/* Adds the file as an unused one. */
+/* Adds a file that is not used yet. */
 static void add_file(struct orma_file_cache *cache, struct orma_cached_file *file)
 {
 	file->cache = cache;
@@ -181,7 +179,7 @@ static void add_file(struct orma_file_cache *cache, struct orma_cached_file *fil
 	cache->table_bytes += file->bytes;
 	cache->unused_bytes += file->bytes;
 	orma_base_list_append(&cache->unused, &file->unused_item);
-	/* A file whose key found no memory works, but the next process reads it again. */
+	/* If there is no memory for a key, the file can be used, but the next process reads it again. */
 	orma_base_map_put(&cache->by_stat, orma_file_identity_hash(&file->identity), file);
 	if (file->base.elf.build_id_size > 0)
 		orma_base_map_put(&cache->by_id, hash_id(&file->base.elf, file->identity.owner),

@@ -15,7 +15,7 @@
 
 struct orma_file_cache;
 
-/* Its reader fills in base, identity, bytes and image; the rest is the cache's. */
+/* The reader sets base, identity, bytes and image. The cache sets the rest. */
 struct orma_cached_file {
 	struct orma_unwind_file base;
 	struct orma_file_identity identity; /* all 0 = the vDSO */
@@ -33,7 +33,7 @@ int orma_file_cache_new(const struct orma_unwind_files_limits *limits,
 void orma_file_cache_free(struct orma_file_cache *cache);
 struct orma_unwind_files_facts orma_file_cache_facts(struct orma_file_cache *cache);
 uint64_t orma_file_cache_next_number(struct orma_file_cache *cache);
-/* Tables take so much memory that no more should be built. */
+/* True if tables take so much memory that no more should be built. */
 bool orma_file_cache_is_full(struct orma_file_cache *cache);
 
 /* All functions that return a file return a reference. They take the descriptor `*fd`, which becomes -1,
@@ -56,7 +56,7 @@ struct orma_cached_file *orma_file_cache_find_vdso(struct orma_file_cache *cache
 struct orma_cached_file *orma_file_cache_share(struct orma_file_cache *cache,
 					       struct orma_cached_file *file, int *fd);
 
-/* For a file that is not in the cache. */
+/* Frees a file that is not in the cache. */
 void orma_cached_file_discard(struct orma_cached_file *file);
 
 #endif

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * load_queue.c - a thread for what may wait: it opens files of other processes, on file systems that
- * may hang, and waits for the child that reads them.
+ * load_queue.c - threads for jobs that may block: they open files of other processes, on file systems that may hang, and wait for
+ * the child that reads the files.
  *
- * The thread starts with the first job. Invariants: `mutex` guards all members and the jobs' own;
- * jobs wait in `waiting`, in order; a job on which a thread works is in no list. A job is
- * freed by the thread that drops its last reference.
+ * The first job starts a thread. Invariants: `mutex` guards all members of the queue and of its jobs. Jobs wait in `waiting`, in
+ * order. A job that a thread is working on is in no list. The thread that drops the last reference frees the job.
  *
- * A thread cannot be interrupted while the kernel waits for a file system. When it has been opening a
- * file for too long, and jobs of other places wait, another thread becomes the current one and takes
- * them. Jobs of the same place wait on, because they would hang as well. Only the current thread uses
- * the context. A thread whose file opens after all puts its job in front of the others, and is idle
- * until it is needed again. There are WORKERS_MAX threads at most; when all of them hang, all jobs
- * wait.
+ * A thread cannot be interrupted while the kernel waits for a file system. If it has been opening a file for too long, and a job
+ * of another place waits, another thread becomes the current one and takes that job. Jobs of the same place keep waiting, because
+ * they would hang as well. Only the current thread uses the context. If the file of an earlier thread is opened in the end, that
+ * thread puts its job in front of the others, and is idle until it is needed again. There are at most WORKERS_MAX threads. If all
+ * of them hang, all jobs wait.
  *
- * Idle threads do not end before the queue does, because the child that one of them has started ends
- * with its thread.
+ * An idle thread does not end before the queue, because a child that it has started ends with it.
  *
- * An owner that goes away while a thread hangs leaves the queue to its threads; the last one frees
- * everything when it comes back. That is why the queue owns its context.
+ * If a thread hangs when the owner frees the queue, the threads own the queue from then on, and the last of them frees
+ * everything. That is why the queue owns its context.
  */
 #include "unwind/load_queue.h"
 
@@ -44,7 +41,7 @@
 struct worker {
 	struct orma_load_queue *queue;
 	pthread_t thread;
-	struct orma_load_job *opening; /* NULL = it opens nothing */
+	struct orma_load_job *opening; /* the job whose file it opens; NULL = none */
 	bool has_ended;
 };
 
@@ -52,12 +49,12 @@ struct orma_load_queue {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	const struct orma_load_queue_ops *ops;
-	void *ctx; /* the current worker's */
+	void *ctx; /* used by the current worker alone */
 	struct orma_list waiting;
 	struct worker workers[WORKERS_MAX];
 	size_t worker_count;
-	struct worker *current; /* takes the jobs; NULL = there was none yet */
-	uint64_t began_ns;      /* the current worker's job; 0 = it has none */
+	struct worker *current; /* takes the jobs; NULL before the first job */
+	uint64_t began_ns;      /* when the current worker's job began; 0 = it has none */
 	int event_fd;
 	bool is_rested, is_ending, is_abandoned;
 };
@@ -71,7 +68,7 @@ static void free_queue(struct orma_load_queue *queue)
 	orma_base_free(queue);
 }
 
-/* False when the time has passed. The mutex is held. */
+/* False if the time has passed. The mutex is held. */
 static bool wait_until(struct orma_load_queue *queue, uint64_t end_ns)
 {
 	struct timespec end = {.tv_sec = (time_t)(end_ns / ORMA_NS_PER_SEC),
@@ -80,7 +77,7 @@ static bool wait_until(struct orma_load_queue *queue, uint64_t end_ns)
 	return pthread_cond_timedwait(&queue->changed, &queue->mutex, &end) != ETIMEDOUT;
 }
 
-/* The mutex is held, and released meanwhile. */
+/* The mutex is held, but released while the job is freed. */
 static void unref(struct orma_load_queue *queue, struct orma_load_job *job)
 {
 	if (--job->refs > 0)
@@ -92,7 +89,7 @@ static void unref(struct orma_load_queue *queue, struct orma_load_job *job)
 
 /* --- places that hang ------------------------------------------------------------------------- */
 
-/* Returns whether a worker other than this one opens the job, or another one of the same place. */
+/* True if a worker other than `except` is opening this job, or one of the same place. */
 static bool is_blocked(const struct orma_load_queue *queue, const struct orma_load_job *job,
 		       const struct worker *except)
 {
@@ -106,7 +103,7 @@ static bool is_blocked(const struct orma_load_queue *queue, const struct orma_lo
 	return false;
 }
 
-/* The first job that does not wait for a worker other than this one; NULL = there is none. */
+/* Returns the first job that does not wait for a worker other than `except`; NULL = there is none. */
 static struct orma_load_job *find_ready(const struct orma_load_queue *queue,
 					const struct worker *except)
 {
@@ -120,7 +117,8 @@ static struct orma_load_job *find_ready(const struct orma_load_queue *queue,
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* The current worker opens a job's file. Returns false when it was not the current one any more at the end. */
+/* Opens the file of a job, on the current worker. False if another worker has become the current one in the
+ * meantime. */
 static bool open_job(struct worker *worker, struct orma_load_job *job)
 {
 	struct orma_load_queue *queue = worker->queue;
@@ -139,7 +137,7 @@ static void run_job(struct worker *worker, struct orma_load_job *job)
 	struct orma_load_queue *queue = worker->queue;
 
 	orma_base_list_remove(&job->link);
-	/* Nobody waits for it any more. */
+	/* The caller has dropped its reference, so no one waits for the job. */
 	if (job->refs == 1) {
 		unref(queue, job);
 		return;
@@ -191,8 +189,8 @@ static void *run_worker(void *arg)
 	struct worker *worker = arg;
 	struct orma_load_queue *queue = worker->queue;
 
-	/* Samples wait for this thread and its child, which work for some milliseconds. On a machine with
-	 * more work than CPUs that would be a second. Only some users have the right. */
+	/* Samples wait for this thread and its child, which need some milliseconds of CPU time. On a machine
+	 * with more work than CPUs, that would take a second. Only some users may raise the priority. */
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
 	pthread_mutex_lock(&queue->mutex);
 	while (!queue->is_ending) {
@@ -215,7 +213,7 @@ static void *run_worker(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's, so the thread has none. Its child inherits that. */
+/* The thread blocks all signals, because their handlers belong to the program. Its child inherits that. */
 static int start_worker(struct orma_load_queue *queue, struct worker **ret)
 {
 	struct worker *worker = &queue->workers[queue->worker_count];
@@ -238,7 +236,7 @@ static uint64_t hang_ns(const struct orma_load_queue *queue)
 	return queue->ops->hang_ns > 0 ? queue->ops->hang_ns : HANG_NS;
 }
 
-/* When the current worker hangs and others could go on: makes one of them the current one. */
+/* If the current worker hangs, and a job could run, makes another worker the current one. */
 static void replace_hung(struct orma_load_queue *queue, uint64_t now_ns)
 {
 	struct worker *old = queue->current, *fresh = NULL;
@@ -285,7 +283,7 @@ int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 	return 0;
 }
 
-/* Returns whether a worker may still end soon, because it does not hang. */
+/* True if a worker that does not hang has not ended yet. */
 static bool is_ending_soon(const struct orma_load_queue *queue)
 {
 	bool result = false;
@@ -320,7 +318,7 @@ void orma_load_queue_free(struct orma_load_queue *queue)
 		else
 			pthread_detach(queue->workers[i].thread);
 	}
-	/* The last thread frees the queue as soon as it gets the mutex. */
+	/* If a thread is left, the last one may free the queue as soon as the mutex is released. */
 	bool is_abandoned = queue->is_abandoned = !have_all_ended(queue);
 	pthread_mutex_unlock(&queue->mutex);
 	if (!is_abandoned)
@@ -351,7 +349,7 @@ bool orma_load_queue_is_done(struct orma_load_queue *queue, struct orma_load_job
 	return result;
 }
 
-/* Returns when a wait has to look again whether the current worker hangs. */
+/* Returns when a wait has to check again whether the current worker hangs. */
 static uint64_t next_look_ns(const struct orma_load_queue *queue, uint64_t now_ns)
 {
 	uint64_t hung_ns = queue->began_ns + hang_ns(queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * load_queue.h - a thread that does jobs which may wait, such as opening a file, one after the other. When one hangs, another
- * thread does those of other places.
+ * load_queue.h - runs jobs that may block, such as opening a file, one after the other on a thread. If a job hangs, another
+ * thread runs the jobs of other places.
  *
  * Threads: all functions are thread-safe.
  */
@@ -17,39 +17,43 @@ struct orma_load_queue;
 /* The first member of a job's struct. */
 struct orma_load_job {
 	struct orma_list link;
-	unsigned refs; /* the caller has one, and the queue until the job is done */
-	uint64_t
-		place; /* jobs of the same place hang together, such as those of a file system; 0 = a place of its own */
+	unsigned refs; /* the caller has one, and the queue has one until the job is done */
+	/* Jobs of one place hang together, for example all of a file system. 0 = a place of its own. */
+	uint64_t place;
 	bool is_open, is_done;
 };
 
 struct orma_load_queue_ops {
-	void (*open)(
-		struct orma_load_job *job); /* on a thread; may wait for ever; uses the job alone */
-	void (*run)(void *ctx, struct orma_load_job *job); /* afterwards, on the only such thread */
-	void (*free)(struct orma_load_job *job);           /* any thread, when nobody needs it */
-	void (*rest)(void *ctx); /* on the thread: there was no job for a while */
-	void (*end)(void *ctx);  /* frees the context; no job runs any more */
-	uint64_t
-		hang_ns; /* how long an open may take before other places do not wait for it; 0 = two seconds */
+	/* Runs first. It may block for ever, and uses nothing but the job. */
+	void (*open)(struct orma_load_job *job);
+	/* Runs afterwards, never on two threads at the same time. */
+	void (*run)(void *ctx, struct orma_load_job *job);
+	/* Runs on any thread, when the last reference is dropped. */
+	void (*free)(struct orma_load_job *job);
+	/* Runs after a time without jobs. */
+	void (*rest)(void *ctx);
+	/* Frees the context, after the last job. */
+	void (*end)(void *ctx);
+	/* After this time in open(), jobs of other places do not wait for it. 0 = two seconds. */
+	uint64_t hang_ns;
 };
 
-/* 0, -ENOMEM or another -errno. `ctx` is the queue's from then on. */
+/* The queue owns `ctx` from now on, unless the call fails. 0, -ENOMEM or another -errno. */
 int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 			struct orma_load_queue **ret);
-/* Waits a second for the job that runs. If it takes longer, the thread frees the context later. */
+/* Waits at most a second for the job that runs. If it takes longer, its thread frees the context later. */
 void orma_load_queue_free(struct orma_load_queue *queue);
-/* Takes a zeroed job, of which the caller has a reference. 0, or -errno when there can be no thread;
- * then the job is the caller's alone. */
+/* Adds a zeroed job. The caller has a reference. 0, or -errno if no thread can be started; then the queue has
+ * no reference. */
 int orma_load_queue_add(struct orma_load_queue *queue, struct orma_load_job *job);
 bool orma_load_queue_is_done(struct orma_load_queue *queue, struct orma_load_job *job);
-/* Waits until the job is done. False: it was not done in time, its place hangs, or the job that runs has taken as long
- * as that already, and nobody should wait for it. */
+/* Waits until the job is done. False if it was not done in time, if its place hangs, or if the job before it
+ * has already taken as long as `timeout_ns`. */
 bool orma_load_queue_wait(struct orma_load_queue *queue, struct orma_load_job *job,
 			  uint64_t timeout_ns);
-/* Drops the caller's reference. A job that has not begun will not. */
+/* Drops the caller's reference. A job that has not begun will not begin. */
 void orma_load_queue_unref(struct orma_load_queue *queue, struct orma_load_job *job);
-/* An eventfd that becomes readable when a job is done. */
+/* Returns an eventfd that becomes readable when a job is done. Borrowed. */
 int orma_load_queue_event_fd(const struct orma_load_queue *queue);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * self_space.h - call stacks of this process. An allocation function or an event walks its own stack
- * without a lock, an allocation or a system call.
+ * self_space.h - call stacks of this process. An allocation function or an event walks its own stack without a lock, an
+ * allocation or a system call.
  *
  *	any thread, once:   orma_self_stack_find(&stack);
  *	any thread, often:  orma_self_registers(&registers);
  *	                    r = orma_self_walk(&registers, &stack, pcs, max, &frames);
  *	one thread:         if (r == -ESTALE) orma_self_space_refresh();
  *
- * Tables are built only for modules that a walk needs. The first walk through a module fails with
- * -ESTALE, and the next refresh builds its table. The tables of libc and a typical program take about
- * 250 KiB.
+ * Tables are only built for modules that walks need. The first walk through a module fails with -ESTALE, and the next refresh
+ * builds its table. The tables of libc and a typical program take about 250 KiB.
  *
- * There is one state in a process, or one for each copy of the library. A child of fork() has the state
- * of its parent and calls orma_self_space_forked().
+ * There is one state for each process, or one for each copy of the library in it. A child of fork() has the state of its parent
+ * and calls orma_self_space_forked().
  */
 #ifndef ORMA_UNWIND_SELF_SPACE_H
 #define ORMA_UNWIND_SELF_SPACE_H
@@ -31,8 +30,8 @@ struct orma_self_stack {
 	uintptr_t low, high;
 };
 
-/* Reads the registers of the calling function, and is inline for that reason. The function must not return
- * before the walk. */
+/* Reads the registers of the calling function. It must not return before the walk. Inline, because a function
+ * would read its own registers. */
 static inline __attribute__((always_inline)) void
 orma_self_registers(struct orma_unwind_registers *ret)
 {
@@ -71,8 +70,8 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 
 /* --- the rest: not from signal handlers ------------------------------------------------------- */
 
-/* The bounds of the calling thread's stack. It may allocate, and on the main thread it reads
- * /proc/self/maps. 0, or -errno. */
+/* Finds the bounds of the calling thread's stack. It may allocate, and it reads
+ * /proc/self/maps on the main thread. 0 or -errno. */
 int orma_self_stack_find(struct orma_self_stack *ret);
 
 /*
@@ -85,7 +84,7 @@ int orma_self_stack_find(struct orma_self_stack *ret);
  * refresh, but never read outside of the stack. A caller that sees dlclose() refreshes after it.
  */
 int orma_self_space_refresh(void);
-/* Ends the walks that other threads of the parent were in. The child of a fork calls it. */
+/* Ends the walks of the parent's other threads. The child of a fork calls it. Async-signal-safe. */
 void orma_self_space_forked(void);
 
 /* A module of this process. */
@@ -95,7 +94,7 @@ struct orma_self_module {
 	uint64_t offset, load_bias; /* as in struct orma_unwind_mapping */
 	uint8_t build_id[ORMA_ELF_BUILD_ID_MAX];
 	size_t build_id_size;
-	char path[512]; /* cut if longer; of the main program, that of /proc/self/exe */
+	char path[512]; /* cut if longer; the main program's is that of /proc/self/exe */
 };
 /* Copies the description of the module at an address. False if there is none. Takes the mutex. */
 bool orma_self_space_find(uint64_t pc, struct orma_self_module *ret);

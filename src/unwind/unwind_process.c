@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unwind_process.c - the executable mappings of another process, in order of their addresses.
+ * unwind_process.c - the executable mappings of another process, in the order of their addresses.
  *
- * Two arrays run side by side: `modules` is what a walk searches, and `mappings` says what each of
- * them is. The invariant: modules rise and do not overlap, and modules[i] lies in mappings[i]. A
- * module is smaller than its mapping when a part of that was unmapped or replaced. Several modules,
- * also of several processes after a fork, may share a mapping.
+ * There are two parallel arrays: a walk searches `modules`, and `mappings` describes each of them. Invariant: modules rise and do
+ * not overlap, and modules[i] lies in mappings[i]. A module is smaller than its mapping if a part of the mapping was unmapped or
+ * replaced. Several modules may share a mapping, also those of several processes after a fork.
  *
- * A mapping is loaded (unwind_mapping.c) when a walk needs it. Until then its module is pending, because walking through it with frame
- * pointers would give wrong callers. The module of each process takes the result over when its walk needs it. A mapping that is late
- * is replaced in each process that has it.
+ * A mapping is loaded (unwind_mapping.c) when a walk needs it. Until then its module is pending, because following frame pointers
+ * through it would give wrong callers. The module of each process gets the result when a walk of that process needs it. A late
+ * mapping is replaced in each process that has it.
  *
- * Generations and ids are numbers of `files`, which never gives one twice.
+ * Generations and ids are numbers of `files`, which never returns a number twice.
  *
- * Trust: records and texts are those of the kernel, but the process causes as many as it likes.
- * MAPPINGS_MAX limits them; beyond it mappings are refused, and stacks through them end early.
+ * Trust: the records and texts come from the kernel, but the process can cause any number of them. MAPPINGS_MAX limits the
+ * mappings. Further ones are refused, and stacks through them end early.
  */
 #include "unwind/unwind_process.h"
 
@@ -45,13 +44,13 @@ struct orma_unwind_process {
 	size_t found; /* the module that was found last; may be beyond the end */
 	struct orma_perf_map *perf_map;
 	struct orma_perf_map_mark perf_map_mark;
-	struct orma_perf_map_load *perf_map_load; /* NULL = none is under way */
+	struct orma_perf_map_load *perf_map_load; /* NULL = not in progress */
 	uint64_t perf_map_ns;                     /* when it was read; 0 = never */
 };
 
 /* --- the arrays ------------------------------------------------------------------------------- */
 
-/* The number of modules that end at the address or before it. */
+/* Returns the number of modules that end at the address or before it. */
 static size_t count_before(const struct orma_unwind_process *process, uint64_t address)
 {
 	size_t first = 0, count = process->count;
@@ -66,7 +65,7 @@ static size_t count_before(const struct orma_unwind_process *process, uint64_t a
 	return first;
 }
 
-/* The index of the module at an address, or SIZE_MAX. */
+/* Returns the index of the module at an address, or SIZE_MAX. */
 static size_t find_module(const struct orma_unwind_process *process, uint64_t address)
 {
 	size_t idx = count_before(process, address);
@@ -108,8 +107,8 @@ static void set_piece(struct orma_unwind_process *process, size_t idx,
 	process->mappings[idx] = mapping;
 }
 
-/* Empties the range, and puts a mapping there, which becomes the process's, unless it is NULL.
- * Modules at the edges of the range keep their other parts. */
+/* Empties the range, and puts a mapping there, unless that is NULL. The reference becomes the process's.
+ * Modules at the edges of the range keep the parts outside of it. */
 static int replace_range(struct orma_unwind_process *process, uint64_t start, uint64_t end,
 			 struct orma_private_mapping *added)
 {
@@ -250,7 +249,7 @@ int orma_unwind_process_fork(const struct orma_unwind_process *parent, int32_t p
 	return 0;
 }
 
-/* Appends a mapping of a text, which is that of `old` when it is still the same. */
+/* Appends a mapping of a text. If `old` has the same mapping, it is shared. */
 static int append(struct orma_unwind_process *process, const struct orma_unwind_process *old,
 		  const struct orma_process_map *map)
 {
@@ -318,7 +317,7 @@ int orma_unwind_process_read_maps(struct orma_unwind_process *process)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->reader.pid);
 	int r = orma_base_file_read(AT_FDCWD, path, MAPS_BYTES_MAX, &text);
-	/* The mappings of a process whose main thread has ended are an empty text. */
+	/* The text is empty if the main thread of the process has ended. */
 	if (r == 0 && text.size == 0)
 		r = -ESRCH;
 	return r < 0 ? (r == -ENOENT ? -ESRCH : r)
@@ -371,7 +370,8 @@ static void replace_late(struct orma_unwind_process *process, size_t idx)
 		orma_unwind_mapping_unref(&fresh->base);
 }
 
-/* Takes files that were read too late. Processes may share a mapping, and each takes its file. */
+/* Replaces the mappings whose files were read too late. Each process that shares such a mapping gets a new
+ * one. */
 static void take_late(struct orma_unwind_process *process)
 {
 	bool has_late = false;
@@ -410,7 +410,7 @@ size_t orma_unwind_process_count_ready(struct orma_unwind_process *process, cons
 	size_t ready = count;
 
 	take_late(process);
-	/* All loads begin at once. */
+	/* There is no break, so that all loads begin at once. */
 	for (size_t i = 0; i < count; i++)
 		if (orma_unwind_process_load(process, pcs[i]) == -EAGAIN && i < ready)
 			ready = i;
@@ -445,7 +445,7 @@ struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *p
 		struct orma_unwind_result result =
 			walk_once(&space, registers, stack, ret_addresses, max);
 
-		/* Each load leaves one pending module less, so this ends. */
+		/* The loop ends, because each load leaves one pending module less. */
 		if (result.end != ORMA_UNWIND_END_PENDING ||
 		    orma_unwind_process_load(process, ret_addresses[result.frame_count - 1]) < 0)
 			return result;
@@ -464,7 +464,7 @@ struct orma_unwind_mapping *orma_unwind_process_find(struct orma_unwind_process 
 	if (idx == SIZE_MAX)
 		return NULL;
 	process->found = idx;
-	/* Without memory it stays as it is, and is loaded another time. */
+	/* Without memory, the mapping stays as it is, and is loaded later. */
 	load_module(process, idx);
 	return &process->mappings[idx]->base;
 }
