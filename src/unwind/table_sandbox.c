@@ -15,11 +15,13 @@
  */
 #include "unwind/table_sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -39,6 +41,10 @@
 #define MAPS_BYTES_MAX (16u << 20)
 #define NOBODY         65534u
 #define CAP_VERSION    0x20080522u /* _LINUX_CAPABILITY_VERSION_3 */
+/* Older headers lack the number. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
@@ -49,6 +55,26 @@
 #endif
 #endif
 
+/* Closes all descriptors above SOCKET. Before Linux 5.9, the open ones are listed: the limit of their number, which a loop would
+ * have to count to, may be a billion. */
+static int close_others(void)
+{
+	if (syscall(SYS_close_range, SOCKET + 1, UINT32_MAX, 0) == 0)
+		return 0;
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	if (!folder)
+		return -errno;
+	while ((entry = readdir(folder))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+		if (fd > SOCKET && fd != dirfd(folder))
+			close(fd);
+	}
+	closedir(folder);
+	return 0;
+}
+
 /* Closes everything but `socket`, which becomes SOCKET. Sanitizers report to descriptor 2. */
 static int keep_socket(int socket)
 {
@@ -57,14 +83,9 @@ static int keep_socket(int socket)
 	int flags = fcntl(SOCKET, F_GETFL);
 	if (flags < 0 || fcntl(SOCKET, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return -errno;
-#ifdef SYS_close_range
-	bool is_done = syscall(SYS_close_range, SOCKET + 1, UINT32_MAX, 0) == 0;
-#else
-	bool is_done = false;
-#endif
-	int last = is_done ? SOCKET : (int)sysconf(_SC_OPEN_MAX);
-	for (int fd = SOCKET + 1; fd < last; fd++)
-		close(fd);
+	int r = close_others();
+	if (r < 0)
+		return r;
 	close(0);
 	close(1);
 #ifndef HAS_SANITIZER

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "harness.h"
+#include "sandbox/seccomp_filter.h"
 #include "unwind/table_builder.h"
 #include "unwind/table_sandbox.h"
 #include "unwind/unwind_files.h"
@@ -481,6 +482,17 @@ enum {
 };
 
 static char *shared;
+static bool lacks_close_range; /* as a kernel before Linux 5.9 does */
+
+static void remove_close_range(void)
+{
+	struct orma_seccomp_filter filter;
+
+	orma_seccomp_filter_begin(&filter, ORMA_SECCOMP_ALLOW);
+	orma_seccomp_filter_skip_unless(&filter, 436 /* close_range */, 1);
+	orma_seccomp_filter_answer(&filter, ORMA_SECCOMP_REFUSE(ENOSYS));
+	CHECK_INT(orma_seccomp_filter_install(&filter), 0);
+}
 
 /* Writes what it can still do into the socket, as the error of a hello. */
 static void try_everything(int socket)
@@ -513,7 +525,7 @@ static void try_everything(int socket)
 	_exit(0);
 }
 
-ORMA_TEST(the_child_has_no_rights)
+static void check_rights(void)
 {
 	int ends[2], status;
 	unsigned report[2] = {0};
@@ -523,6 +535,8 @@ ORMA_TEST(the_child_has_no_rights)
 	int file = open_self(), extra = fcntl(file, F_DUPFD_CLOEXEC, 100);
 	CHECK_INT(orma_base_socketpair(ends), 0);
 	pid_t child = fork();
+	if (child == 0 && lacks_close_range)
+		remove_close_range();
 	if (child == 0)
 		try_everything(ends[1]);
 	CHECK_INT(waitpid(child, &status, 0), child);
@@ -537,6 +551,17 @@ ORMA_TEST(the_child_has_no_rights)
 	close(ends[1]);
 	close(extra);
 	close(file);
+}
+
+ORMA_TEST(the_child_has_no_rights)
+{
+	check_rights();
+}
+
+ORMA_TEST(the_child_has_no_descriptors_either_where_close_range_is_missing)
+{
+	lacks_close_range = true;
+	check_rights();
 }
 
 ORMA_TEST(a_child_ends_with_its_parent)
