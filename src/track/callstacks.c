@@ -3,23 +3,21 @@
  *
  *   orma_callstack():  walk (self_space.c) -> hash of the addresses -> slot -> id
  *
- * As with names (interned_name.c), an id means the same in all sequences, and "the reader knows it"
- * is one bit. Three kinds of things have ids, from 1: stacks, frames (a module and an address in
- * it) and modules. They live as long as the process, because readers may know them. They are found
- * without a lock, and added under the mutex; limits bound them (track_limits.h). A stack beyond them
- * has id 0, and its event is written without.
+ * As with names (interned_name.c), an id means the same in all sequences, and one bit for each sequence says that the reader
+ * knows it. Stacks, frames (a module and an address in it) and modules have ids, from 1. They live as long as the process,
+ * because readers may know them. They are found without a lock, and added under the mutex. track_limits.h limits them. A stack
+ * beyond the limits has id 0, and its event is written without it.
  *
- * A stack is found by its addresses and the generation of the code, because the addresses of a
- * library that was closed may mean something else later. Its frames name modules by serial number,
- * so stacks of equal frames that differ in generation share those.
+ * A stack is found by its addresses and the generation of the code, because the addresses of a closed library may be used again.
+ * Its frames name modules by serial number. So stacks that differ in the generation alone share their frames.
  *
- * The first walk through a module fails, because its table is missing. Then this thread has it made
- * (orma_self_space_refresh()) and walks again: the first stack of a program takes milliseconds. Code
- * that no module has, such as that of a JIT compiler, makes every walk fail; the loader is asked
- * again at most ten times a second, and the stack ends there.
+ * The first walk through a module fails, because its table is missing. Then this thread makes the table
+ * (orma_self_space_refresh()) and walks again, so the first stack of a program takes milliseconds. Code outside of all modules,
+ * such as that of a JIT compiler, makes every walk fail. The loader is then asked at most ten times a second, and the stack ends
+ * at that code.
  *
- * Rejected: to have the library's thread make the tables (the first stacks would be missing, which
- * are often those of interest); addresses in the event (330 bytes instead of 4).
+ * Rejected: tables that the library's thread makes, because the first stacks would be missing, which are often the interesting
+ * ones; addresses in the event, which take 330 bytes instead of 4.
  */
 #include "track/callstacks.h"
 
@@ -46,7 +44,7 @@
 struct stack {
 	uint64_t hash, generation;
 	uint32_t count;
-	uint32_t *frames; /* ids, innermost first; frames without a module are left out */
+	uint32_t *frames; /* ids, innermost first; frames without a module are omitted */
 	uint32_t frame_count;
 	uint64_t addresses[];
 };
@@ -57,27 +55,29 @@ struct frame {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-/* Written under the mutex with release, read by any thread with acquire. slots: ids by hash. */
+/* `slots` has the ids by hash. Written under the mutex with release, and read by any thread with acquire. */
 static struct stack *_Atomic stacks[ORMA_TRACK_STACKS_MAX];
 static _Atomic uint32_t slots[SLOTS];
-/* When the loader was asked in vain; relaxed: a thread that reads an older value asks once more. */
+/* When the loader was asked in vain. Relaxed, because a thread that reads an older value only asks once
+ * more. */
 static _Atomic uint64_t refused_ns;
-/* A limit was reached; relaxed: a thread that misses it looks once more. */
+/* True if a limit was reached. Relaxed, because a thread that reads an older value only searches once
+ * more. */
 static _Atomic bool is_full;
-/* Guarded by the mutex until an id is given out, and constant from then on. */
+/* Guarded by the mutex until their id is returned. Constant after that. */
 static uint32_t stack_count, frame_count, module_count;
 static struct frame frames[ORMA_TRACK_STACK_FRAMES_MAX];
 static uint32_t frame_slots[FRAME_SLOTS];
 static struct orma_self_module *modules[ORMA_TRACK_STACK_MODULES_MAX];
 
-/* Bounds of this thread's stack; `high` 0 = not asked yet. */
+/* The bounds of this thread's stack; `high` 0 = not known yet. */
 static __thread struct orma_self_stack own __attribute__((tls_model("initial-exec")));
-/* Set while this thread is in the slow part. A traced allocator emits events meanwhile. */
+/* True while this thread is in the slow part, where a traced allocator may emit events. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 /* --- adding; the mutex is held ---------------------------------------------------------------- */
 
-/* The id of a module; 0 without memory, or when there are too many. */
+/* Returns the id of a module; 0 without memory, or if there are too many. */
 static uint32_t add_module(const struct orma_self_module *module)
 {
 	for (uint32_t id = module_count; id > 0; id--)
@@ -146,7 +146,7 @@ static struct stack *new_stack(uint64_t hash, uint64_t generation, const uint64_
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* Four lanes, whose multiplications do not wait for each other. */
+/* Hashes in four lanes, whose multiplications do not wait for each other. */
 static uint64_t hash_of(uint64_t generation, const uint64_t *addresses, uint32_t count)
 {
 	uint64_t lanes[4] = {generation, count, 2, 3};
@@ -163,7 +163,7 @@ static uint64_t hash_of(uint64_t generation, const uint64_t *addresses, uint32_t
 	return hash ^ hash >> 32;
 }
 
-/* *ret_slot: where the stack is, or would be. */
+/* Returns the id of a stack, or 0. *ret_slot is the slot where it is or belongs. */
 static uint32_t find(uint64_t hash, uint64_t generation, const uint64_t *addresses, uint32_t count,
 		     size_t *ret_slot)
 {
@@ -205,7 +205,7 @@ static __attribute__((cold, noinline)) uint32_t add(uint64_t hash, uint64_t gene
 
 /* --- the stack here --------------------------------------------------------------------------- */
 
-/* True when another walk may succeed. */
+/* Makes the tables that the walk lacked. True if another walk may succeed. */
 static __attribute__((cold, noinline)) bool prepare(int error)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
@@ -253,7 +253,7 @@ add_outside(uint64_t hash, uint64_t generation, const uint64_t *addresses, uint3
 	return id;
 }
 
-/* The walk begins in this function, whose frame is left out. */
+/* The walk begins in this function. Its own frame is omitted. */
 __attribute__((noinline)) uint64_t orma_callstack(void)
 {
 	uint64_t addresses[ORMA_TRACK_STACK_DEPTH_MAX + 1];
@@ -288,7 +288,7 @@ __attribute__((noinline)) uint64_t orma_callstack(void)
 
 void orma_track_stacks_forked(void)
 {
-	/* The thread that may have held it does not exist here. At worst an id is lost. */
+	/* The thread that may have held the mutex does not exist here. At worst an id is lost. */
 	pthread_mutex_init(&mutex, NULL);
 	orma_self_space_forked();
 }
@@ -345,7 +345,7 @@ static void write_frame(struct orma_proto_writer *writer, uint32_t id)
 	orma_proto_nested_end(writer, &nested);
 }
 
-/* Frames and modules that occur twice in a stack are written twice, which readers accept. */
+/* A frame or module that occurs twice in a stack is written twice, which readers accept. */
 void orma_track_stack_write(const struct orma_track_sequence *sequence, uint64_t id,
 			    struct orma_proto_writer *writer)
 {

@@ -184,10 +184,11 @@ void orma_perf_complain_open(const struct orma_perf_paths *paths,
 			      "smaller ring_buffer_pages or stack_bytes in a config");
 		break;
 	case -ENOSYS:
-		orma_base_log(ORMA_LOG_ERROR,
-			      "linux.perf: perf_event_open() does not exist here: the kernel was "
-			      "built without CONFIG_PERF_EVENTS, or a sandbox hides it; run outside "
-			      "of the sandbox");
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: perf_event_open() does not exist here: the kernel was "
+			"built without CONFIG_PERF_EVENTS, or a sandbox hides it; run outside "
+			"of the sandbox");
 		break;
 	default:
 		orma_base_log(ORMA_LOG_ERROR, "linux.perf: the event cannot be opened: %s",
