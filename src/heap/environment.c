@@ -2,7 +2,7 @@
  * environment.c - reads the variables for liborma-heap, and removes them from the environment.
  *
  * These functions replace getenv() and unsetenv(), because shells define functions of these names, which do not work before the
- * shell has begun. Nothing is allocated. They run in the constructor, before there is another thread.
+ * shell has begun. Nothing is allocated. They run when the profile begins, in the first allocation or in the constructor.
  */
 #include "heap/environment.h"
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "heap/begin.h"
 #include "heap/heap_list.h"
 #include "heap/heap_thread.h"
 #include "heap/live_set.h"
@@ -32,6 +33,19 @@ ORMA_HEAP_API void free_sized(void *block, size_t size);
 ORMA_HEAP_API void free_aligned_sized(void *block, size_t alignment, size_t size);
 ORMA_HEAP_API void *pvalloc(size_t size);
 
+/*
+ * Calls orma_heap_look() for a block of malloc(). The first call begins the profile, because constructors of other libraries may run
+ * before this library's own. Before the C library can be used, each allocation comes here.
+ */
+static void look(const void *block, size_t size, const struct orma_unwind_registers *caller)
+{
+	bool has_begun = orma_heap_begin();
+
+	orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, caller);
+	if (!has_begun)
+		orma_heap_self.left = 0;
+}
+
 /* --- malloc and free -------------------------------------------------------------------------- */
 
 /* The hook ends with a jump to this function, so the caller is the program. */
@@ -41,7 +55,7 @@ SLOW void *malloc_and_look(size_t size)
 	void *block = orma_heap_next.malloc(size);
 
 	if (block)
-		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+		look(block, size, &caller);
 	else
 		orma_heap_self.left = (int64_t)((uint64_t)orma_heap_self.left + size);
 	return block;
@@ -115,7 +129,7 @@ SLOW void *look_and_return(void *block, size_t size)
 {
 	const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
 
-	orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+	look(block, size, &caller);
 	return block;
 }
 
@@ -176,7 +190,7 @@ SLOW void *reallocate_and_look(void *old, size_t size)
 	if (replaced.was_sampled)
 		replace_end(old, block, size, &replaced);
 	if (resume(left, block, size))
-		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)block, size, &caller);
+		look(block, size, &caller);
 	return block;
 }
 
@@ -222,7 +236,7 @@ posix_memalign(void **ret, size_t alignment, /* calls: allow posix_memalign, bec
 	if (resume(left, r == 0 ? *ret : NULL, size)) {
 		const struct orma_unwind_registers caller = ORMA_HEAP_CALLER;
 
-		orma_heap_look(ORMA_HEAP_MALLOC, (uintptr_t)*ret, size, &caller);
+		look(*ret, size, &caller);
 	}
 	return r;
 }

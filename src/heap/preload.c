@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * preload.c - the beginning and the end of liborma-heap in a program: connection, fork, exit, dlclose(). The environment says how:
+ * preload.c - the beginning and the end of liborma-heap in a program: connection, fork, exit, dlclose(). It begins with the first
+ * allocation or in the constructor, whichever comes first. The environment says how:
  *
  *   ORMA_HEAP_SOCK    the profiler's socket. Otherwise /run/perfetto/orma-profiler if that folder exists, else
  *                     /tmp/orma-profiler
@@ -13,9 +14,11 @@
  * A program that runs with more rights than its user is not profiled; the library passes all calls through.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <orma-heap/heap_profile.h>
 #include <orma/init.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -27,6 +30,7 @@
 #include "base/macros.h"
 #include "client/link.h"
 #include "client/thread.h"
+#include "heap/begin.h"
 #include "heap/descriptors.h"
 #include "heap/environment.h"
 #include "heap/exec.h"
@@ -102,7 +106,7 @@ static int start(const char *socket, bool waits)
 	return r == 0 ? orma_heap_source_register(waits) : r;
 }
 
-__attribute__((constructor)) static void on_load(void)
+static void begin(void)
 {
 	bool waits = orma_heap_environment_is_set("ORMA_HEAP_WAIT");
 
@@ -128,6 +132,27 @@ __attribute__((constructor)) static void on_load(void)
 		orma_heap_environment_forget();
 	if (is_active && waits)
 		orma_heap_source_wait(WAIT_TIMEOUT_MS);
+}
+
+bool orma_heap_begin(void)
+{
+	/* Relaxed: only one thread begins, and others go on unprofiled until then. */
+	static _Atomic bool has_begun;
+	int saved_errno = errno;
+
+	if (atomic_load_explicit(&has_begun, memory_order_relaxed))
+		return true;
+	if (!environ)
+		return false;
+	if (!atomic_exchange_explicit(&has_begun, true, memory_order_relaxed))
+		begin();
+	errno = saved_errno;
+	return true;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	(void)orma_heap_begin();
 }
 
 /* Frees of later destructors are not lost, because the service reads them from shared memory when the process has ended. */

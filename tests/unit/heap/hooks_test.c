@@ -53,6 +53,15 @@ void *valloc(size_t size);
 #undef valloc
 #undef pvalloc
 
+static bool is_before_begin; /* as in a constructor that runs before that of the C library */
+static unsigned begins;      /* calls of the function below */
+
+bool orma_heap_begin(void)
+{
+	begins++;
+	return !is_before_begin;
+}
+
 /* --- an allocator below ----------------------------------------------------------------------- */
 
 static bool is_full;      /* every allocation fails */
@@ -372,6 +381,27 @@ ORMA_TEST(without_a_session_nothing_is_recorded)
 	end();
 	CHECK_INT(seen.samples, 1);
 	CHECK_INT(seen.frees, 0);
+}
+
+/* A constructor may allocate before that of the C library. */
+ORMA_TEST(every_allocation_tries_to_begin_the_profile_until_it_has_begun)
+{
+	void *blocks[5];
+
+	is_before_begin = true;
+	begins = 0;
+	orma_heap_self.left = 0;
+	blocks[0] = hook_malloc(10);
+	blocks[1] = hook_calloc(1, 10);
+	blocks[2] = hook_realloc(NULL, 10);
+	CHECK_INT(hook_posix_memalign(&blocks[3], 64, 10), 0);
+	CHECK_INT(begins, 4);
+	is_before_begin = false;
+	blocks[4] = hook_malloc(10);
+	hook_free(hook_malloc(10));
+	CHECK_INT(begins, 5);
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(blocks); i++)
+		hook_free(blocks[i]);
 }
 
 ORMA_TEST(samples_estimate_what_was_allocated)
