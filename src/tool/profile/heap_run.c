@@ -410,6 +410,10 @@ static int check_leak(const struct orma_heap_options *options, const struct orma
 {
 	if (!options->fails_on_leak)
 		return ORMA_EXIT_OK;
+	/* An allocator in the program itself takes precedence over a preloaded one. */
+	if (sums->count == 0 && options->interval_bytes == 1)
+		return orma_tool_fail("--fail-on-leak cannot say that all was freed, because no "
+				      "allocation was seen");
 	if (sums->live_bytes <= 0 || (uint64_t)sums->live_bytes <= options->leak_bytes) {
 		if (!sums->is_incomplete)
 			return ORMA_EXIT_OK;

@@ -124,25 +124,45 @@ static int print_stacks(const struct page *page, const char *title, size_t space
 	return 0;
 }
 
+/* A dump of the largest heap has no totals of what was allocated, as Perfetto's format says, so only its live bytes are printed. */
+static void print_max(const struct page *page, const struct orma_heap_result *sums)
+{
+	bool is_exact = page->options->interval_bytes == 1;
+	char live[ORMA_UNIT_BYTES], count[COUNT_BYTES];
+
+	orma_units_size((double)sums->live_bytes, live);
+	describe_count(page->options, sums->live_count, count);
+	if (is_exact)
+		orma_tool_print_line(page->out, "Heap: %s in %s lived when it was largest", live,
+				     count);
+	else
+		orma_tool_print_line(page->out, "Heap: about %s (%s) lived when it was largest",
+				     live, count);
+}
+
 static void print_sums(const struct page *page, const struct orma_heap_result *sums)
 {
 	const struct orma_heap_options *options = page->options;
-	const char *when = options->dumps_at_max ? "lived when it was largest" : "live at the end";
 	char live[ORMA_UNIT_BYTES], all[ORMA_UNIT_BYTES], live_count[COUNT_BYTES],
 		count[COUNT_BYTES];
 
+	if (options->dumps_at_max) {
+		print_max(page, sums);
+		return;
+	}
 	orma_units_size((double)sums->live_bytes, live);
 	orma_units_size((double)sums->bytes, all);
 	describe_count(options, sums->live_count, live_count);
 	describe_count(options, sums->count, count);
 	if (options->interval_bytes == 1)
-		orma_tool_print_line(page->out, "Heap: %s in %s %s, of %s in %s that %s allocated",
-				     live, live_count, when, all, count,
-				     sums->count == 1 ? "was" : "were");
+		orma_tool_print_line(
+			page->out, "Heap: %s in %s live at the end, of %s in %s that %s allocated",
+			live, live_count, all, count, sums->count == 1 ? "was" : "were");
 	else
-		orma_tool_print_line(page->out,
-				     "Heap: about %s (%s) %s, of about %s (%s) that were allocated",
-				     live, live_count, when, all, count);
+		orma_tool_print_line(
+			page->out,
+			"Heap: about %s (%s) live at the end, of about %s (%s) that were allocated",
+			live, live_count, all, count);
 }
 
 static int print_page(const struct orma_stack_tree *tree, const struct orma_heap_options *options,
@@ -267,6 +287,21 @@ static int summarize(const struct orma_trace_database *database,
 	return r < 0 ? r : has_heap;
 }
 
+static void print_nothing(const struct orma_heap_options *options)
+{
+	const char *text =
+		options->interval_bytes == 1
+			? "Heap: no allocation was seen. Either the program allocates nothing, or "
+			  "it has an allocator of its own, such as a sanitizer's, which no "
+			  "preloaded "
+			  "library replaces. Use --follow for a program that runs others, as a "
+			  "script does."
+			: "Heap: no allocation was sampled. Use -i 1 for a program that allocates "
+			  "little, and --follow for one that runs others, as a script does.";
+
+	orma_tool_print_line(output_for(options), "%s", text);
+}
+
 int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *options,
 			struct orma_heap_result *ret)
 {
@@ -284,10 +319,7 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	if (r < 0)
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
 	if (r == 0 && has_data && !options->is_quiet)
-		orma_tool_print_line(output_for(options),
-				     "Heap: no allocation was sampled. Use -i 1 for a "
-				     "program that allocates little, and --follow for one that "
-				     "runs others, as a script does.");
+		print_nothing(options);
 	if (has_data)
 		return ORMA_EXIT_OK;
 	if (options->pid)
