@@ -31,7 +31,7 @@
 #include "tool/daemon/probes_run.h"
 #include "tool/record/record.h"
 
-#define SYNC_MS 3000
+#define SYNC_MS 10000
 
 struct orma_embedded {
 	struct orma_daemon daemon;

@@ -4,6 +4,9 @@
  *   Ctrl-C, unread for a second: the main thread is stuck (its file is on a disk that hangs)
  *     --> kept pending as SIGTERM, with a message to the user --> Ctrl-C again, unread --> _exit()
  *
+ * A main thread that runs, or that waits for a CPU of a busy machine, is not stuck: it reads its
+ * signals when it comes to that.
+ *
  * A second signal of the same kind is lost while the first is pending. So the first is replaced by
  * another signal, which the main thread counts in the same way if it continues. Rejected: signal
  * handlers (a handler cannot know whether the main thread is stuck, and the first Ctrl-C must not
@@ -12,8 +15,10 @@
  */
 #include "tool/record/last_resort.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -40,6 +45,19 @@ static bool is_pending(int signal)
 	return sigpending(&pending) == 0 && sigismember(&pending, signal) == 1;
 }
 
+/* The state that the kernel shows for a process is its main thread's. */
+static bool is_main_thread_runnable(void)
+{
+	char text[256];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	orma_base_fd_close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	const char *behind_name = strrchr(text, ')');
+	return behind_name && strncmp(behind_name, ") R", 3) == 0;
+}
+
 static void exchange(void)
 {
 	const struct timespec zero = {0, 0};
@@ -59,17 +77,18 @@ static void *run(void *arg)
 	while (wait_for(resort, true, -1)) {
 		if (!wait_for(resort, false, UNREAD_MS))
 			break;
-		if (!is_pending(SIGINT))
+		if (!is_pending(SIGINT) || is_main_thread_runnable())
 			continue;
 		if (is_told && is_pending(SIGTERM)) {
 			orma_tool_warn("interrupted twice while a file or a peer does not answer; "
 				       "what is not written is lost");
 			_exit(EXIT_INTERRUPTED);
 		}
+		/* Before the message, after which the user may press Ctrl-C again at once. */
+		exchange();
 		orma_tool_warn("waiting for a file or a peer that does not answer; Ctrl-C again "
 			       "ends at once");
 		is_told = true;
-		exchange();
 	}
 	return NULL;
 }

@@ -26,8 +26,9 @@
 #define LATE_MS   75000 /* for flush, stop and read-back, beyond the duration */
 #define OWN_MS    50    /* for the end of the own session */
 #define OTHERS_MS 200   /* between two looks at other recordings */
-/* A consumer that has connected and begins no session until then is not waited for. */
-#define IDLE_LOOKS 5
+/* A consumer that has connected and begins no session until then, in 3 s, is not waited for. A
+ * recorder that joins in begins its own at once, but a busy machine may stop it before that. */
+#define IDLE_LOOKS 15
 #define CUT_MS     8000 /* a service waits 5 s for data sources that do not stop */
 /* Flush flags: reason trace stop, initiator the command line (PROTOCOL: flush flags word). */
 #define FLUSH_TRACE_STOP (UINT64_C(2) | UINT64_C(2) << 4)

@@ -38,21 +38,29 @@ static void begin(int32_t pid)
 	CHECK_INT(orma_unwind_process_new(files, pid, &process), 0);
 }
 
-/* Reads no file in less than two seconds. */
-static void read_slowly(int socket)
+static atomic_bool *may_begin; /* shared with the child */
+
+static void read_when_told(int socket)
 {
-	usleep(2000000);
+	while (!atomic_load(may_begin))
+		usleep(1000);
 	run_child(socket);
+}
+
+static void share_may_begin(void)
+{
+	may_begin = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(may_begin != MAP_FAILED);
 }
 
 /* As a file system would that its user serves. */
 ORMA_TEST(slow_files_do_not_stop_a_reader_that_is_patient_to_a_limit)
 {
 	static const char *const paths[] = {"/bin/sh", "/bin/cat", "/bin/ls", "/bin/cp"};
-	const struct orma_unwind_files_limits limits = {.builder = {.child = read_slowly}};
+	const struct orma_unwind_files_limits limits = {.builder = {.child = read_when_told}};
 	struct orma_unwind_patience patience = {.max_ns = 200000000, .left_ns = 200000000};
-	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 
+	share_may_begin();
 	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
 	orma_unwind_process_set_patience(process, &patience);
@@ -71,23 +79,18 @@ ORMA_TEST(slow_files_do_not_stop_a_reader_that_is_patient_to_a_limit)
 		};
 		CHECK_INT(orma_unwind_process_map(process, &record), 0);
 		CHECK_INT(orma_unwind_process_load(process, record.start), -EAGAIN);
+		/* The first wait uses all of it up. Without a limit, none would ever end. */
+		if (i == 0)
+			CHECK_INT(patience.left_ns, 0);
 	}
-	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns < ORMA_NS_PER_SEC);
 	/* They have their files when these were read, after all. */
+	atomic_store(may_begin, true);
 	while (orma_unwind_process_load(process, 0x1000) == -EAGAIN)
 		usleep(10000);
 	CHECK(orma_unwind_process_find(process, 0x1000)->file);
 	orma_unwind_process_free(process);
 	orma_unwind_files_free(files);
-}
-
-static atomic_bool *may_begin; /* shared with the child */
-
-static void read_when_told(int socket)
-{
-	while (!atomic_load(may_begin))
-		usleep(1000);
-	run_child(socket);
+	munmap(may_begin, 4096);
 }
 
 ORMA_TEST(a_file_that_is_read_too_late_is_used_from_then_on)
@@ -98,8 +101,7 @@ ORMA_TEST(a_file_that_is_read_too_late_is_used_from_then_on)
 	struct orma_unwind_process *other;
 	struct orma_unwind_mapping *early;
 
-	may_begin = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(may_begin != MAP_FAILED);
+	share_may_begin();
 	CHECK_INT(orma_unwind_files_new(&limits, &files), 0);
 	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
 	CHECK_INT(orma_unwind_process_read_maps(process), 0);
@@ -145,7 +147,7 @@ static int read_map_slowly(int32_t pid, struct orma_perf_map_mark *mark, struct 
 ORMA_TEST(a_perf_map_that_hangs_does_not_stop_a_reader)
 {
 	const struct orma_unwind_files_limits limits = {.read_perf_map = read_map_slowly};
-	uint64_t begin_ns, second = ORMA_NS_PER_SEC;
+	uint64_t second = ORMA_NS_PER_SEC, now_ns = second, shortest_ns = UINT64_MAX;
 	struct orma_unwind_process *other;
 
 	CHECK_INT(sem_init(&may_read, 0, 0), 0);
@@ -153,15 +155,20 @@ ORMA_TEST(a_perf_map_that_hangs_does_not_stop_a_reader)
 	CHECK_INT(orma_unwind_process_new(files, getpid(), &process), 0);
 	CHECK_INT(orma_unwind_process_new(files, getpid(), &other), 0);
 	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, second).size, 0);
-	/* The first wait has used up the half second that all of them have together. */
-	begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	CHECK_INT(orma_unwind_process_jit_name(other, 0x1010, second).size, 0);
-	CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, 3 * second).size, 0);
-	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns < ORMA_NS_PER_SEC / 2);
+	/* The first wait has used up the half second that all of them have together. A busy machine
+	 * may stop this thread for longer, but not each time. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+		CHECK_INT(orma_unwind_process_jit_name(other, 0x1010, now_ns).size, 0);
+		now_ns += 2 * second;
+		CHECK_INT(orma_unwind_process_jit_name(process, 0x1010, now_ns).size, 0);
+		shortest_ns = ORMA_MIN(shortest_ns, orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns);
+	}
+	CHECK(shortest_ns < ORMA_NS_PER_SEC / 2);
 	/* It has its names when it was read, after all. The other one is left. */
 	CHECK_INT(sem_post(&may_read), 0);
 	CHECK_INT(sem_post(&may_read), 0);
-	uint64_t now_ns = 5 * second;
 	while (orma_unwind_process_jit_name(process, 0x1010, now_ns).size == 0) {
 		now_ns += 2 * second;
 		usleep(10000);

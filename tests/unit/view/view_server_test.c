@@ -548,16 +548,20 @@ ORMA_TEST(a_question_without_sql_ends_with_its_connection_too)
 	finish_loading(&f);
 	/* It would take longer than it may. */
 	CHECK_INT(api(&f, "search", slow), 503);
-	uint64_t start_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	for (int i = 0; i < 10; i++) {
+	tear_down(&f);
+
+	/* Each one would take a second or more, so that all of them would be too late for this test. */
+	set_up(&f, 0);
+	f.trace = orma_base_buf_cstr(&text);
+	log_in(&f);
+	finish_loading(&f);
+	for (int i = 0; i < 100; i++) {
 		int fd = ask_api(&f, "search", slow);
 		for (int turns = 0; turns < 5; turns++)
 			CHECK(orma_base_loop_turn(f.loop, 1) >= 0);
 		close(fd);
 		CHECK_INT(api(&f, "find", "{\"name\":\"x\"}"), 200);
 	}
-	/* Ten times the time that it may take would be longer. */
-	CHECK(orma_base_clock_ns(CLOCK_MONOTONIC) - start_ns < 3000 * ORMA_NS_PER_MS);
 	tear_down(&f);
 	orma_base_buf_done(&text);
 }
