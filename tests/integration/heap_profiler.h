@@ -242,8 +242,8 @@ struct profiler {
 	struct orma_probes *probes;
 	pthread_t thread;
 	struct orma_buf trace; /* everything that was read from the session */
-	uint64_t
-		dump_count; /* packets with dumps of processes that session_await_dumps() has read */
+	uint64_t dump_count;   /* dumps of processes that session_await_dumps() has read */
+	bool is_in_dump;
 };
 
 static inline void choose_socket(void)
@@ -270,6 +270,7 @@ static inline void profiler_start(struct profiler *profiler)
 
 	profiler->trace = (struct orma_buf){0};
 	profiler->dump_count = 0;
+	profiler->is_in_dump = false;
 	orma_test_daemon_start(&profiler->daemon);
 	CHECK_INT(orma_tool_probes_new(&options, &profiler->probes), 0);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
@@ -285,6 +286,8 @@ static inline void profiler_stop(struct profiler *profiler)
 	orma_base_buf_done(&profiler->trace);
 }
 
+/* A profiler that waits for a program for ever does not end the session, because the service waits longer for the profiler than
+ * the test does for the end. */
 static inline struct orma_session *session_start(struct profiler *profiler, const char *heapprofd)
 {
 	struct orma_session_options options = {
@@ -299,7 +302,8 @@ static inline struct orma_session *session_start(struct profiler *profiler, cons
 	size_t size;
 
 	snprintf(text, sizeof(text),
-		 "buffers { size_kb: 65536 } data_sources { config { name: 'android.heapprofd' "
+		 "buffers { size_kb: 65536 } data_source_stop_timeout_ms: 600000 data_sources { "
+		 "config { name: 'android.heapprofd' "
 		 "heapprofd_config { sampling_interval_bytes: 1 all: true %s } } }",
 		 heapprofd);
 	CHECK_INT(orma_session_new(&options, &session, &error), 0);
@@ -311,15 +315,22 @@ static inline struct orma_session *session_start(struct profiler *profiler, cons
 	return session;
 }
 
-/* True for a packet with dumps of processes. */
-static inline bool has_dump(const void *packet, size_t size)
+/* A dump has packets with parts of processes, and a last one without them, which is not continued. */
+static inline void count_dump(struct profiler *profiler, const void *packet, size_t size)
 {
-	struct orma_field profile, dump;
+	struct orma_field profile, field;
 
-	return orma_field_find(packet, size, ORMA_PB_TRACE_PACKET_PROFILE_PACKET, &profile) == 1 &&
-	       profile.type == ORMA_FIELD_BYTES &&
-	       orma_field_find(profile.data, profile.size, ORMA_PB_PROFILE_PACKET_PROCESS_DUMPS,
-			       &dump) == 1;
+	if (orma_field_find(packet, size, ORMA_PB_TRACE_PACKET_PROFILE_PACKET, &profile) != 1 ||
+	    profile.type != ORMA_FIELD_BYTES)
+		return;
+	if (orma_field_find(profile.data, profile.size, ORMA_PB_PROFILE_PACKET_PROCESS_DUMPS,
+			    &field) == 1)
+		profiler->is_in_dump = true;
+	if (orma_field_find(profile.data, profile.size, ORMA_PB_PROFILE_PACKET_CONTINUED, &field) ==
+	    1)
+		return;
+	profiler->dump_count += profiler->is_in_dump;
+	profiler->is_in_dump = false;
 }
 
 static inline int add_packet(void *ctx, const void *data, size_t size)
@@ -327,7 +338,7 @@ static inline int add_packet(void *ctx, const void *data, size_t size)
 	struct profiler *profiler = ctx;
 	struct orma_proto_heap_writer writer;
 
-	profiler->dump_count += has_dump(data, size);
+	count_dump(profiler, data, size);
 	orma_proto_heap_writer_init(&writer, &profiler->trace);
 	orma_proto_write_bytes(&writer.writer, ORMA_PB_TRACE_PACKET, data, size);
 	return orma_proto_heap_writer_finish(&writer);
