@@ -17,6 +17,7 @@
 
 #include "base/clock_ns.h"
 #include "base/macros.h"
+#include "probes/perf/perf_targets.h"
 #include "probes/probe_files.h"
 #include "probes/probe_text.h"
 #include "probes/process_cmdline.h"
@@ -59,26 +60,16 @@ static struct orma_packet *open_packet(struct orma_perf_names *names)
  * first record, because Trace Processor before release 58 takes a new parent for a new process. */
 static uint32_t parent_of(struct orma_perf_names *names, const struct orma_task_sighting *task)
 {
-	char path[ORMA_PROBES_PATH_BYTES];
-	struct orma_str stat, state;
-	uint64_t parent = (uintptr_t)orma_base_map_get(&names->parents, task->tid);
+	uint32_t parent = (uint32_t)(uintptr_t)orma_base_map_get(&names->parents, task->tid);
 
 	if (parent > 0 && task->parent_tid == 0)
-		return (uint32_t)parent;
-	parent = orma_sightings_process_of(names->seen, task->parent_tid);
-	if (orma_probes_file_read(names->proc_fd, orma_probes_path(path, "", task->tid, "/stat"),
-				  &names->text, &stat) == 0) {
-		/* The name in parentheses may contain any characters. */
-		const char *end = memrchr(stat.data, ')', stat.size);
-		size_t skipped = end ? (size_t)(end + 1 - stat.data) : stat.size;
-		stat = (struct orma_str){stat.data + skipped, stat.size - skipped};
-		if (!orma_probes_text_word(&stat, &state) ||
-		    !orma_probes_text_next_u64(&stat, &parent))
-			parent = 0;
-	}
+		return parent;
+	parent = orma_perf_targets_parent(names->proc_fd, task->tid, &names->text);
+	if (parent == 0)
+		parent = orma_sightings_process_of(names->seen, task->parent_tid);
 	if (parent > 0)
 		(void)orma_base_map_put(&names->parents, task->tid, (void *)(uintptr_t)parent);
-	return (uint32_t)parent;
+	return parent;
 }
 
 static void write_process(struct orma_perf_names *names, const struct orma_task_sighting *task,
