@@ -2,14 +2,14 @@
  * ctf_tracks.c - events of programs as track events: instants on the track of their thread, with all fields and contexts as
  * arguments.
  *
- * LTTng's events of compilers' function tracing are slices, and the messages of its printf-like calls are the names of
- * their instants. Names are interned when the first event of a class is written to a sequence.
+ * ctf_track_class.c finds the classes whose events are slices, or have a name of their own. Names are interned when the first event of a class is written to a sequence.
  */
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/macros.h"
 #include "formats/ctf_output.h"
+#include "formats/ctf_track_class.h"
 #include "schema/gen/debug_annotation.pb.h"
 #include "schema/gen/interned_data.pb.h"
 #include "schema/gen/process_descriptor.pb.h"
@@ -20,99 +20,6 @@
 #include "schema/gen/track_event.pb.h"
 
 enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2, DROPPED = 1 };
-
-enum meaning { IS_INSTANT, IS_ENTRY, IS_EXIT, IS_MESSAGE };
-
-/* A class of events, prepared. */
-struct orma_ctf_track_class {
-	uint32_t category, name; /* in the trace's names; 0 = none */
-	uint32_t generation;     /* the stream whose sequence has the names */
-	enum meaning meaning;
-	bool has_level; /* the event's name is the level of a message */
-	/* The steps of what has a meaning, or NULL. */
-	const struct orma_ctf_step *pid, *tid, *thread_name, *text;
-};
-
-static bool is_step(const struct orma_ctf_step *step, const char *name)
-{
-	struct orma_str raw = step->raw_name;
-	if (raw.size > 0 && raw.data[0] == '_')
-		raw = (struct orma_str){raw.data + 1, raw.size - 1};
-	return orma_base_str_is(raw, name);
-}
-
-/* A field of a scope itself, or NULL. */
-static const struct orma_ctf_step *find_step(const struct orma_ctf_plan *plan, uint32_t begin,
-					     uint32_t end, const char *name)
-{
-	for (uint32_t i = begin + 1; i < end;) {
-		const struct orma_ctf_step *step = &plan->steps[i];
-		bool has_children =
-			step->op >= ORMA_CTF_BEGIN_STRUCT && step->op <= ORMA_CTF_BEGIN_ARRAY;
-		if (step->op < ORMA_CTF_BEGIN_STRUCT && is_step(step, name))
-			return step;
-		i = has_children ? step->jump : i + 1;
-	}
-	return NULL;
-}
-
-static const struct orma_ctf_step *find_context(const struct orma_ctf_event *event,
-						const char *name)
-{
-	const struct orma_ctf_step *step = find_step(&event->plan, 0, event->context_step, name);
-	return step ? step : find_step(&event->plan, event->context_step, event->fields_step, name);
-}
-
-static const struct orma_ctf_step *find_field(const struct orma_ctf_event *event, const char *name)
-{
-	return find_step(&event->plan, event->fields_step, event->plan.count, name);
-}
-
-static void set_meaning(struct orma_ctf_track_class *class, const struct orma_ctf_event *event,
-			struct orma_str provider, struct orma_str name)
-{
-	bool is_function = orma_base_str_is(provider, "lttng_ust_cyg_profile") ||
-			   orma_base_str_is(provider, "lttng_ust_cyg_profile_fast");
-	bool is_level = orma_base_str_is(provider, "lttng_ust_tracelog");
-	if (is_function && orma_base_str_is(name, "func_entry"))
-		class->text = find_field(event, "addr");
-	if (class->text && class->text->op <= ORMA_CTF_READ_BITS)
-		class->meaning = IS_ENTRY;
-	if (is_function && orma_base_str_is(name, "func_exit"))
-		class->meaning = IS_EXIT;
-	if (!is_level && !orma_base_str_is(provider, "lttng_ust_tracef"))
-		return;
-	class->text = find_field(event, "msg");
-	class->has_level = is_level;
-	if (class->text &&
-	    (class->text->op == ORMA_CTF_READ_TEXT || class->text->op == ORMA_CTF_READ_STRING))
-		class->meaning = IS_MESSAGE;
-}
-
-static int init_class(struct orma_ctf_tracks *tracks, struct orma_ctf_names *names,
-		      const struct orma_ctf_event *event)
-{
-	struct orma_ctf_track_class *class = &tracks->classes[event->number];
-	struct orma_str name = event->declared->name, provider = {0};
-	const char *colon = name.size > 0 ? memchr(name.data, ':', name.size) : NULL;
-	if (colon) {
-		provider = (struct orma_str){name.data, (size_t)(colon - name.data)};
-		name = (struct orma_str){colon + 1, name.size - provider.size - 1};
-	}
-	*class = (struct orma_ctf_track_class){
-		.pid = find_context(event, "vpid"),
-		.tid = find_context(event, "vtid"),
-		.thread_name = find_context(event, "procname"),
-	};
-	if (!class->pid)
-		class->pid = find_context(event, "pid");
-	if (!class->tid)
-		class->tid = find_context(event, "tid");
-	set_meaning(class, event, provider, name);
-	class->category = provider.size > 0 ? orma_ctf_name_add(names, provider) : 0;
-	class->name = orma_ctf_name_add(names, name);
-	return class->name && (class->category || provider.size == 0) ? 0 : -ENOMEM;
-}
 
 int orma_ctf_tracks_init(struct orma_ctf_tracks *tracks, struct orma_ctf_output *output,
 			 struct orma_ctf_trace *trace)
@@ -133,7 +40,8 @@ int orma_ctf_tracks_init(struct orma_ctf_tracks *tracks, struct orma_ctf_output 
 	int r = 0;
 	for (uint32_t i = 0; i < count && r == 0; i++)
 		if (trace->events[i].declared)
-			r = init_class(tracks, &trace->names, &trace->events[i]);
+			r = orma_ctf_track_class_init(&tracks->classes[trace->events[i].number],
+						      &trace->names, &trace->events[i]);
 	return r;
 }
 
@@ -468,12 +376,12 @@ static void write_name(struct orma_ctf_tracks *tracks, const struct orma_ctf_rea
 	struct orma_proto_writer *writer = &tracks->output->heap.writer;
 	const struct orma_ctf_value *text = orma_ctf_reader_value(reader, class->text);
 	char address[2 + 16 + 1];
-	if (class->meaning == IS_MESSAGE) {
+	if (class->meaning == ORMA_CTF_IS_MESSAGE) {
 		orma_proto_write_bytes(writer, ORMA_PB_TRACK_EVENT_NAME, text->text, text->size);
-	} else if (class->meaning == IS_ENTRY) {
+	} else if (class->meaning == ORMA_CTF_IS_ENTRY) {
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)text->number);
 		orma_proto_write_string(writer, ORMA_PB_TRACK_EVENT_NAME, address);
-	} else if (class->meaning == IS_INSTANT) {
+	} else if (class->meaning == ORMA_CTF_IS_INSTANT) {
 		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_NAME_IID, class->name);
 	}
 }
@@ -482,17 +390,17 @@ static void write_event(struct orma_ctf_tracks *tracks, const struct orma_ctf_st
 			const struct orma_ctf_track_class *class, uint64_t track)
 {
 	static const uint64_t types[] = {
-		[IS_INSTANT] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT,
-		[IS_ENTRY] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN,
-		[IS_EXIT] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END,
-		[IS_MESSAGE] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT,
+		[ORMA_CTF_IS_INSTANT] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT,
+		[ORMA_CTF_IS_ENTRY] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_BEGIN,
+		[ORMA_CTF_IS_EXIT] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_SLICE_END,
+		[ORMA_CTF_IS_MESSAGE] = ORMA_PB_TRACK_EVENT_TYPE_TYPE_INSTANT,
 	};
 	struct orma_proto_writer *writer = &tracks->output->heap.writer;
 	struct orma_proto_nested event;
 	orma_proto_nested_begin(writer, &event, ORMA_PB_TRACE_PACKET_TRACK_EVENT);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_TYPE, types[class->meaning]);
 	orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_TRACK_UUID, track);
-	if (class->category && class->meaning != IS_EXIT)
+	if (class->category && class->meaning != ORMA_CTF_IS_EXIT)
 		orma_proto_write_varint(writer, ORMA_PB_TRACK_EVENT_CATEGORY_IIDS, class->category);
 	write_name(tracks, &stream->reader, class);
 	if (class->has_level)
