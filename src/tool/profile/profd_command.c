@@ -114,11 +114,10 @@ const struct orma_tool_command orma_profd_command = {
 	.summary = "the profilers, for a daemon",
 	.usage = "[OPTIONS]",
 	.about = "Offers the data sources android.heapprofd (where programs allocate memory) and "
-		 "linux.perf (what CPUs do) to a tracing daemon, both by call stack. "
-		 "It waits for a daemon, and connects again when the daemon "
-		 "restarts. Programs are profiled that run with liborma-heap.so, preloaded or "
-		 "linked. "
-		 "SIGUSR1 writes a dump of each heap that is profiled.",
+		 "linux.perf (what CPUs do) to a tracing daemon, both by call stack. It waits for "
+		 "a daemon, and connects again when the daemon restarts. Programs are profiled "
+		 "that run with liborma-heap.so, preloaded or linked. SIGUSR1 writes a dump of "
+		 "each heap that is profiled.",
 	.options = option_table,
 	.notes = "Environment: PERFETTO_PRODUCER_SOCK_NAME, ORMA_HEAP_SOCK (where profiled "
 		 "programs connect).",

@@ -26,7 +26,7 @@ struct orma_profile_options {
 	uint32_t duration_ms; /* 0 = until Ctrl-C, or until the program or all processes end */
 	uint32_t hz;
 	uint64_t period; /* 0 = hz */
-	/* The first is the timebase, the others are counted with it. */
+	/* The first event is the timebase. The others are counted with it. */
 	const char *events[ORMA_PROFILE_EVENTS_MAX];
 	size_t event_count;
 	enum orma_profile_stacks stacks;

@@ -206,14 +206,12 @@ const struct orma_tool_command orma_profile_command = {
 	.summary = "find out which functions take the time, or wait",
 	.usage = "[OPTIONS] [-t DURATION]\n[OPTIONS] -p PID...\n[OPTIONS] -- PROGRAM [ARGS]",
 	.about = "Samples the call stacks of the whole machine (as root), of a user's own "
-		 "processes, of "
-		 "some processes, or of a program that it starts, and prints the functions that "
-		 "cost "
-		 "most. It needs no daemon. Functions have names in the trace, and callers are "
-		 "found without frame pointers.",
+		 "processes, of some processes, or of a program that it starts, and prints the "
+		 "functions that cost most. It needs no daemon. Functions have names in the trace, "
+		 "and callers are found without frame pointers.",
 	.options = option_table,
-	.notes = "Without root, it sees the user's own processes without the time in the "
-		 "kernel, unless "
-		 "kernel.perf_event_paranoid is below 2; `orma doctor` says what is permitted.",
+	.notes = "Without root, it sees the user's own processes without the time in the kernel, "
+		 "unless kernel.perf_event_paranoid is below 2; `orma doctor` says what is "
+		 "permitted.",
 	.run = run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile_config.c - the TraceConfig of `orma profile`. Owns nothing.
  *
- * A program that is started is a child of this process, and its events are inherited from it: the
- * scope is this process and its children, and the probe leaves this process itself out.
+ * A program that is started is a child of this process, and inherits the events. So the scope is this process and its children, and
+ * the probe leaves this process itself out.
  */
 #include <errno.h>
 #include <string.h>
@@ -120,7 +120,7 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 	int r = orma_base_buf_printf(
 		text,
 		"buffers { size_kb: %d }\nwrite_into_file: true\n"
-		/* The service flushes so often anyway; readers of the trace look for the number. */
+		/* The service would flush as often without it, but readers of the trace need the number. */
 		"file_write_period_ms: 1000\nflush_period_ms: 5000\n"
 		"data_sources { config { name: \"linux.perf\" "
 		"perf_event_config { ",
@@ -131,7 +131,7 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 	if (r == 0)
 		r = append_scope(options, text);
 	if (r == 0)
-		/* It ends after linux.perf, whose last samples may be of processes that have no name yet. */
+		/* It comes last, so that it ends last: the last samples may be of processes without a name. */
 		r = orma_base_buf_append_str(
 			text, "} } }\ndata_sources { config { name: \"linux.process_stats\" "
 			      "process_stats_config { scan_all_processes_on_start: true "

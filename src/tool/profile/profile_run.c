@@ -415,7 +415,7 @@ static int run(const struct orma_profile_options *options)
 	if (status == ORMA_EXIT_OK) {
 		(void)stat(trace, &old);
 		status = record(options, folder.producers, trace, &target);
-		/* The program's exit status is ours, and it may have failed for its own reasons. */
+		/* A status other than 0 may be the program's, which has failed for reasons of its own. */
 		bool is_recorded = status == ORMA_EXIT_OK ||
 				   (options->argv && status != ORMA_EXIT_NOT_STARTED &&
 				    status != ORMA_EXIT_NOT_FOUND && !target.cannot_sample);
@@ -437,7 +437,7 @@ int orma_profile_run(const struct orma_profile_options *options)
 {
 	int status = orma_profile_check_output(options->path);
 
-	/* Before the service begins to write, or a name that is not a program's would cost an earlier profile. */
+	/* Checked first, because the service would overwrite an earlier profile before the program is found missing. */
 	if (status == ORMA_EXIT_OK && options->argv)
 		status = orma_record_app_find(options->argv[0]);
 	return status == ORMA_EXIT_OK ? run(options) : status;
