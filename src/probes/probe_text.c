@@ -57,6 +57,15 @@ bool orma_probes_text_until(struct orma_str *rest, char separator, struct orma_s
 	return true;
 }
 
+bool orma_probes_text_skip_name(struct orma_str *stat)
+{
+	const char *end = stat->size > 0 ? memrchr(stat->data, ')', stat->size) : NULL;
+	if (!end)
+		return false;
+	skip(stat, (size_t)(end - stat->data) + 1);
+	return true;
+}
+
 struct orma_str orma_probes_text_trim(struct orma_str text)
 {
 	while (text.size > 0 && is_blank(text.data[0]))

@@ -33,6 +33,9 @@ bool orma_probes_text_hex64(struct orma_str text, uint64_t *ret);
 bool orma_probes_text_hex32(struct orma_str text, uint32_t *ret);
 /* Reads the next word as a number. Returns false when there is none, or it is not a number. */
 bool orma_probes_text_next_u64(struct orma_str *rest, uint64_t *ret);
+/* Skips the beginning of /proc/PID/stat, "PID (NAME)", in which the name may contain blanks and parentheses. The state of the process
+ * is the next word. Returns false for any other text. */
+bool orma_probes_text_skip_name(struct orma_str *stat);
 /* Reads the resident memory from the text of /proc/PID/statm, which counts pages: "size resident shared ...".
  * Returns false for any other text, and for memory that no machine has. */
 bool orma_probes_text_resident(struct orma_str statm, uint64_t page_bytes, uint64_t *ret_bytes);

@@ -32,9 +32,9 @@
 #include "probes/probe_text.h"
 
 #define ENDED_NS ORMA_NS_PER_SEC
-#define STAT_THREADS                                                                               \
-	17u /* index in /proc/PID/stat of the number of threads, counted from the word after the state */
-#define REREAD_NS ORMA_NS_PER_SEC
+/* The number of threads is this word of /proc/PID/stat, counted from the one after the state. */
+#define STAT_THREADS 17u
+#define REREAD_NS    ORMA_NS_PER_SEC
 
 static void free_process(struct orma_perf_process *process)
 {
@@ -83,13 +83,11 @@ static bool has_other_threads(struct orma_perf_processes *processes,
 					 orma_probes_path(path, "", process->pid, "/stat"),
 					 &processes->text, &text) < 0)
 		return false;
-	/* The name may contain blanks and parentheses. */
-	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
-	if (!end || text.size - (size_t)(end - text.data) < 4 || memcmp(end, ") Z ", 4) != 0)
+	if (!orma_probes_text_skip_name(&text) || !orma_probes_text_word(&text, &field) ||
+	    !orma_base_str_is(field, "Z"))
 		return false;
-	text = (struct orma_str){end + 4, text.size - (size_t)(end + 4 - text.data)};
 	for (unsigned i = 0; i < STAT_THREADS; i++)
-		if (!orma_probes_text_until(&text, ' ', &field))
+		if (!orma_probes_text_word(&text, &field))
 			return false;
 	return orma_probes_text_u32(field, &thread_count) && thread_count > 1;
 }
@@ -284,10 +282,8 @@ void orma_perf_processes_drop_code(struct orma_perf_processes *processes)
 	}
 }
 
-bool orma_perf_process_reread(struct orma_perf_processes *processes,
-			      struct orma_perf_process *process, uint64_t now_ns)
+bool orma_perf_process_reread(struct orma_perf_process *process, uint64_t now_ns)
 {
-	(void)processes;
 	/* A process that has ended has no mappings, or its id belongs to another process. */
 	if (!process->code || process->has_ended ||
 	    (process->reread_ns > 0 && now_ns < process->reread_ns + REREAD_NS))

@@ -71,7 +71,6 @@ void orma_perf_processes_reset_cuts(struct orma_perf_processes *processes);
 void orma_perf_processes_drop_code(struct orma_perf_processes *processes);
 /* Reads the mappings again, because an address lies in none of them; at most once a second. True if they were
  * read. */
-bool orma_perf_process_reread(struct orma_perf_processes *processes,
-			      struct orma_perf_process *process, uint64_t now_ns);
+bool orma_perf_process_reread(struct orma_perf_process *process, uint64_t now_ns);
 
 #endif

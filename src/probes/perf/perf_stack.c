@@ -151,7 +151,7 @@ static int walk_rules(struct orma_perf_stacks *stacks, struct orma_perf_process 
 		/* An address without a mapping may mean that the known mappings are old. */
 		if (result.end != ORMA_UNWIND_END_NO_RULE || result.frame_count == 0 ||
 		    orma_unwind_process_find(code, stacks->user[result.frame_count - 1]) ||
-		    !orma_perf_process_reread(stacks->processes, process, ret->time))
+		    !orma_perf_process_reread(process, ret->time))
 			break;
 	}
 	ret->user_count = result.frame_count;

@@ -167,18 +167,15 @@ static int add_own(int proc_fd, struct orma_perf_scope *scope, struct orma_probe
 uint32_t orma_perf_targets_parent(int proc_fd, uint32_t pid, struct orma_buf *buf)
 {
 	char path[ORMA_PROBES_PATH_BYTES];
-	struct orma_str text, field;
+	struct orma_str text, state, field;
 	uint32_t parent;
 
 	if (orma_probes_file_read_record(proc_fd, orma_probes_path(path, "", pid, "/stat"), buf,
 					 &text) < 0)
 		return 0;
-	/* "PID (NAME) STATE PARENT ...", where the name may contain blanks and parentheses. */
-	const char *end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
-	if (!end || text.size - (size_t)(end - text.data) < 4)
-		return 0;
-	text = (struct orma_str){end + 4, text.size - (size_t)(end + 4 - text.data)};
-	return orma_probes_text_until(&text, ' ', &field) && orma_probes_text_u32(field, &parent)
+	return orma_probes_text_skip_name(&text) && orma_probes_text_word(&text, &state) &&
+			       orma_probes_text_word(&text, &field) &&
+			       orma_probes_text_u32(field, &parent)
 		       ? parent
 		       : 0;
 }

@@ -179,13 +179,9 @@ int orma_probes_process_stat_parse(struct orma_str text, struct orma_probes_proc
 {
 	/* Indices of words after the name: the state is word 0 and field 3 of proc(5). */
 	enum { USER = 14 - 3, KERNEL = 15 - 3, THREADS = 20 - 3, START = 22 - 3 };
-	const char *name_end = text.size > 0 ? memrchr(text.data, ')', text.size) : NULL;
-	if (!name_end)
-		return -EBADMSG;
-	struct orma_str rest = {name_end + 1, (size_t)(text.data + text.size - name_end - 1)};
 	struct orma_str line, word;
 	struct orma_probes_process_times times = {0};
-	if (!orma_probes_text_line(&rest, &line))
+	if (!orma_probes_text_skip_name(&text) || !orma_probes_text_line(&text, &line))
 		return -EBADMSG;
 	for (int i = 0; i <= START; i++) {
 		uint64_t *to = i == USER      ? &times.user_ticks

@@ -49,6 +49,17 @@ ORMA_TEST(a_separator_that_is_missing_takes_nothing)
 	check_str(orma_probes_text_trim(rest), "value");
 }
 
+ORMA_TEST(the_name_of_a_process_may_contain_anything)
+{
+	struct orma_str stat = ORMA_STR("12 (a) (b c)) S 1 2"), word;
+	struct orma_str other = ORMA_STR("12 name S 1"), empty = {0}, cut = ORMA_STR("12 (sh)");
+
+	CHECK(orma_probes_text_skip_name(&stat));
+	CHECK(orma_probes_text_word(&stat, &word) && orma_base_str_is(word, "S"));
+	CHECK(!orma_probes_text_skip_name(&other) && !orma_probes_text_skip_name(&empty));
+	CHECK(orma_probes_text_skip_name(&cut) && !orma_probes_text_word(&cut, &word));
+}
+
 ORMA_TEST(resident_memory_is_counted_in_the_pages_of_the_machine)
 {
 	uint64_t bytes = 7;
