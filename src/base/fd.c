@@ -69,10 +69,9 @@ void orma_base_fd_set_close_on_fork(int fd)
 {
 	if (fd < 0 || fd >= ORMA_BASE_CLOSE_ON_FORK_MAX)
 		return;
-	int r = fcntl(fd, F_SETSIG, LABEL) < 0 ? -errno : 0;
-	if (r == 0 && fcntl(fd, F_GETSIG) != LABEL)
-		r = -ENOTSUP;
-	if (r < 0 && r != -EBADF)
+	(void)fcntl(fd, F_SETSIG, LABEL);
+	int label = fcntl(fd, F_GETSIG);
+	if (label != LABEL && (label >= 0 || errno != EBADF))
 		atomic_store_explicit(&has_no_labels, true, memory_order_relaxed);
 	mark(fd);
 }
@@ -123,19 +122,6 @@ bool orma_base_fds_are_own(void)
 	return true;
 }
 
-void orma_base_fds_close_in_child(void)
-{
-	int count = atomic_load_explicit(&word_count, memory_order_relaxed);
-
-	for (int i = 0; i < count; i++) {
-		uint64_t bits = atomic_exchange_explicit(&marks[i], 0, memory_order_relaxed);
-
-		for (; bits; bits &= bits - 1)
-			if (has_label(i * 64 + __builtin_ctzll(bits)))
-				close(i * 64 + __builtin_ctzll(bits));
-	}
-}
-
 int orma_base_fd_next_kept(int fd)
 {
 	int count = atomic_load_explicit(&word_count, memory_order_relaxed);
@@ -148,6 +134,15 @@ int orma_base_fd_next_kept(int fd)
 			return fd + __builtin_ctzll(bits);
 	}
 	return INT_MAX;
+}
+
+void orma_base_fds_close_in_child(void)
+{
+	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++) {
+		unmark(fd);
+		if (has_label(fd))
+			close(fd);
+	}
 }
 
 int orma_base_fd_close(int fd)

@@ -94,11 +94,12 @@ bool orma_base_loop_is_in_turn(const struct orma_loop *loop);
 int orma_base_loop_run(struct orma_loop *loop);
 void orma_base_loop_stop(struct orma_loop *loop);
 /* Calls orma_base_fd_set_close_on_fork() for the loop's descriptors. From then on a turn waits for a second at most, later for 16, and
- * returns -EBADF when a selected descriptor is not this process's own any more. */
+ * returns -EBADF when a selected descriptor is not this process's own any more; when all are closed, at once. */
 void orma_base_loop_set_close_on_fork(struct orma_loop *loop);
 /* After that, and outside of a turn: gets other descriptors. The watches must be removed, and added again. 0 or -errno. */
 int orma_base_loop_reopen(struct orma_loop *loop);
-/* False: a wake does not arrive, as somebody has closed the loop's descriptors. Any thread, async-signal-safe. */
+/* False: a wake does not arrive, as somebody has closed the loop's descriptors; it only ends the wait. Any thread,
+ * async-signal-safe. */
 bool orma_base_loop_can_wake(const struct orma_loop *loop);
 /* The epoll descriptor, for embedding this loop in another one: when it is readable, take a turn
  * with timeout 0. */

@@ -35,7 +35,8 @@
 #define ORMA_CLIENT_RETRY_SEEN_NS UINT64_C(5000000) /* after a change of the socket's file */
 /* After a change of other files in its folder, which may be a busy one. */
 #define ORMA_CLIENT_RETRY_PAUSE_NS UINT64_C(100000000)
-#define ORMA_CLIENT_COMMIT_NS      UINT64_C(1000000)    /* how long finished chunks are gathered */
+#define ORMA_CLIENT_COMMIT_NS      UINT64_C(1000000) /* how long finished chunks are gathered */
+#define ORMA_CLIENT_RECOVERY_SEC   1 /* after the program has closed the descriptors */
 #define ORMA_CLIENT_DRAIN_NS       UINT64_C(1000000000) /* orma_shutdown() waits for the service */
 
 #endif

@@ -190,8 +190,10 @@ void orma_shutdown(void)
 	if (orma_client_is_silent_child() || !orma_client_lock())
 		return;
 	orma_client.phase = ORMA_CLIENT_CHANGING;
-	if (!orma_client.options.caller_drives)
+	if (!orma_client.options.caller_drives) {
 		orma_base_list_append(&orma_client.work, &stop.item);
+		pthread_cond_broadcast(&orma_client.changed);
+	}
 	pthread_mutex_unlock(&orma_client.mutex);
 	if (orma_client.options.caller_drives) {
 		end_engine();
@@ -205,11 +207,36 @@ void orma_shutdown(void)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
+/* True when orma_shutdown() has begun: nothing else queues work in its phase. */
+static bool is_ending_locked(void)
+{
+	return orma_client.phase == ORMA_CLIENT_CHANGING &&
+	       !orma_base_list_is_empty(&orma_client.work);
+}
+
+/* A program that closes all descriptors opens others next, and may count on the lowest numbers. So ours follow a second later, unless
+ * orma_shutdown() comes: then false. */
+static bool await_calm(void)
+{
+	struct timespec end;
+	bool is_ending;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += ORMA_CLIENT_RECOVERY_SEC;
+	pthread_mutex_lock(&orma_client.mutex);
+	do
+		is_ending = is_ending_locked();
+	while (!is_ending &&
+	       pthread_cond_timedwait(&orma_client.changed, &orma_client.mutex, &end) == 0);
+	pthread_mutex_unlock(&orma_client.mutex);
+	return !is_ending;
+}
+
 /* The program has closed descriptors that it did not open. The loop closes the others, and everything begins anew. The service of
  * this process has clients on descriptors that are gone, too, so it does not recover. */
 static bool recover(void)
 {
-	if (orma_client.local || orma_base_loop_reopen(orma_client.loop) < 0)
+	if (orma_client.local || !await_calm() || orma_base_loop_reopen(orma_client.loop) < 0)
 		return false;
 	orma_base_log(ORMA_LOG_WARNING,
 		      "the program has closed the library's descriptors: connecting anew");

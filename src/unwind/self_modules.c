@@ -38,7 +38,7 @@ static void before_fork(void)
 
 	atomic_fetch_add(&forks, 1);
 	while (atomic_load(&visitors) != 0 && orma_base_clock_ns(CLOCK_MONOTONIC) < deadline)
-		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = 50000}, NULL);
 	errno = saved_errno;
 }
 

@@ -90,7 +90,8 @@ __attribute__((cold)) bool orma_self_walkers_wait(unsigned wait_ms)
 		while (atomic_load(&all[i].busy) != 0 && atomic_load(&all[i].turn) == turn) {
 			if (orma_base_clock_ns(CLOCK_MONOTONIC) >= deadline)
 				return false;
-			nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = 50000},
+					NULL);
 		}
 	}
 	return true;

@@ -6,7 +6,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock_ns.h"
@@ -356,21 +359,24 @@ ORMA_TEST(several_wakes_become_one_call_and_one_before_the_wait_is_not_lost)
 	orma_base_loop_free(loop);
 }
 
+/* The epoll set, the timer, the event descriptor and the two ends of the guard. */
+enum { LOOP_FDS = 5 };
+
 ORMA_TEST(a_loop_whose_descriptors_somebody_has_closed_says_so_and_gets_others)
 {
 	struct orma_loop *loop = new_loop();
 	struct job job = {.loop = loop};
-	int taken[3], count = 0;
+	int taken[LOOP_FDS], count = 0;
 	orma_base_loop_set_close_on_fork(loop);
 	orma_base_loop_set_wake_handler(loop, on_wake, &job);
 	CHECK_INT(orma_base_loop_turn(loop, 0), 0);
 	CHECK(orma_base_loop_can_wake(loop));
 	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++) {
-		CHECK(count < 3);
+		CHECK(count < LOOP_FDS);
 		CHECK_INT(dup2(STDERR_FILENO, fd), fd);
 		taken[count++] = fd;
 	}
-	CHECK_INT(count, 3);
+	CHECK_INT(count, LOOP_FDS);
 	CHECK(!orma_base_loop_can_wake(loop));
 	CHECK_INT(orma_base_loop_turn(loop, -1), -EBADF);
 	CHECK_INT(orma_base_loop_run(loop), -EBADF);
@@ -385,6 +391,88 @@ ORMA_TEST(a_loop_whose_descriptors_somebody_has_closed_says_so_and_gets_others)
 	orma_base_loop_free(loop);
 	for (int i = 0; i < count; i++)
 		CHECK_INT(close(taken[i]), 0);
+}
+
+/* A thread that waits for much longer than the test may take. */
+enum { LONG_WAIT_MS = 20000, SHORT_MS = 10000 };
+struct waiting {
+	struct orma_loop *loop;
+	pthread_t thread;
+	_Atomic int tid;
+	int result;
+	uint64_t waited_ms;
+};
+
+static void *wait_long(void *ctx)
+{
+	struct waiting *waiting = ctx;
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+
+	waiting->tid = (int)syscall(SYS_gettid);
+	waiting->result = orma_base_loop_turn(waiting->loop, LONG_WAIT_MS);
+	waiting->waited_ms = (orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / ORMA_NS_PER_MS;
+	return NULL;
+}
+
+static bool is_asleep(int tid)
+{
+	struct orma_buf stat = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	CHECK_INT(orma_base_file_read(AT_FDCWD, path, 4096, &stat), 0);
+	bool ret = strstr(orma_base_buf_cstr(&stat), ") S ");
+	orma_base_buf_done(&stat);
+	return ret;
+}
+
+static void begin_wait(struct waiting *waiting)
+{
+	waiting->loop = new_loop();
+	orma_base_loop_set_close_on_fork(waiting->loop);
+	CHECK_INT(pthread_create(&waiting->thread, NULL, wait_long, waiting), 0);
+	while (waiting->tid == 0 || !is_asleep(waiting->tid))
+		sched_yield();
+}
+
+static void end_wait(struct waiting *waiting)
+{
+	CHECK_INT(pthread_join(waiting->thread, NULL), 0);
+	CHECK_INT(waiting->result, -EBADF);
+	CHECK(waiting->waited_ms < SHORT_MS);
+	orma_base_loop_free(waiting->loop);
+}
+
+ORMA_TEST(a_wait_ends_when_somebody_closes_all_descriptors)
+{
+	struct waiting waiting = {0};
+	int count = 0;
+
+	begin_wait(&waiting);
+	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++)
+		count += close(fd) == 0;
+	CHECK_INT(count, LOOP_FDS);
+	end_wait(&waiting);
+}
+
+ORMA_TEST(a_wake_ends_the_wait_of_a_loop_that_has_lost_its_event_descriptor)
+{
+	struct waiting waiting = {0};
+	int count = 0;
+
+	begin_wait(&waiting);
+	for (int fd = 0; (fd = orma_base_fd_next_kept(fd)) < ORMA_BASE_CLOSE_ON_FORK_MAX; fd++) {
+		char path[64], name[64] = "";
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		CHECK(readlink(path, name, sizeof(name) - 1) > 0);
+		if (strstr(name, "eventfd"))
+			count += close(fd) == 0;
+	}
+	CHECK_INT(count, 1);
+	errno = EDOM;
+	orma_base_loop_wake(waiting.loop);
+	CHECK_INT(errno, EDOM);
+	end_wait(&waiting);
 }
 
 static bool is_readable(int fd, int timeout_ms)

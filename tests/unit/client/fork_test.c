@@ -154,8 +154,8 @@ ORMA_TEST(a_child_keeps_nothing_of_a_connection_that_is_being_made)
 	register_source("test.source", &log);
 	close(accept_one(listener));
 	accepted = accept_one(listener);
-	/* 3 of the loop, the watch, the two ends of the connection. */
-	CHECK_INT(count_fds() - before, 6);
+	/* 5 of the loop, the watch, the two ends of the connection. */
+	CHECK_INT(count_fds() - before, 8);
 	child = fork();
 	if (child == 0)
 		_exit(count_fds() == before + 1 ? 0 : 1);
@@ -183,9 +183,9 @@ ORMA_TEST(a_child_keeps_no_descriptor_of_its_parent)
 	session = start_system_session(&daemon);
 	before = count_fds();
 	child = fork();
-	/* 3 of the loop, the socket, the arbiter; 3 of the session's loop, its socket. */
+	/* 5 of the loop, the socket, the arbiter; 5 of the session's loop, its socket. */
 	if (child == 0)
-		_exit(before - count_fds() == 9 ? 0 : 1);
+		_exit(before - count_fds() == 13 ? 0 : 1);
 	join(child);
 	session_finish(session, &packets);
 	packets_done(&packets);
