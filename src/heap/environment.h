@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * environment.h - the variables for liborma-heap, which its constructor reads.
+ *
+ * Threads: the beginning of the profile (begin.h) calls all functions, before there is another thread.
  */
 #ifndef ORMA_HEAP_ENVIRONMENT_H
 #define ORMA_HEAP_ENVIRONMENT_H

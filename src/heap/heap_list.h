@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_list.h - the heaps of the process, and at which intervals the sessions sample them.
+ *
+ * Threads: any, also in signal handlers, unless a function says otherwise.
  */
 #ifndef ORMA_HEAP_HEAP_LIST_H
 #define ORMA_HEAP_HEAP_LIST_H

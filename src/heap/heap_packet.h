@@ -3,6 +3,8 @@
  *
  * All functions return false if the packet was lost, because shared memory is full or the instance has stopped. They only allocate
  * at a thread's first packet.
+ *
+ * Threads: any, in a visit (heap/visit.h).
  */
 #ifndef ORMA_HEAP_HEAP_PACKET_H
 #define ORMA_HEAP_HEAP_PACKET_H

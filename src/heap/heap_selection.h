@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_selection.h - which processes and heaps a HeapprofdConfig selects.
+ *
+ * Threads: any. Nothing is kept.
  */
 #ifndef ORMA_HEAP_HEAP_SELECTION_H
 #define ORMA_HEAP_HEAP_SELECTION_H

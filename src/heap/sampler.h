@@ -5,6 +5,8 @@
  * least one of its bytes is hit. The probability of that is 1 - exp(-size / mean). The size of a sampled allocation divided
  * by this probability is an unbiased estimate of all bytes allocated. With a mean of 1 every allocation is sampled, and
  * counts with its size.
+ *
+ * Threads: any, also in signal handlers. The caller owns the state of the generator.
  */
 #ifndef ORMA_HEAP_SAMPLER_H
 #define ORMA_HEAP_SAMPLER_H

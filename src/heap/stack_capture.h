@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stack_capture.h - the calling thread's stack, and the registers of the caller of an allocation function.
+ *
+ * Threads: any, in a visit (heap/visit.h), unless a function says otherwise.
  */
 #ifndef ORMA_HEAP_STACK_CAPTURE_H
 #define ORMA_HEAP_STACK_CAPTURE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * intern_table.h - gives runs of bytes numbers.
+ *
+ * Threads: a table belongs to one thread.
  */
 #ifndef ORMA_PROFILE_INTERN_TABLE_H
 #define ORMA_PROFILE_INTERN_TABLE_H

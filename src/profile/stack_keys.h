@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stack_keys.h - finds the id of a call stack by a hash of its addresses, so that a stack that was seen before costs
  * one look-up and no search for its frames.
+ *
+ * Threads: the keys belong to one thread.
  */
 #ifndef ORMA_PROFILE_STACK_KEYS_H
 #define ORMA_PROFILE_STACK_KEYS_H

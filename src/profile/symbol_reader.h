@@ -13,7 +13,7 @@
 
 struct orma_symbol_reader;
 
-/* All borrowed for the call. */
+/* All members are borrowed for the call. */
 struct orma_symbol_request {
 	const struct orma_unwind_file *file;
 	struct orma_str path; /* where the file is opened again if it has no descriptor */
@@ -21,15 +21,17 @@ struct orma_symbol_request {
 	size_t count;
 };
 
-/* `options` are for tests, and may be NULL; their child is orma_symbol_names_run() if they name none. 0, -ENOMEM or another
- * -errno. */
+/* `options` may be NULL, and is for tests. The child is orma_symbol_names_run() unless they name another one.
+ * 0, -ENOMEM or another -errno. */
 int orma_symbol_reader_new(const struct orma_table_builder_options *options,
 			   struct orma_symbol_reader **ret);
-/* Waits for a second if a file is still being read, and leaves the thread to itself then. NULL does nothing. */
+/* Waits at most a second for a file that is being read. If it takes longer, the thread frees everything
+ * later. NULL does nothing. */
 void orma_symbol_reader_free(struct orma_symbol_reader *reader);
-/* Reads the names of the functions at these addresses, in the form of symbol_names.h, into an empty buffer, which is the
- * caller's. 0; -ETIMEDOUT at the deadline (CLOCK_MONOTONIC), -ESTALE (another file is there now), -EIO (the reader has died or
- * lied), or as orma_symbol_table_new(). */
+/* Reads the names of the functions at these addresses into an empty buffer, which the caller owns, in the
+ * form of symbol_names.h. 0, -ETIMEDOUT (the deadline, on CLOCK_MONOTONIC, has passed), -ESTALE (another file
+ * is at the path now), -EIO (the child has died, or its answer is invalid), or an error of
+ * orma_symbol_table_new(). */
 int orma_symbol_reader_read(struct orma_symbol_reader *reader,
 			    const struct orma_symbol_request *request, uint64_t deadline_ns,
 			    struct orma_buf *ret_untrusted);

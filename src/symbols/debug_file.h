@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * debug_file.h - finds programs, libraries and the files with their debugging information.
+ *
+ * Threads: any. Nothing is kept. A call may wait for a file system.
  */
 #ifndef ORMA_SYMBOLS_DEBUG_FILE_H
 #define ORMA_SYMBOLS_DEBUG_FILE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mini_debug.h - the small symbol table that Fedora and others leave in stripped programs.
+ *
+ * Threads: any. Nothing is kept.
  */
 #ifndef ORMA_SYMBOLS_MINI_DEBUG_H
 #define ORMA_SYMBOLS_MINI_DEBUG_H

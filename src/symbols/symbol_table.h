@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * symbol_table.h - the names of a file's functions, by address.
+ *
+ * Threads: a table does not change, so several threads may search it.
  */
 #ifndef ORMA_SYMBOLS_SYMBOL_TABLE_H
 #define ORMA_SYMBOLS_SYMBOL_TABLE_H
@@ -14,8 +16,8 @@ struct orma_symbol_table;
  * (no functions), -EBADMSG, -EFBIG (over the limits in symbol_table.c), -ENOMEM or another -errno. */
 int orma_symbol_table_new(const struct orma_elf_file *file, struct orma_symbol_table **ret);
 void orma_symbol_table_free(struct orma_symbol_table *table);
-/* The name of the function at an address of the file, as the linker knows it, and how far the
- * address is from its start. NULL when no function is there. The name belongs to the table. */
+/* Returns the name of the function at an address of the file, as the linker knows it, and in *ret_offset the
+ * distance of the address from its start. NULL if no function is there. The name belongs to the table. */
 const char *orma_symbol_table_find(const struct orma_symbol_table *table, uint64_t address,
 				   uint64_t *ret_offset);
 

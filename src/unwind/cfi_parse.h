@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cfi_parse.h - the records of .eh_frame: which functions it describes, and where their programs
  * of call frame information lie.
+ *
+ * Threads: any. A cursor and a walk belong to their caller.
  */
 #ifndef ORMA_UNWIND_CFI_PARSE_H
 #define ORMA_UNWIND_CFI_PARSE_H

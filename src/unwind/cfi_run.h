@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cfi_run.h - runs the program of a function's call frame information.
+ *
+ * Threads: any. Nothing is kept.
  */
 #ifndef ORMA_UNWIND_CFI_RUN_H
 #define ORMA_UNWIND_CFI_RUN_H

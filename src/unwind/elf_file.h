@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elf_file.h - where the parts of an ELF file lie that unwinding and symbols need.
+ *
+ * Threads: a file does not change after orma_elf_file_init(), so several threads may read its parts.
  */
 #ifndef ORMA_UNWIND_ELF_FILE_H
 #define ORMA_UNWIND_ELF_FILE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * leaf_walk.h - the callers of a leaf function that has neither a rule nor a frame.
+ *
+ * Threads: any, also in signal handlers.
  */
 #ifndef ORMA_UNWIND_LEAF_WALK_H
 #define ORMA_UNWIND_LEAF_WALK_H

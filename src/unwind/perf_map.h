@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_map.h - the names that JIT compilers and Python give the machine code that they make, in the file
  * /tmp/perf-PID.map.
+ *
+ * Threads: a map does not change, so several threads may search it.
  */
 #ifndef ORMA_UNWIND_PERF_MAP_H
 #define ORMA_UNWIND_PERF_MAP_H

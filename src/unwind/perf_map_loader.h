@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_map_loader.h - reads perf maps of other processes, and waits for them no longer than a reader of samples can.
+ *
+ * Threads: a loader and its loads belong to one thread.
  */
 #ifndef ORMA_UNWIND_PERF_MAP_LOADER_H
 #define ORMA_UNWIND_PERF_MAP_LOADER_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * process_maps.h - the mappings of a process, from the text of /proc/PID/maps.
+ *
+ * Threads: any. Nothing is kept.
  */
 #ifndef ORMA_UNWIND_PROCESS_MAPS_H
 #define ORMA_UNWIND_PROCESS_MAPS_H

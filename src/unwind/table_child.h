@@ -10,6 +10,8 @@
  *	           or ORMA_TABLE_DROP         nothing
  *
  * Both sides are the same program, so structs are sent as they are in memory. The parent trusts none of them.
+ *
+ * Threads: the child has one thread.
  */
 #ifndef ORMA_UNWIND_TABLE_CHILD_H
 #define ORMA_UNWIND_TABLE_CHILD_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind_table.h - the rules of all addresses of a program or library, in a few bytes each.
+ *
+ * Threads: a table does not change, so several threads may search it.
  */
 #ifndef ORMA_UNWIND_UNWIND_TABLE_H
 #define ORMA_UNWIND_UNWIND_TABLE_H

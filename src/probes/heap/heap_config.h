@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_config.h - HeapprofdConfig with its defaults and limits.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_CONFIG_H
 #define ORMA_PROBES_HEAP_CONFIG_H

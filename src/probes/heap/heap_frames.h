@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_frames.h - the frames of a sample.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_FRAMES_H
 #define ORMA_PROBES_HEAP_FRAMES_H

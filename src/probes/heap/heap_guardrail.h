@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_guardrail.h - the limits that a config sets on the memory and CPU time of the profiler itself.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_GUARDRAIL_H
 #define ORMA_PROBES_HEAP_GUARDRAIL_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_live.h - the sampled blocks of a process that are not freed, by their serial numbers.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_LIVE_H
 #define ORMA_PROBES_HEAP_LIVE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_modules.h - the executable mappings of a profiled process, current and earlier ones, by index.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_MODULES_H
 #define ORMA_PROBES_HEAP_MODULES_H

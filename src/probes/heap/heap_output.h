@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_output.h - the packets that an instance writes: dumps of heaps, their stacks, and counters.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_OUTPUT_H
 #define ORMA_PROBES_HEAP_OUTPUT_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_probe.h - the data source android.heapprofd, beyond what all probes have (probes/probe.h).
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_PROBE_H
 #define ORMA_PROBES_HEAP_PROBE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_process.h - the allocations and frees of one profiled process, by heap and call stack.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_PROCESS_H
 #define ORMA_PROBES_HEAP_PROCESS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_processes.h - the profiled processes of an instance.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_PROCESSES_H
 #define ORMA_PROBES_HEAP_PROCESSES_H

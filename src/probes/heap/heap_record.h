@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_record.h - the packets of orma.heap, as liborma-heap writes them in a process that may lie.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_RECORD_H
 #define ORMA_PROBES_HEAP_RECORD_H

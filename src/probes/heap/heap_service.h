@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_service.h - the private tracing service behind the profiler's socket, to which profiled processes connect.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_SERVICE_H
 #define ORMA_PROBES_HEAP_SERVICE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_set.h - a set of items of one size, in an array, with different keys.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_SET_H
 #define ORMA_PROBES_HEAP_SET_H

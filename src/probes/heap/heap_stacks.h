@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_stacks.h - the call stacks of a process as a tree, and the totals of each heap in each stack.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_STACKS_H
 #define ORMA_PROBES_HEAP_STACKS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap_stream.h - stream_allocations: each sampled allocation and free as it comes, without stacks.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_HEAP_STREAM_H
 #define ORMA_PROBES_HEAP_STREAM_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_attr.h - the attributes that linux.perf gives the kernel for its events.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_ATTR_H
 #define ORMA_PROBES_PERF_PERF_ATTR_H

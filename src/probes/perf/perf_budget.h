@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_budget.h - how many of the waits on a CPU are recorded; see perf_budget.c.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_BUDGET_H
 #define ORMA_PROBES_PERF_PERF_BUDGET_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_choice.h - which events an instance opens: of whole CPUs or of single tasks; see perf_choice.c.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_CHOICE_H
 #define ORMA_PROBES_PERF_CHOICE_H

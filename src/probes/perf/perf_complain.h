@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_complain.h - log lines about what the kernel refuses: the reason, and the remedy.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_COMPLAIN_H
 #define ORMA_PROBES_PERF_PERF_COMPLAIN_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_events.h - the open events of an instance, and its records in the order of time.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_EVENTS_H
 #define ORMA_PROBES_PERF_PERF_EVENTS_H

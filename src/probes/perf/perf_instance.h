@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_instance.h - an instance of linux.perf, and how its events change while it runs.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_INSTANCE_H
 #define ORMA_PROBES_PERF_PERF_INSTANCE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_names.h - names of sampled processes and threads.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_NAMES_H
 #define ORMA_PROBES_PERF_PERF_NAMES_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_parse.h - the kernel's records of perf events, read in place.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_PARSE_H
 #define ORMA_PROBES_PERF_PERF_PARSE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_prefetch.h - unwind tables that are made before sampling begins.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_PREFETCH_H
 #define ORMA_PROBES_PERF_PERF_PREFETCH_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_probe.h - the data source linux.perf.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_PROBE_H
 #define ORMA_PROBES_PERF_PERF_PROBE_H

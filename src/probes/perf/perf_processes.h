@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_processes.h - the processes of an instance: whether they are in its scope, and their code.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_PROCESSES_H
 #define ORMA_PROBES_PERF_PERF_PROCESSES_H

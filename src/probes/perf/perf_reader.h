@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_reader.h - from the kernel's records to packets.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_READER_H
 #define ORMA_PROBES_PERF_PERF_READER_H

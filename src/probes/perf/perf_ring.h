@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_ring.h - the ring that the kernel fills with records, read in place.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_RING_H
 #define ORMA_PROBES_PERF_PERF_RING_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_scope.h - which processes get call stacks.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_SCOPE_H
 #define ORMA_PROBES_PERF_PERF_SCOPE_H

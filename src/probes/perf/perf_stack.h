@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_stack.h - the call stack of a sample: walked in the ring, and known by number afterwards.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_STACK_H
 #define ORMA_PROBES_PERF_PERF_STACK_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_targets.h - the CPUs and tasks whose events are opened.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_TARGETS_H
 #define ORMA_PROBES_PERF_PERF_TARGETS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * perf_waits.h - threads that do not run: since when, and where they have stopped.
+ *
+ * Threads: the loop's thread calls all functions.
  */
 #ifndef ORMA_PROBES_PERF_PERF_WAITS_H
 #define ORMA_PROBES_PERF_PERF_WAITS_H

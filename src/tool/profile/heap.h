@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * heap.h - the parts of `orma heap`.
+ *
+ * Threads: the main thread.
  */
 #ifndef ORMA_TOOL_PROFILE_HEAP_H
 #define ORMA_TOOL_PROFILE_HEAP_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile.h - the parts of `orma profile`.
+ *
+ * Threads: the main thread.
  */
 #ifndef ORMA_TOOL_PROFILE_H
 #define ORMA_TOOL_PROFILE_H

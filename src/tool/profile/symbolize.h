@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * symbolize.h - the options of `orma symbolize`.
+ *
+ * Threads: the main thread.
  */
 #ifndef ORMA_TOOL_PROFILE_SYMBOLIZE_H
 #define ORMA_TOOL_PROFILE_SYMBOLIZE_H
