@@ -117,6 +117,38 @@ static void complain_refused(const struct orma_perf_paths *paths,
 			      (int)paranoid);
 }
 
+static void complain_cgroup(const struct orma_perf_config *config)
+{
+	orma_base_log(ORMA_LOG_ERROR,
+		      "linux.perf: there is no control group %.*s below /sys/fs/cgroup, or the "
+		      "kernel counts no events of it; `systemd-cgls` shows those that exist",
+		      (int)config->cgroups[0].size, config->cgroups[0].data);
+}
+
+/* The kernel lowers the limit by itself when samples take much time. */
+static void complain_invalid(const struct orma_perf_paths *paths,
+			     const struct orma_perf_config *config)
+{
+	char name[512];
+	int64_t limit;
+
+	snprintf(name, sizeof(name), "%s/sys/kernel/perf_event_max_sample_rate", paths->proc);
+	if (config->cgroup_count > 0)
+		complain_cgroup(config);
+	else if (config->period == 0 && !config->off_cpu &&
+		 orma_probes_file_read_i64(AT_FDCWD, name, &limit) == 0 && limit >= 0 &&
+		 config->hz > (uint64_t)limit)
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: the frequency %llu is above "
+			"kernel.perf_event_max_sample_rate, which is %lld; choose a lower one",
+			(unsigned long long)config->hz, (long long)limit);
+	else
+		orma_base_log(ORMA_LOG_ERROR,
+			      "linux.perf: the kernel does not accept these numbers for the event; "
+			      "choose another frequency or period");
+}
+
 static void complain_unknown(const struct orma_perf_paths *paths,
 			     const struct orma_perf_config *config)
 {
@@ -124,11 +156,7 @@ static void complain_unknown(const struct orma_perf_paths *paths,
 	const struct orma_perf_event *raw = find_event(config, ORMA_PERF_EVENT_RAW);
 
 	if (config->cgroup_count > 0)
-		orma_base_log(ORMA_LOG_ERROR,
-			      "linux.perf: there is no control group %.*s below /sys/fs/cgroup, or "
-			      "the kernel counts no events of it; `systemd-cgls` shows those that "
-			      "exist",
-			      (int)config->cgroups[0].size, config->cgroups[0].data);
+		complain_cgroup(config);
 	else if (tracepoint)
 		complain_tracepoint(paths, tracepoint);
 	else if (raw && raw->pmu_name.size > 0)
@@ -158,6 +186,10 @@ void orma_perf_complain_open(const struct orma_perf_paths *paths,
 	case -EOPNOTSUPP:
 	case -ENODEV:
 		complain_unknown(paths, config);
+		break;
+	case -EINVAL:
+	case -EBADF: /* a folder that is not a control group's */
+		complain_invalid(paths, config);
 		break;
 	case -ENODATA:
 		orma_base_log(

@@ -193,6 +193,11 @@ static void take_registers(const struct orma_perf_sample *sample, struct orma_un
 #endif
 }
 
+static bool is_32_bits(const struct orma_perf_sample *sample)
+{
+	return sample->abi == PERF_SAMPLE_REGS_ABI_32 && sample->regs.count >= REG_COUNT;
+}
+
 /* Finds the addresses of user code. */
 static void take_user(struct orma_perf_stacks *stacks, struct orma_perf_process *process,
 		      const struct orma_perf_sample *sample, struct orma_perf_stack *ret)
@@ -202,12 +207,14 @@ static void take_user(struct orma_perf_stacks *stacks, struct orma_perf_process 
 	/* Threads of the kernel have no user registers. */
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE || sample->regs.count < REG_COUNT)
 		return;
-	/* A program of 32 bits has other registers and rules. */
+	take_registers(sample, &registers);
+	/* A program of 32 bits has other registers and rules, but its pc says which file takes the time. */
 	if (sample->abi != PERF_SAMPLE_REGS_ABI_64) {
 		ret->error = ORMA_PB_PROFILING_STACK_UNWIND_ERROR_UNWIND_ERROR_UNSUPPORTED;
+		if (is_32_bits(sample))
+			stacks->user[ret->user_count++] = registers.pc & UINT32_MAX;
 		return;
 	}
-	take_registers(sample, &registers);
 	struct orma_unwind_stack stack = {registers.sp, sample->stack, sample->stack_size};
 	ret->error = walk_user(stacks, process, &registers, &stack, ret);
 }
@@ -230,7 +237,7 @@ bool orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_pro
 	if (code)
 		orma_unwind_process_set_waits(code, !stacks->never_waits);
 	take_user(stacks, process, sample, ret);
-	if (code && stacks->config->user_frames != ORMA_PERF_USER_DWARF)
+	if (code && (stacks->config->user_frames != ORMA_PERF_USER_DWARF || is_32_bits(sample)))
 		keep_ready(stacks, code, ret);
 	if (ret->is_pending && stacks->never_waits && !stacks->takes_parts)
 		return false;

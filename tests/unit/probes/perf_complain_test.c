@@ -120,6 +120,28 @@ ORMA_TEST(errors_that_need_no_rights_say_what_helps)
 	end();
 }
 
+ORMA_TEST(numbers_that_the_kernel_refuses_are_named)
+{
+	const struct orma_str group = ORMA_STR("/");
+	struct orma_perf_config config = clock_config;
+	char path[300];
+
+	begin(2);
+	snprintf(path, sizeof(path), "%s/sys/kernel/perf_event_max_sample_rate", proc);
+	FILE *file = fopen(path, "we");
+	CHECK(file && fprintf(file, "1000\n") > 0);
+	CHECK_INT(fclose(file), 0);
+	config.hz = 1001;
+	check_open(&config, -EINVAL, "the frequency 1001 is above", "which is 1000");
+	config.hz = 1000;
+	check_open(&config, -EINVAL, "does not accept these numbers", "frequency or period");
+	config.cgroups = &group;
+	config.cgroup_count = 1;
+	check_open(&config, -EBADF, "no control group /", "systemd-cgls");
+	check_open(&config, -EINVAL, "no control group /", "systemd-cgls");
+	end();
+}
+
 ORMA_TEST(an_event_that_the_machine_has_not_is_named)
 {
 	static const int errors[] = {-ENOENT, -EOPNOTSUPP, -ENODEV};

@@ -247,15 +247,17 @@ ORMA_TEST(the_kernels_chain_is_split_at_its_marks_and_has_a_limit)
 	perf_fixture_end(&fixture);
 }
 
-ORMA_TEST(a_program_of_32_bits_says_that_it_is_not_supported)
+ORMA_TEST(a_program_of_32_bits_has_its_innermost_frame_and_no_callers)
 {
 	uint64_t words[4] = {0};
 
 	start(ORMA_PERF_USER_DWARF);
 	struct made_sample sample = sample_of(words, sizeof(words), sizeof(words));
 	sample.abi = PERF_SAMPLE_REGS_ABI_32;
+	sample.regs[ORMA_ARRAY_SIZE(sample.regs) - 1] = UINT64_C(0xffffffff08049123);
 	walk(&sample);
-	CHECK(result.user_count == 0 && result.error == UNSUPPORTED);
+	CHECK(result.user_count == 1 && result.error == UNSUPPORTED);
+	CHECK(fixture.stacks.user[0] == 0x08049123);
 	/* An ABI that no kernel has. */
 	sample.abi = UINT64_MAX;
 	walk(&sample);
