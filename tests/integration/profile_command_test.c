@@ -213,6 +213,28 @@ ORMA_TEST(only_the_program_and_its_children_are_in_the_trace_and_have_names)
 		  "0\n");
 }
 
+/* It waits from before the recording until after it. */
+static void wait_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+ORMA_TEST(a_profile_without_samples_says_what_was_looked_for)
+{
+	pid_t pid = start(wait_for_ever);
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		 ORMA " profile --off-cpu -t 100ms -p %d 2>messages; echo $?; "
+		      "grep -c 'no wait began in this time' messages; " ORMA
+		      " profile -t 100ms -p %d 2>messages; echo $?; "
+		      "grep -c 'nothing ran, or no thread for as long as' messages",
+		 (int)pid, (int)pid);
+	CHECK_STR(in_folder(command), "1\n1\n1\n1\n");
+	end(pid);
+}
+
 /* The builder of unwind tables waits for work in most of that time. */
 ORMA_TEST(only_the_program_is_in_a_profile_of_waits)
 {

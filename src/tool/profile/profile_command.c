@@ -41,8 +41,11 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_PERIOD, "period", "N", "Take a sample each N events instead.", NULL},
 	{'e', "event", "EVENT",
 	 "Sample on this event: cpu-clock (the default), page-faults, context-switches, cycles, "
-	 "instructions, cache-misses, a tracepoint group:name, or a raw event rHEX. Further events "
-	 "are counted with it.",
+	 "instructions, cache-misses, a tracepoint group:name, or a raw event rHEX. "
+	 "The name of a counter with :u or :k, such as cycles:u, counts in programs or in the "
+	 "kernel "
+	 "alone. "
+	 "Further events are counted with it.",
 	 NULL},
 	{OPTION_OFF_CPU, "off-cpu", NULL,
 	 "Measure how long threads wait, and where, instead of where they run.", NULL},

@@ -47,16 +47,38 @@ static bool is_plain(const char *name)
 		       strlen(name);
 }
 
+/* The counter of a name, or NULL. */
+static const char *find_counter(const char *name, size_t size)
+{
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(events); i++)
+		if (strlen(events[i].name) == size && memcmp(name, events[i].name, size) == 0)
+			return events[i].counter;
+	return NULL;
+}
+
+/* The modifier behind the name of a counter, as perf writes them: "cycles:u"; "" = none, NULL = another one. */
+static const char *find_modifier(const char *colon)
+{
+	if (!*colon)
+		return "";
+	if (strcmp(colon, ":u") == 0)
+		return "modifiers: EVENT_MODIFIER_COUNT_USERSPACE ";
+	return strcmp(colon, ":k") == 0 ? "modifiers: EVENT_MODIFIER_COUNT_KERNEL " : NULL;
+}
+
 static int append_event(const char *name, struct orma_buf *text)
 {
+	const char *colon = strchrnul(name, ':');
+	const char *counter = find_counter(name, (size_t)(colon - name));
+	const char *modifier = counter ? find_modifier(colon) : NULL;
 	uint64_t raw;
 
-	for (size_t i = 0; i < ORMA_ARRAY_SIZE(events); i++)
-		if (strcmp(name, events[i].name) == 0)
-			return orma_base_buf_printf(text, "counter: %s ", events[i].counter);
+	if (counter)
+		return modifier ? orma_base_buf_printf(text, "counter: %s %s", counter, modifier)
+				: -EINVAL;
 	if (!is_plain(name))
 		return -EINVAL;
-	if (strchr(name, ':'))
+	if (*colon)
 		return orma_base_buf_printf(text, "tracepoint { name: \"%s\" } ", name);
 	if (name[0] != 'r' || orma_base_parse_u64(name + 1, 16, &raw) < 0)
 		return -EINVAL;

@@ -291,6 +291,18 @@ static FILE *output_for(const struct orma_profile_options *options)
 	return options->argv ? stderr : stdout;
 }
 
+static const char *reason_for_nothing(const struct orma_profile_options *options)
+{
+	if (options->off_cpu)
+		return "no wait began in this time; waits that began before it are not counted, so "
+		       "a longer -t helps";
+	if (options->argv)
+		return "the program was too short; a higher -F takes more";
+	return "nothing ran, or no thread for as long as the time between two samples, and a "
+	       "higher "
+	       "-F helps; `orma doctor` says what is permitted";
+}
+
 /* An empty profile is a failure, unless there is a program, whose status counts. */
 static int print_table(const struct orma_trace_database *database,
 		       const struct orma_profile_options *options)
@@ -319,11 +331,8 @@ static int print_table(const struct orma_trace_database *database,
 		if (r == 0)
 			print_nameless(out, &tree, costs, count);
 	} else if (r == 0) {
-		orma_tool_warn("there are no samples; %s",
-			       options->argv ? "if no message above says why, the program was too "
-					       "short; a higher -F takes more"
-					     : "if no message above says why, nothing ran; "
-					       "`orma doctor` says what is permitted");
+		orma_tool_warn("there are no samples; if no message above says why, %s",
+			       reason_for_nothing(options));
 	}
 	orma_base_free(costs);
 	orma_stack_tree_done(&tree);

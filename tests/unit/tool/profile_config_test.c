@@ -86,6 +86,21 @@ ORMA_TEST(each_name_of_an_event_is_its_counter)
 	orma_base_arena_done(&arena);
 }
 
+ORMA_TEST(events_count_users_or_the_kernel_alone_if_their_names_say_so)
+{
+	struct orma_profile_options options = {
+		.hz = 99, .events = {"cycles:u", "page-faults:k"}, .event_count = 2};
+	struct orma_perf_config config;
+
+	read_config(&options, &config);
+	CHECK_INT(config.timebase.counter, ORMA_PB_PERF_EVENTS_COUNTER_HW_CPU_CYCLES);
+	CHECK(config.timebase.exclude_kernel && !config.timebase.exclude_user);
+	CHECK_INT(config.followers[0].counter, ORMA_PB_PERF_EVENTS_COUNTER_SW_PAGE_FAULTS);
+	CHECK(config.followers[0].exclude_user && !config.followers[0].exclude_kernel);
+	check_wrong("cycles:pp");
+	orma_base_arena_done(&arena);
+}
+
 ORMA_TEST(the_first_event_is_sampled_and_the_others_are_counted)
 {
 	struct orma_profile_options options = {
