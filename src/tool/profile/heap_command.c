@@ -31,7 +31,7 @@ static const struct orma_tool_option option_table[] = {
 	 ORMA_COMPLETE_FILE},
 	{'p', "pid", "PID",
 	 "Profile a process that runs, with liborma-heap.so loaded or liborma-heap.a linked, until "
-	 "Ctrl-C or for --time.",
+	 "it ends, until Ctrl-C or for --time.",
 	 NULL},
 	{'i', "interval", "BYTES",
 	 "Sample one allocation in so many bytes, on average; 1 records all. Default: 4096; 1 with "

@@ -32,8 +32,10 @@
 
 #define BUFFER_KB (256u << 10)
 /* With an interval of 1, every allocation is recorded. This needs more memory, and the program waits while it is full. */
-#define DENSE_INTERVAL    64u
-#define DENSE_SHM_BYTES   (32u << 20)
+#define DENSE_INTERVAL  64u
+#define DENSE_SHM_BYTES (32u << 20)
+/* A program waits so long at most for a profiler that gets no processor, because a machine of many jobs may run none of it for a second. */
+#define STALL_US          (10u * 1000 * 1000)
 #define ENVIRON_BYTES_MAX (1u << 20)
 #define MAPS_BYTES_MAX    (16u << 20)
 #define REPORT_ROWS       20u
@@ -275,8 +277,8 @@ static int append_config(const struct orma_heap_options *options, struct orma_bu
 		text,
 		"buffers { size_kb: %u fill_policy: DISCARD } data_sources { config { name: "
 		"'android.heapprofd' heapprofd_config { sampling_interval_bytes: %llu "
-		"block_client: true",
-		BUFFER_KB, (unsigned long long)interval);
+		"block_client: true block_client_timeout_us: %u",
+		BUFFER_KB, (unsigned long long)interval, STALL_US);
 
 	if (r == 0 && interval < DENSE_INTERVAL)
 		r = orma_base_buf_printf(text, " shmem_size_bytes: %u", DENSE_SHM_BYTES);
@@ -304,6 +306,7 @@ static int record(struct heap_run *run)
 {
 	const struct orma_heap_options *options = run->options;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	const uint32_t target = (uint32_t)options->pid;
 	struct orma_record_config config = {
 		.has_buffers = true, .has_sources = true, .duration_ms = options->duration_ms};
 	struct orma_record_options record = {
@@ -317,6 +320,8 @@ static int record(struct heap_run *run)
 		.ready_fd = -1,
 		.app_argv = options->app_argv,
 		.app_environment = run->environment,
+		.target_pids = &target,
+		.target_count = options->pid != 0,
 	};
 	struct orma_error error = {0};
 	void *bytes;

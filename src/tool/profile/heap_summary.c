@@ -243,17 +243,17 @@ static void warn_of_limits(struct orma_ask *ask)
 static bool warn_of_losses(struct orma_ask *ask)
 {
 	static const char query[] =
-		"select coalesce(group_concat(case name when 'heapprofd_buffer_overran' then "
-		"'samples or "
-		"frees were lost, because the program allocated faster than they were read; "
-		"try a larger interval (-i)' when 'heapprofd_buffer_corrupted' then 'the program "
-		"has damaged the profile' when 'heapprofd_missing_packet' then 'parts of the "
-		"profile did not fit into the trace' when 'heapprofd_reconnected' then 'the "
-		"connection to the program was lost and made again, and what happened between "
-		"is missing' else 'the profiler has ended the profile "
-		"early' end, '; '), '') from stats where name in ('heapprofd_buffer_overran', "
-		"'heapprofd_buffer_corrupted', 'heapprofd_hit_guardrail', "
-		"'heapprofd_missing_packet', 'heapprofd_reconnected') and value > 0";
+		"select coalesce(group_concat(text, '; '), '') from (select distinct case name "
+		"when 'heapprofd_buffer_overran' then 'samples or frees were lost, because the "
+		"program allocated faster than they were read; try a larger interval (-i)' when "
+		"'heapprofd_buffer_corrupted' then 'the program has damaged the profile' when "
+		"'heapprofd_missing_packet' then 'parts of the profile did not fit into the trace' "
+		"when 'heapprofd_reconnected' then 'the connection to the program was lost and "
+		"made again, and what happened between is missing' else 'the profiler has ended "
+		"the profile early' end as text from stats where name in "
+		"('heapprofd_buffer_overran', 'heapprofd_buffer_corrupted', "
+		"'heapprofd_hit_guardrail', 'heapprofd_missing_packet', 'heapprofd_reconnected') "
+		"and value > 0)";
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	struct orma_str cell = ask_cell(ask, ORMA_STR(query), &text);
 
