@@ -134,6 +134,14 @@ static void begin(void)
 		orma_heap_source_wait(WAIT_TIMEOUT_MS);
 }
 
+/* Where libpthread is a library of its own (glibc before 2.34), no thread can be started until its constructor has run. The preloaded
+ * library's own constructor runs after it; those of other libraries may run before. */
+#if defined(__GLIBC__) && __GLIBC__ == 2 && __GLIBC_MINOR__ < 34
+static bool can_start_threads;
+#else
+static bool can_start_threads = true;
+#endif
+
 bool orma_heap_begin(void)
 {
 	/* Relaxed: only one thread begins, and others go on unprofiled until then. */
@@ -142,7 +150,7 @@ bool orma_heap_begin(void)
 
 	if (atomic_load_explicit(&has_begun, memory_order_relaxed))
 		return true;
-	if (!environ)
+	if (!environ || !can_start_threads)
 		return false;
 	if (!atomic_exchange_explicit(&has_begun, true, memory_order_relaxed))
 		begin();
@@ -152,6 +160,7 @@ bool orma_heap_begin(void)
 
 __attribute__((constructor)) static void on_load(void)
 {
+	can_start_threads = true;
 	(void)orma_heap_begin();
 }
 
