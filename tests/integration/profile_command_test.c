@@ -265,6 +265,40 @@ ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
 		  "1\n1\nmessages\n");
 }
 
+/* There is a program, then the machine, then a file that is no program; in each format. */
+ORMA_TEST(an_earlier_profile_stays_when_nothing_is_sampled)
+{
+	static const char *const files[] = {"t.pftrace", "t.html", "t.pb.gz", "t.collapsed"};
+	char command[400];
+
+	for (size_t i = 0; i < ORMA_ARRAY_SIZE(files); i++) {
+		snprintf(command, sizeof(command),
+			 "printf '\\177ELF' >broken; chmod +x broken; echo earlier >%s; "
+			 "for what in '-e no_such:event -- true' '-e no_such:event -t 1h' "
+			 "'-- ./broken'; do " ORMA " profile -q -o %s $what 2>/dev/null; "
+			 "echo $?; cat %s; done; rm broken; ls; rm %s",
+			 files[i], files[i], files[i], files[i]);
+		const char *text = in_folder(command);
+		const char *begin = "1\nearlier\n1\nearlier\n126\nearlier\n";
+		CHECK(strncmp(text, begin, strlen(begin)) == 0);
+		/* No other file is left. */
+		CHECK(strncmp(text + strlen(begin), files[i], strlen(files[i])) == 0);
+		CHECK_STR(text + strlen(begin) + strlen(files[i]), "\n");
+	}
+}
+
+ORMA_TEST(a_profile_replaces_an_earlier_one)
+{
+	pid_t pid = start(sleep_often);
+
+	CHECK_STR(in_folder("echo earlier >t.pftrace; chmod 640 t.pftrace"), "");
+	profile(pid, "-q", "t.pftrace");
+	CHECK_STR(in_folder("stat -c %a t.pftrace; head -c 7 t.pftrace | grep -c earlier || true; "
+			    "rm messages; ls"),
+		  "640\n0\nt.pftrace\n");
+	end(pid);
+}
+
 /* As the kernel does where perf_event_paranoid is 3. */
 static void forbid_perf_events(void)
 {

@@ -45,6 +45,7 @@ int orma_heap_check_program(const char *name, const char *library);
 struct orma_heap_result {
 	int64_t live_bytes, live_count, bytes, count;
 	bool is_incomplete; /* samples or frees were lost */
+	bool has_no_data;   /* no process was connected */
 };
 /* Prints the sums and call stacks of the heaps in a trace. Returns ORMA_EXIT_OK, or prints a message and returns 1. */
 int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *options,

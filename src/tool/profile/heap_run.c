@@ -26,6 +26,7 @@
 #include "tool/daemon/private_folder.h"
 #include "tool/profile/heap.h"
 #include "tool/profile/profile.h"
+#include "tool/record/old_file.h"
 #include "tool/record/record.h"
 #include "tool/report/report.h"
 #include "tool/tool.h"
@@ -53,6 +54,7 @@ struct heap_run {
 	struct orma_record_places places;
 	bool has_places;  /* no daemon records */
 	char *trace_path; /* owned */
+	struct orma_old_file old;
 };
 
 /* --- the environment of the program ----------------------------------------------------------- */
@@ -363,7 +365,8 @@ static int choose_trace(struct heap_run *run)
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf path = {0};
 
 	if (wanted && !is_report(wanted) && !is_output(wanted)) {
-		run->trace_path = orma_base_strdup(wanted);
+		orma_old_file_find(&run->old, wanted);
+		run->trace_path = orma_base_strdup(run->old.part[0] ? run->old.part : wanted);
 		return run->trace_path ? ORMA_EXIT_OK : orma_tool_fail("no memory");
 	}
 	int status = make_folder(run);
@@ -449,6 +452,8 @@ static int finish(struct heap_run *run, int status)
 		result = write_report(run);
 	else if (result == ORMA_EXIT_OK && is_output(shown.out_path))
 		result = write_output(run);
+	if (!sums.has_no_data && orma_old_file_replace(&run->old))
+		result = ORMA_EXIT_FAILURE;
 	if (result == ORMA_EXIT_OK)
 		result = check_leak(run->options, &sums);
 	return status ? status : result;
@@ -467,6 +472,7 @@ int orma_heap_run(const struct orma_heap_options *options)
 		status = choose_trace(&run);
 	if (status == ORMA_EXIT_OK)
 		status = finish(&run, record(&run));
+	orma_old_file_keep(&run.old);
 	orma_private_folder_remove(&run.folder);
 	free_environment(&run);
 	orma_base_buf_done(&run.library);

@@ -320,6 +320,7 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 		return orma_tool_fail("cannot sum up the profile: %s", strerror(-r));
 	if (r == 0 && has_data && !options->is_quiet)
 		print_nothing(options);
+	ret->has_no_data = !has_data;
 	if (has_data)
 		return ORMA_EXIT_OK;
 	if (options->pid)

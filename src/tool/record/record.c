@@ -38,6 +38,14 @@ static bool sends_fd(const struct orma_recorder *recorder)
 	return config && config->writes_into_file && !config->output_path;
 }
 
+/* The service accepts the session, and writes, before it is known whether the program can be started and sampled. */
+static bool may_fail_late(const struct orma_recorder *recorder)
+{
+	const struct orma_record_options *options = recorder->options;
+
+	return sends_fd(recorder) && (options->app_argv || options->on_perf_failure);
+}
+
 /* Removes an older trace. A refused session has left it as it was. Services write 100 ms after the
  * beginning at the earliest, or when the session ends, and what they have written by now stays. */
 static void accept_session(struct orma_recorder *recorder)
@@ -64,9 +72,13 @@ static int open_output(struct orma_recorder *recorder)
 {
 	const struct orma_record_options *options = recorder->options;
 
-	return options->out_path ? orma_trace_output_open(&recorder->output, options->out_path,
-							  options->no_clobber)
-				 : ORMA_EXIT_OK;
+	if (!options->out_path)
+		return ORMA_EXIT_OK;
+	int status =
+		orma_trace_output_open(&recorder->output, options->out_path, options->no_clobber);
+	if (status == ORMA_EXIT_OK && may_fail_late(recorder))
+		orma_trace_output_keep_old(&recorder->output);
+	return status;
 }
 
 static void report_ready(struct orma_recorder *recorder, uint8_t status)
@@ -292,7 +304,11 @@ static int run_session(struct orma_recorder *recorder)
 		return -ECANCELED;
 	if (options->tells_interrupt && isatty(STDERR_FILENO))
 		fputs("Sampling until Ctrl-C\n", stderr);
+	if (options->app_argv && orma_trace_output_replace_old(&recorder->output))
+		return -ECANCELED;
 	r = orma_recorder_wait(recorder);
+	if (r != -ECANCELED && orma_trace_output_replace_old(&recorder->output))
+		r = -ECANCELED;
 	recorder->end_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	if (r == -EINTR)
 		r = orma_recorder_cut_short(recorder);

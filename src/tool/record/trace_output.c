@@ -87,6 +87,30 @@ int orma_trace_output_open(struct orma_trace_output *output, const char *path, b
 	return ORMA_EXIT_OK;
 }
 
+void orma_trace_output_keep_old(struct orma_trace_output *output)
+{
+	if (!output->is_new && orma_trace_output_is_file(output))
+		orma_old_file_find(&output->old, output->path);
+	if (!output->old.part[0])
+		return;
+	int fd = open(output->old.part, O_CREAT | O_EXCL | O_RDWR | O_NOCTTY | O_CLOEXEC, 0600);
+	if (fd < 0 || orma_file_series_lock(fd) < 0) {
+		orma_base_fd_close(fd);
+		output->old.part[0] = '\0';
+		return;
+	}
+	output->old_fd = output->fd;
+	output->fd = fd;
+}
+
+int orma_trace_output_replace_old(struct orma_trace_output *output)
+{
+	if (!output->old.part[0])
+		return ORMA_EXIT_OK;
+	orma_base_fd_close(output->old_fd);
+	return orma_old_file_replace(&output->old);
+}
+
 bool orma_trace_output_is_file(const struct orma_trace_output *output)
 {
 	struct stat info;
@@ -314,6 +338,9 @@ void orma_trace_output_done(struct orma_trace_output *output)
 	if (output->fd >= 0 && output->is_new && fstat(output->fd, &info) == 0 && info.st_size == 0)
 		unlink(output->path);
 	output->fd = orma_base_fd_close(output->fd);
+	if (output->old.part[0])
+		orma_base_fd_close(output->old_fd);
+	orma_old_file_keep(&output->old);
 	orma_base_buf_done(&output->batch);
 	orma_tool_counter_done(&output->all);
 	orma_tool_counter_done(&output->lost);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "tool/record/old_file.h"
 #include "tool/record/trace_counter.h"
 #include "tool/trace/file_write.h"
 
@@ -17,6 +18,9 @@ struct orma_trace_output {
 	int fd;           /* owned; -1 = none */
 	const char *path; /* "-" = standard output; borrowed, or in moved_to */
 	bool is_new;      /* made here: removed again when nothing is written */
+	/* With a part: `fd` is a new file beside the one of `path`, which `old_fd` keeps from other recorders. */
+	struct orma_old_file old;
+	int old_fd; /* owned */
 	/* Limits the wait for a descriptor that takes no data; the fd in it is not used. {0} = no
 	 * limit. */
 	struct orma_file_writer writer;
@@ -39,6 +43,10 @@ struct orma_trace_output {
 /* Also keeps other recorders from the file until all copies of the descriptor are closed, among them
  * the service's. Reports what is wrong. Returns the exit status. `path` is borrowed. */
 int orma_trace_output_open(struct orma_trace_output *output, const char *path, bool no_clobber);
+/* If there is an older file: the trace goes into a new file, which replaces it with the second function. Without the second one,
+ * orma_trace_output_done() removes the new file. The second function returns the exit status. */
+void orma_trace_output_keep_old(struct orma_trace_output *output);
+int orma_trace_output_replace_old(struct orma_trace_output *output);
 /* Removes an older trace, which is everything behind the position of the file: a service that got
  * the descriptor may have begun to write. A file that exists keeps its content until the service
  * has accepted the session. Does nothing to standard output. */
