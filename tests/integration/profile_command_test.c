@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/macros.h"
 #include "harness.h"
 
@@ -343,6 +346,30 @@ ORMA_TEST(page_faults_are_sampled_one_by_one)
 	end(pid);
 }
 
+/* The profiler writes into its file from time to time. */
+static void await_growth(const char *file)
+{
+	char path[512];
+	struct stat info;
+	off_t before;
+
+	snprintf(path, sizeof(path), "%s/%s", orma_test_tmpdir(), file);
+	before = stat(path, &info) == 0 ? info.st_size : 0;
+	while (stat(path, &info) < 0 || info.st_size == before)
+		usleep(10000);
+}
+
+/* Waits until a process has run for so long, which takes longer on a busy machine. */
+static void await_work(pid_t pid, uint64_t work_ns)
+{
+	clockid_t clock;
+
+	CHECK_INT(clock_getcpuclockid(pid, &clock), 0);
+	uint64_t end_ns = orma_base_clock_ns(clock) + work_ns;
+	while (orma_base_clock_ns(clock) < end_ns)
+		usleep(10000);
+}
+
 /* A process that is stopped reads no rings, and they have room for a moment. */
 ORMA_TEST(lost_records_are_reported)
 {
@@ -360,12 +387,15 @@ ORMA_TEST(lost_records_are_reported)
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
-	/* The profiler needs a part of this for the tables of the program. */
-	CHECK_INT(usleep(1500 * 1000), 0);
+	/* The first part of the trace may have no samples yet. */
+	await_growth("x.pftrace");
+	await_growth("x.pftrace");
 	CHECK_INT(kill(pid, SIGSTOP), 0);
-	CHECK_INT(usleep(1500 * 1000), 0);
+	await_work(spinning, ORMA_NS_PER_SEC / 2);
 	CHECK_INT(kill(pid, SIGCONT), 0);
-	CHECK_INT(usleep(1000 * 1000), 0);
+	/* The kernel says what was lost when there is room again and something happens. */
+	await_growth("x.pftrace");
+	await_work(spinning, ORMA_NS_PER_SEC / 10);
 	CHECK_INT(kill(pid, SIGINT), 0);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 0);
