@@ -75,8 +75,10 @@ static void run_many(void)
 	}
 }
 
-static void run_fork(void)
+/* The child allocates a hundred blocks, or until the file is there, and says then how many these were. */
+static void run_fork(const char *end_path)
 {
+	uint32_t count = 0;
 	pid_t child;
 
 	sink = malloc(7201);
@@ -84,10 +86,14 @@ static void run_fork(void)
 	if (child == 0) {
 		/* A child that follows connects after a step, and is told of the session then. */
 		free(sink);
-		for (unsigned i = 0; i < 100; i++) {
+		int fd = -1;
+		while (end_path ? (fd = open(end_path, O_WRONLY)) < 0 : count < 100) {
 			sink = malloc(7202);
+			count++;
 			usleep(10000);
 		}
+		if (end_path && write(fd, &count, sizeof(count)) != sizeof(count))
+			exit(1);
 		exit(0);
 	}
 	waitpid(child, NULL, 0);
@@ -433,7 +439,7 @@ int main(int argument_count, char **arguments)
 	else if (strcmp(mode, "many") == 0)
 		run_many();
 	else if (strcmp(mode, "fork") == 0)
-		run_fork();
+		run_fork(argument_count > 2 ? arguments[2] : NULL);
 	else if (strcmp(mode, "clone") == 0)
 		run_clone();
 	else if (strcmp(mode, "vfork") == 0)
