@@ -133,7 +133,7 @@ ORMA_TEST(a_session_with_another_config_gets_an_instance_of_its_own)
 	init_system(&daemon);
 	source = register_source("test.source", &log);
 	/* This is long enough on a busy machine. */
-	CHECK_INT(start_early(SOURCE_CONFIG, 2500), 1);
+	CHECK_INT(start_early(SOURCE_CONFIG, 5000), 1);
 	emit_text(source, 1);
 	daemon_start(&daemon);
 	CHECK_INT(orma_sync(WAIT_MS), 0);
@@ -174,7 +174,7 @@ ORMA_TEST(without_a_daemon_it_ends_at_the_timeout_and_can_begin_again)
 	daemon_addresses(&daemon);
 	init_system(&daemon);
 	source = register_source("test.source", &log);
-	CHECK_INT(start_early(SOURCE_CONFIG, 500), 1);
+	CHECK_INT(start_early(SOURCE_CONFIG, 2000), 1);
 	for (uint64_t i = 1; i <= 20000; i++)
 		emit_text(source, i);
 	CHECK(orma_data_source_dropped(source, 0) > 0);
