@@ -148,12 +148,15 @@ static void use_file(struct orma_cached_file *file, const struct orma_cached_fil
 	orma_base_map_put(&cache->by_inode, hash_inode(identity->device, identity->inode), file);
 }
 
-static void unuse_file(struct orma_cached_file *file)
+/* Returns the descriptor, or -1. The caller closes it without the mutex, because a file system may take its
+ * time for that. */
+static int unuse_file(struct orma_cached_file *file)
 {
 	struct orma_file_cache *cache = file->cache;
+	int fd = file->base.elf.fd;
 
-	if (file->base.elf.fd >= 0) {
-		file->base.elf.fd = orma_base_fd_close(file->base.elf.fd);
+	if (fd >= 0) {
+		file->base.elf.fd = -1;
 		file->base.elf.size = 0;
 		cache->open_count--;
 		forget(&cache->by_inode, hash_inode(file->identity.device, file->identity.inode),
@@ -169,6 +172,7 @@ static void unuse_file(struct orma_cached_file *file)
 		cache->unused_bytes -= oldest->bytes;
 		free_file(oldest);
 	}
+	return fd;
 }
 
 /* Adds a file that is not used yet. */
@@ -330,10 +334,12 @@ void orma_unwind_file_unref(const struct orma_unwind_file *base)
 		return;
 	struct orma_cached_file *file = to_file(base);
 	struct orma_file_cache *cache = file->cache;
+	int fd = -1;
 
 	pthread_mutex_lock(&cache->mutex);
 	ORMA_ASSERT(file->refs > 0);
 	if (--file->refs == 0)
-		unuse_file(file);
+		fd = unuse_file(file);
 	pthread_mutex_unlock(&cache->mutex);
+	orma_base_fd_close(fd);
 }

@@ -2,8 +2,10 @@
  * hung_fs_test.c - output files and profiled programs on a file system that does not answer: opening,
  * writing and closing them hangs for ever, and no other client is affected.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,12 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fd.h"
 #include "bystander.h"
 #include "harness.h"
 #include "hung_fs.h"
 #include "process.h"
 #include "raw_session.h"
+#include "unwind/file_cache.h"
 #include "unwind/unwind_files.h"
 
 enum { FLUSHES = 20 };
@@ -462,4 +466,42 @@ ORMA_TEST(programs_of_other_file_systems_are_read_while_one_hangs)
 	/* The thread that has hung may end after that, and the reader of programs with it. */
 	while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0)
 		usleep(1000);
+}
+
+static void *drop_file(void *file)
+{
+	orma_unwind_file_unref(file);
+	return NULL;
+}
+
+/* The reader of samples and the thread that opens programs share the cache. */
+ORMA_TEST(a_program_that_cannot_be_closed_does_not_hold_up_the_cache_of_programs)
+{
+	struct orma_hung_fs fs = {0};
+	struct orma_file_cache *cache;
+	struct orma_cached_file *file = orma_base_zalloc(sizeof(*file));
+	struct stat info;
+	pthread_t thread;
+
+	CHECK(file != NULL);
+	if (!orma_hung_fs_mount(&fs)) {
+		orma_cached_file_discard(file);
+		return;
+	}
+	int fd = open(fs.path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	CHECK_INT(fstat(fd, &info), 0);
+	file->identity = (struct orma_file_identity){.device = info.st_dev, .inode = info.st_ino};
+	file->base.table_error = -EIO;
+	file->base.elf.fd = -1;
+	CHECK_INT(orma_file_cache_new(NULL, &cache), 0);
+	CHECK(orma_file_cache_share(cache, file, &fd) == file);
+	CHECK_INT(orma_file_cache_facts(cache).open_count, 1);
+	orma_hung_fs_hold(&fs, ORMA_FUSE_FLUSH);
+	CHECK_INT(pthread_create(&thread, NULL, drop_file, &file->base), 0);
+	orma_hung_fs_await(&fs, ORMA_FUSE_FLUSH);
+	CHECK_INT(orma_file_cache_facts(cache).open_count, 0);
+	orma_hung_fs_abort(&fs);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	orma_file_cache_free(cache);
 }
