@@ -100,10 +100,12 @@ static void learn_thread_stack(struct orma_heap_thread *self)
 	pthread_attr_destroy(&attributes);
 }
 
-static void learn_own_stack(struct orma_heap_thread *self)
+void orma_heap_stack_learn(struct orma_heap_thread *self)
 {
 	sigset_t before;
 
+	if (self->stack_end != 0)
+		return;
 	self->tid = (uint32_t)syscall(SYS_gettid);
 	/* Such a range contains no address, so that an error is not repeated for each sample. */
 	self->stack_begin = self->stack_end = 1;
@@ -180,8 +182,7 @@ bool orma_heap_stack_find(uintptr_t sp, union orma_heap_scratch *scratch,
 	struct orma_heap_thread *self = &orma_heap_self;
 	stack_t alternate;
 
-	if (self->stack_end == 0)
-		learn_own_stack(self);
+	orma_heap_stack_learn(self);
 	/* AddressSanitizer reports reads between a stack's variables. The kernel reads the stack for us. */
 	if (HAS_ADDRESS_SANITIZER)
 		return scratch && copy_foreign(sp, scratch, ret);

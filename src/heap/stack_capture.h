@@ -45,6 +45,10 @@ void orma_heap_scratch_put(union orma_heap_scratch *scratch);
 /* Frees all in the child of a fork, which does not have the threads that used them. */
 void orma_heap_scratch_forked(void);
 
+struct orma_heap_thread;
+
+/* Finds the limits of the calling thread's own stack, unless they are known. Called in a visit. It may lock and allocate. */
+void orma_heap_stack_learn(struct orma_heap_thread *self);
 /*
  * Finds the calling thread's stack from `sp` to its end. For another stack, such as that of a fiber, the bytes are a copy in
  * `scratch`, which ends where the mapping ends or the scratch is full. False if there is no memory at `sp`.
