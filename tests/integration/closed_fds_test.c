@@ -235,7 +235,10 @@ ORMA_TEST(files_stay_as_they_are_in_a_program_with_ten_thousand_others)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < MANY_FILES + 2 * NUMBERS_MAX)
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < MANY_FILES + 2 * NUMBERS_MAX)
 		orma_test_skip("10,000 descriptors");
 	check_program(MANY_FILES);
 }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -226,7 +227,11 @@ ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
 ORMA_TEST(large_numbers_are_looked_at_like_small_ones)
 {
 	int small = eventfd(0, EFD_CLOEXEC), fds[2], status;
+	struct rlimit limit;
 
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (int i = 0; i < 2; i++)
 		fds[i] = fcntl(small, F_DUPFD_CLOEXEC, LARGE_NUMBER);
 	if (fds[1] < 0)
