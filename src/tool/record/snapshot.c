@@ -119,9 +119,14 @@ static int open_file(const struct orma_snapshots *snapshots, struct orma_trace_o
 	output->fd = open(output->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	if (output->fd < 0 && errno == EEXIST && !snapshots->no_clobber) {
 		output->is_new = false;
-		output->fd = open(output->path, O_TRUNC | O_RDWR | O_CLOEXEC);
+		output->fd = open(output->path, O_RDWR | O_CLOEXEC);
 	}
-	return output->fd < 0 ? -errno : 0;
+	if (output->fd < 0)
+		return -errno;
+	/* The session may be gone, and then there is nothing to replace an older snapshot with. */
+	orma_trace_output_keep_old(output);
+	orma_trace_output_empty(output);
+	return 0;
 }
 
 /* Returns 0, or an error that was reported. The file keeps the part that fits, because it is the
@@ -135,6 +140,8 @@ static int take_into(const struct orma_snapshots *snapshots, struct hit *hit,
 	hit->options.file_fd = output->fd;
 	if (r == 0)
 		r = take(snapshots->consumer_address, &hit->options, output, &error);
+	if ((r == 0 || output->written_bytes > 0) && orma_trace_output_replace_old(output))
+		r = -EIO;
 	*ret_bytes = output->fd >= 0 && fstat(output->fd, &info) == 0 ? info.st_size : 0;
 	if (r)
 		orma_tool_warn("%s: %s", output->path,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace_output_test.c - writing a session's packets into a pipe whose reader pauses.
+ * trace_output_test.c - writing a session's packets into a pipe whose reader pauses, and a snapshot that cannot be taken.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "tool/record/snapshot.h"
 #include "tool/record/trace_output.h"
 #include "unit/client/fixture.h"
 
@@ -97,4 +99,28 @@ ORMA_TEST(a_reader_that_pauses_does_not_keep_the_service_waiting)
 	orma_session_free(session);
 	orma_shutdown();
 	close(fds[0]);
+}
+
+ORMA_TEST(an_older_snapshot_stays_when_the_service_has_gone)
+{
+	/* A hit of the trigger of session 5. */
+	static const uint8_t hit[] = {0x1a, 0x02, 0x08, 0x05};
+	struct orma_snapshots snapshots;
+	struct orma_buf content = {0};
+	char path[300], old_path[310];
+
+	snprintf(path, sizeof(path), "%s/t", orma_test_tmpdir());
+	snprintf(old_path, sizeof(old_path), "%s.0", path);
+	int fd = open(old_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK_INT(orma_base_fd_write_all(fd, "earlier", 7), 0);
+	close(fd);
+	orma_snapshots_init(&snapshots, path, false);
+	snapshots.consumer_address = "@orma-nobody-listens-here";
+	orma_snapshots_take_events(&snapshots, hit, sizeof(hit));
+	CHECK(orma_snapshots_step(&snapshots, true));
+	CHECK_INT(snapshots.failed, 1);
+	orma_snapshots_done(&snapshots);
+	CHECK_INT(orma_base_file_read(AT_FDCWD, old_path, 100, &content), 0);
+	CHECK_MEM(content.data, content.size, "earlier", 7);
+	orma_base_buf_done(&content);
 }
