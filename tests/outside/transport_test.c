@@ -302,7 +302,7 @@ ORMA_TEST(without_room_commits_wait)
 	end(&peer);
 }
 
-#define COMMITS_MAX 1000 /* far more than one turn needs for the memory */
+#define COMMITS_MAX 200 /* far more than one turn needs for the memory */
 
 /* Fills the memory again with each commit, as threads do that are faster than the service. */
 static void refill(struct peer *peer)
