@@ -54,9 +54,10 @@ struct orma_heap_thread {
 	uintptr_t visit;     /* inside the profiler: the address of a variable there; 0 = outside */
 	uint64_t visit_mark; /* the value of that variable while its function runs */
 	struct orma_heap_held held;
-	bool ends_at_point; /* `left` ends at a sampling point */
-	bool is_registered; /* its destructor will run */
-	bool has_ended;     /* its destructor has run for the last time */
+	bool ends_at_point;  /* `left` ends at a sampling point */
+	bool is_registered;  /* its destructor will run */
+	bool has_ended;      /* its destructor has run for the last time */
+	bool was_cancelable; /* pthread_cancel() ends the thread again after the visit */
 };
 
 extern __thread struct orma_heap_thread orma_heap_self

@@ -9,6 +9,9 @@
  * stays open, with its chunk, until the connection ends. Signals are blocked where the profiler waits for a lock. Rejected: blocking
  * them in each visit, because the two system calls take longer than a sample.
  *
+ * A visit may wait and write to descriptors, where POSIX lets a thread be canceled. malloc() must not be such a place: the thread would
+ * keep the locks of its caller. Therefore a visit disables cancellation, which takes a few nanoseconds.
+ *
  * _Fork() and a bare clone() run no handlers of pthread_atfork(), and the child would write into the shared memory of its parent.
  * Therefore a page has a byte that the kernel sets to 0 in any child with memory of its own (MADV_WIPEONFORK, Linux 4.14). No visit
  * begins while the byte is 0; the handler of fork() sets it again. Rejected: getpid(), which is a system call for each sample.
@@ -113,6 +116,22 @@ bool orma_heap_visit_is_abandoned(const struct orma_heap_thread *self, uint64_t 
 	       orma_heap_stack_has_changed(self->visit, self->visit_mark);
 }
 
+/* Called while self->visit is set, so that no signal handler begins a visit between the two steps. */
+static void disable_cancellation(struct orma_heap_thread *self)
+{
+	int before;
+
+	self->was_cancelable = pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before) == 0 &&
+			       before == PTHREAD_CANCEL_ENABLE;
+}
+
+static void restore_cancellation(struct orma_heap_thread *self)
+{
+	if (self->was_cancelable)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	self->was_cancelable = false;
+}
+
 /* Gives back what an abandoned visit held. Its packets count as lost, although they may have been written. */
 static void clean_up(struct orma_heap_thread *self)
 {
@@ -134,6 +153,7 @@ static void clean_up(struct orma_heap_thread *self)
 	self->held = (struct orma_heap_held){0};
 	if (source)
 		orma_client_self_abandon(source);
+	restore_cancellation(self);
 }
 
 bool orma_heap_visit_enter(struct orma_heap_thread *self, uint64_t caller_sp,
@@ -157,6 +177,7 @@ bool orma_heap_visit_enter(struct orma_heap_thread *self, uint64_t caller_sp,
 	atomic_signal_fence(memory_order_seq_cst);
 	ret->malloc_left = self->left;
 	self->left = ORMA_HEAP_STEP_BYTES;
+	disable_cancellation(self);
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
@@ -169,6 +190,7 @@ void orma_heap_visit_leave(struct orma_heap_thread *self, const struct orma_heap
 		if (self->left != ORMA_HEAP_STEP_BYTES)
 			orma_heap_add(&orma_heap_tracker.nested_calls);
 		self->left = visit->malloc_left;
+		restore_cancellation(self);
 		atomic_signal_fence(memory_order_seq_cst);
 		self->visit = 0;
 	}
@@ -189,6 +211,7 @@ void orma_heap_visit_forked(void)
 	*is_own_process = 1;
 	atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
 	orma_heap_self.is_registered = orma_heap_self.has_ended = false;
+	restore_cancellation(&orma_heap_self);
 	orma_heap_self.visit = 0;
 	orma_heap_self.held = (struct orma_heap_held){0};
 }
