@@ -235,22 +235,34 @@ static void count_sample(struct orma_heap_process *process,
 		fn(ctx, &event);
 }
 
-/* Keeps the packet of a sample until its maps come. */
-static void defer_sample(struct orma_heap_process *process, struct orma_str packet)
+/* Keeps the packet of a sample until its maps come. False if there is no room. */
+static bool defer_sample(struct orma_heap_process *process, struct orma_str packet)
 {
 	uint32_t size = (uint32_t)packet.size;
 	struct orma_buf *waiting = &process->waiting;
 
-	if (waiting->size + packet.size + sizeof(size) > WAITING_BYTES_MAX) {
-		lose_sample(process, -ENOBUFS);
-		return;
-	}
-	if (orma_base_buf_reserve(waiting, packet.size + sizeof(size)) < 0) {
-		lose_sample(process, -ENOMEM);
-		return;
-	}
+	if (waiting->size + packet.size + sizeof(size) > WAITING_BYTES_MAX ||
+	    orma_base_buf_reserve(waiting, packet.size + sizeof(size)) < 0)
+		return false;
 	(void)orma_base_buf_append(waiting, &size, sizeof(size));
 	(void)orma_base_buf_append(waiting, packet.data, packet.size);
+	return true;
+}
+
+/* Takes the deferred samples, as if they had come just now. */
+static void take_deferred(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf waiting = process->waiting;
+	struct orma_heap_record record;
+	uint32_t size;
+
+	process->waiting = (struct orma_buf){0};
+	for (size_t at = 0; at < waiting.size; at += sizeof(size) + size) {
+		memcpy(&size, waiting.data + at, sizeof(size));
+		struct orma_str packet = {(const char *)waiting.data + at + sizeof(size), size};
+		if (orma_heap_record_parse(packet, &record) == 0)
+			count_sample(process, &record.sample, fn, ctx);
+	}
 }
 
 static void note_time(struct orma_heap_process *process, uint64_t timestamp_ns)
@@ -271,26 +283,14 @@ static void take_sample(struct orma_heap_process *process,
 	}
 	process->sample_count++;
 	note_time(process, sample->timestamp_ns);
-	if (sample->maps_generation > process->maps_generation)
-		defer_sample(process, packet);
-	else
-		count_sample(process, sample, fn, ctx);
-}
-
-/* Takes the deferred samples, as if they had come just now. */
-static void take_deferred(struct orma_heap_process *process, orma_heap_event_fn *fn, void *ctx)
-{
-	ORMA_AUTO(orma_base_buf_done) struct orma_buf waiting = process->waiting;
-	struct orma_heap_record record;
-	uint32_t size;
-
-	process->waiting = (struct orma_buf){0};
-	for (size_t at = 0; at < waiting.size; at += sizeof(size) + size) {
-		memcpy(&size, waiting.data + at, sizeof(size));
-		struct orma_str packet = {(const char *)waiting.data + at + sizeof(size), size};
-		if (orma_heap_record_parse(packet, &record) == 0)
-			count_sample(process, &record.sample, fn, ctx);
+	if (sample->maps_generation > process->maps_generation) {
+		if (defer_sample(process, packet))
+			return;
+		/* Without room the samples do without their maps, because exact totals matter more than the names of a library
+		 * that was loaded a moment ago. */
+		take_deferred(process, fn, ctx);
 	}
+	count_sample(process, sample, fn, ctx);
 }
 
 static void end_block(struct orma_heap_process *process, const struct orma_heap_live_block *block,

@@ -364,6 +364,33 @@ ORMA_TEST(a_new_program_in_the_same_process_has_totals_of_its_own)
 	heap_end(&fixture);
 }
 
+/* A busy process can write more samples than the profiler keeps before its thread has sent the maps after a dlopen(). */
+ORMA_TEST(samples_that_wait_too_long_for_their_maps_are_not_lost)
+{
+	enum { SAMPLES = 3000, FRAMES = 900 }; /* 21 MiB */
+	uint64_t pcs[FRAMES];
+
+	for (size_t i = 0; i < FRAMES; i++)
+		pcs[i] = inner[i % 3];
+	heap_begin(&fixture);
+	heap_tell_own_maps(&fixture, 1);
+	heap_tell_heap(&fixture, 1, "libc.malloc", 1);
+	for (uint64_t i = 1; i <= SAMPLES; i++)
+		heap_tell_sample(&fixture, &(struct heap_sample){.serial = i,
+								 .heap_id = 1,
+								 .size = 10,
+								 .generation = 2,
+								 .pcs = pcs,
+								 .pc_count = FRAMES});
+	orma_heap_processes_settle(&fixture.tracker);
+	struct orma_heap_process *process =
+		orma_base_map_get(&fixture.tracker.processes, (uint32_t)fixture.pid);
+	CHECK_INT(process->faults.lost_samples, 0);
+	CHECK_INT(process->heaps[1]->totals.count, SAMPLES);
+	CHECK(!orma_heap_process_has_overrun(process));
+	heap_end(&fixture);
+}
+
 static void tell_process(bool is_from_startup, uint64_t program_start_ns)
 {
 	struct heap_packet packet;
