@@ -261,6 +261,35 @@ ORMA_TEST(functions_without_names_have_a_remedy)
 		  "1\n");
 }
 
+/* A loop in memory, as a JIT compiler writes it. */
+static void run_made_code(void)
+{
+#if defined(__x86_64__)
+	static const unsigned char code[] = {0xeb, 0xfe};
+#elif defined(__aarch64__)
+	static const unsigned char code[] = {0, 0, 0, 0x14};
+#else
+	static const unsigned char code[] = {0};
+#endif
+	char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*run)(void);
+
+	memcpy(memory, code, sizeof(code));
+	mprotect(memory, 4096, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(memory, memory + sizeof(code));
+	memcpy(&run, &memory, sizeof(run));
+	run();
+}
+
+ORMA_TEST(code_without_a_file_has_a_remedy)
+{
+	pid_t pid = start(run_made_code);
+	const char *text = profile(pid, "", "x.pftrace");
+	CHECK(strstr(text, "is spent in code without a file; that of JIT compilers has names if "
+			   "they write /tmp/perf-PID.map"));
+	end(pid);
+}
+
 /* As perf and strace do it. */
 ORMA_TEST(a_program_that_cannot_be_sampled_is_not_started)
 {

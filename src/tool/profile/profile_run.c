@@ -285,6 +285,26 @@ static void print_nameless(FILE *out, const struct orma_stack_tree *tree,
 		(int)name.size - 2, name.data + 1);
 }
 
+/* Prints how to get names, if many samples are in code without a file. */
+static void print_unknown(FILE *out, const struct orma_stack_tree *tree,
+			  const struct orma_function_cost *costs, uint32_t count)
+{
+	char share[ORMA_UNIT_BYTES];
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (orma_base_str_is(tree->functions->items[costs[i].function].name, "[unknown]"))
+			sum += costs[i].own[0];
+	if (sum == 0 || sum < tree->sums[0] / NAMELESS_PART)
+		return;
+	orma_tool_print_line(
+		out,
+		"%s is spent in code without a file; that of JIT compilers has names if they write "
+		"/tmp/perf-PID.map, as node --perf-basic-prof and python3 -X perf do%s",
+		orma_units_share((double)sum / (double)ORMA_MAX(tree->sums[0], INT64_C(1)), share),
+		geteuid() == 0 ? "" : "; files of other users' processes are seen by root only");
+}
+
 /* After a program, the table goes to standard error, because the program's standard output may be data for another one. */
 static FILE *output_for(const struct orma_profile_options *options)
 {
@@ -330,6 +350,8 @@ static int print_table(const struct orma_trace_database *database,
 			print_rows(out, &tree, costs, count, options->top);
 		if (r == 0)
 			print_nameless(out, &tree, costs, count);
+		if (r == 0)
+			print_unknown(out, &tree, costs, count);
 	} else if (r == 0) {
 		orma_tool_warn("there are no samples; if no message above says why, %s",
 			       reason_for_nothing(options));
