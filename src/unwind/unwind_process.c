@@ -433,6 +433,38 @@ static struct orma_unwind_result walk_once(const struct orma_unwind_space *space
 	return orma_unwind_walk(space, registers, stack, ret_addresses, max);
 }
 
+/* Has a JIT compiler made the code at an address? */
+static bool is_made_code(const struct orma_unwind_process *process, uint64_t pc)
+{
+	size_t idx = find_module(process, pc);
+
+	return idx != SIZE_MAX && process->mappings[idx]->base.path.size == 0;
+}
+
+static void follow_trampolines(const struct orma_unwind_process *process,
+			       const struct orma_unwind_space *space,
+			       const struct orma_unwind_registers *registers,
+			       const struct orma_unwind_stack *stack, uint64_t *ret_addresses,
+			       size_t max, struct orma_unwind_result *result)
+{
+	struct orma_unwind_registers from = *registers;
+	struct orma_unwind_result part = *result;
+	size_t first = 0;
+
+	while (part.end == ORMA_UNWIND_END_NO_RULE && part.frame_count > 1 &&
+	       is_made_code(process, ret_addresses[first + part.frame_count - 1])) {
+		size_t count = part.frame_count;
+
+		if (!orma_unwind_trampoline_walk(space, &from, stack, ret_addresses + first,
+						 max - first, &part))
+			break;
+		first += count;
+		result->frame_count = first + part.frame_count;
+		result->fp_count += part.fp_count;
+		result->end = part.end;
+	}
+}
+
 struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *process,
 						   struct orma_unwind_cache *cache,
 						   const struct orma_unwind_registers *registers,
@@ -445,6 +477,7 @@ struct orma_unwind_result orma_unwind_process_walk(struct orma_unwind_process *p
 		struct orma_unwind_result result =
 			walk_once(&space, registers, stack, ret_addresses, max);
 
+		follow_trampolines(process, &space, registers, stack, ret_addresses, max, &result);
 		/* The loop ends, because each load leaves one pending module less. */
 		if (result.end != ORMA_UNWIND_END_PENDING ||
 		    orma_unwind_process_load(process, ret_addresses[result.frame_count - 1]) < 0)

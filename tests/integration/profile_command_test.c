@@ -281,6 +281,59 @@ static void run_made_code(void)
 	run();
 }
 
+#ifdef __x86_64__
+/* Calls a trampoline, which calls a function with its third argument, as the interpreter of Python does it. The register of frame
+ * pointers has another value, as in optimized programs. */
+void orma_profile_test_caller(void *trampoline, void *unused, void *argument,
+			      void (*function)(void *, void *, void *));
+__asm__(".text\n"
+	".globl orma_profile_test_caller\n"
+	".type orma_profile_test_caller, @function\n"
+	"orma_profile_test_caller:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset rbp, -16\n"
+	"xor %ebp, %ebp\n"
+	"call *%rdi\n"
+	"pop %rbp\n"
+	".cfi_def_cfa_offset 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size orma_profile_test_caller, . - orma_profile_test_caller\n");
+
+static void call_again(void *trampoline, void *unused, void *is_last)
+{
+	if (is_last)
+		orma_profile_test_spin();
+	orma_profile_test_caller(trampoline, unused, trampoline, call_again);
+	__asm__ volatile("");
+}
+
+static void call_through_trampolines(void)
+{
+	/* sub $8, %rsp; call *%rcx; add $8, %rsp; ret */
+	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+					     0x48, 0x83, 0xc4, 0x08, 0xc3};
+	char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(memory, code, sizeof(code));
+	mprotect(memory, 4096, PROT_READ | PROT_EXEC);
+	orma_profile_test_caller(memory, NULL, NULL, call_again);
+	__asm__ volatile("");
+}
+
+ORMA_TEST(callers_of_trampolines_are_found)
+{
+	pid_t pid = start(call_through_trampolines);
+	(void)profile(pid, "-q", "x.folded");
+	(void)in_folder("grep ';call_through_trampolines;orma_profile_test_caller;[[]unknown[]];"
+			"call_again;orma_profile_test_caller;[[]unknown[]];call_again;" FUNCTION
+			"' x.folded");
+	end(pid);
+}
+#endif
+
 ORMA_TEST(code_without_a_file_has_a_remedy)
 {
 	pid_t pid = start(run_made_code);

@@ -621,6 +621,56 @@ ORMA_TEST(a_leaf_of_arm64_without_a_rule_returns_by_its_link_register)
 	orma_unwind_table_free(made.table);
 }
 
+/* The stack of f(), which a trampoline has called for g(). The module at 2 * CODE has no table. */
+ORMA_TEST(a_walk_goes_on_behind_a_trampoline)
+{
+	const struct orma_unwind_registers in_f = {CODE + 12, 0x7000, 0, 0};
+	struct orma_unwind_registers registers = in_f;
+	struct made made;
+
+	make(&made, EM_X86_64, x86_common, sizeof(x86_common), "\x0e\x10", 2);
+	made.words[1] = 2 * CODE + 7; /* in the trampoline, whose sp is 0x7010 */
+	made.words[3] = CODE + 0x19;  /* g(), whose sp is 0x7020 */
+	made.words[5] = CODE + 0x29;  /* its caller */
+	made.words[7] = 0;
+	const struct orma_unwind_result first =
+		orma_unwind_walk(&made.space, &registers, &made.stack, made.frames, 16);
+	struct orma_unwind_result result = first;
+	CHECK(result.frame_count == 2 && result.end == ORMA_UNWIND_END_NO_RULE);
+	CHECK(orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 16,
+					  &result));
+	CHECK(result.frame_count == 2 && result.end == ORMA_UNWIND_END_OUTERMOST);
+	CHECK_INT(made.frames[0], CODE + 12);
+	CHECK_INT(made.frames[1], 2 * CODE + 6);
+	CHECK_INT(made.frames[2], CODE + 0x18);
+	CHECK_INT(made.frames[3], CODE + 0x28);
+	CHECK(registers.pc == CODE + 0x18 && registers.sp == 0x7020);
+	/* No room for another frame. */
+	registers = in_f;
+	result = first;
+	CHECK(!orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 2,
+					   &result));
+	/* The caller would be code that nobody has called. */
+	made.words[5] = 4711;
+	CHECK(!orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 16,
+					   &result));
+	/* The word is no address of code. */
+	made.words[3] = 4711;
+	CHECK(!orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 16,
+					   &result));
+	/* The copy of the stack ends before it. */
+	made.words[3] = CODE + 0x19;
+	made.words[5] = 0;
+	made.stack.size = 31;
+	CHECK(!orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 16,
+					   &result));
+	made.stack.size = 32;
+	CHECK(!orma_unwind_trampoline_walk(&made.space, &registers, &made.stack, made.frames, 16,
+					   &result));
+	CHECK(result.frame_count == 2 && registers.pc == in_f.pc);
+	orma_unwind_table_free(made.table);
+}
+
 ORMA_TEST(arm64_leaves_return_by_their_link_register_and_signatures_are_removed)
 {
 	/* The instruction at 0 stores x29 and x30 at sp - 16 and lowers sp. */
