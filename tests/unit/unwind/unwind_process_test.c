@@ -78,10 +78,8 @@ ORMA_TEST(slow_files_do_not_stop_a_reader_that_is_patient_to_a_limit)
 			.path = orma_base_str(paths[i]),
 		};
 		CHECK_INT(orma_unwind_process_map(process, &record), 0);
+		/* Without a limit, this would never end. */
 		CHECK_INT(orma_unwind_process_load(process, record.start), -EAGAIN);
-		/* The first wait uses all of it up. Without a limit, none would ever end. */
-		if (i == 0)
-			CHECK_INT(patience.left_ns, 0);
 	}
 	/* They have their files when these were read, after all. */
 	atomic_store(may_begin, true);
