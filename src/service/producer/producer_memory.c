@@ -177,9 +177,10 @@ static bool wants_large_pages(const struct orma_producer_port *port, uint64_t sh
 					     ORMA_SERVICE_PAGE_BYTES_UPSTREAM);
 }
 
+/* Not a warning, because a profiled program may have hundreds of children. If the memory is too small, losses are reported. */
 static void log_limit(const struct orma_producer_port *port, uint64_t shm_bytes)
 {
-	orma_base_log(ORMA_LOG_WARNING,
+	orma_base_log(ORMA_LOG_INFO,
 		      "process %lld of user %lu gets %u KiB of shared memory instead of %llu KiB: "
 		      "the producers of one user share at most %u MiB",
 		      (long long)port->pid, (unsigned long)port->uid,
