@@ -104,9 +104,12 @@ case_shares_of_a_profile_are_those_of_perf() {
 	}' || fail "perf and orma differ, or are wrong"
 }
 
+is_larger() { [[ $(stat -c %s "$1" 2>/dev/null || echo 0) -gt $2 ]]; } # FILE BYTES
+has_ended() { ! kill -0 "$1" 2>/dev/null; }                           # PID
+
 # The program is stopped before the profile begins, and then in the middle of one.
 case_a_program_that_hangs_does_not_hold_up_the_end() {
-	local status=0 pid samples
+	local status=0 pid profile samples
 	need_perf
 	start_daemon spin bash -c 'while :; do :; done'
 	pid=${daemon_pid[spin]}
@@ -115,13 +118,16 @@ case_a_program_that_hangs_does_not_hold_up_the_end() {
 	[[ $status -eq 1 ]] || fail "the profile of a stopped program ended with $status"
 	grep -q 'there are no samples' "$dir/profile.err" || fail "it says: $(cat "$dir/profile.err")"
 	kill -CONT "$pid"
-	# On a busy machine it takes a second or two until sampling begins, which the four seconds count from.
-	{
-		sleep 3.5
-		kill -STOP "$pid"
-	} &
-	timeout 15 "$orma" profile -q -p "$pid" -t 4s -o "$dir/half" 2>"$dir/profile.err" || fail "orma profile: $(cat "$dir/profile.err")"
-	wait $!
+	# A busy machine lets a program run for less than the 10 ms between two samples of the usual 99 Hz.
+	"$orma" profile -q -p "$pid" -F 1000 -o "$dir/half" 2>"$dir/profile.err" &
+	profile=$!
+	# The first part of the trace may have no samples yet.
+	poll "$STEP_S" is_larger "$dir/half" 0 && poll "$STEP_S" is_larger "$dir/half" "$(stat -c %s "$dir/half")" ||
+		fail "the profile does not grow: $(cat "$dir/profile.err")"
+	kill -STOP "$pid"
+	kill -INT "$profile"
+	poll 15 has_ended "$profile" || fail "the profile does not end"
+	wait "$profile" || fail "orma profile: $(cat "$dir/profile.err")"
 	samples=$(limited "$orma" sql --csv "$dir/half" "select count(*) from perf_sample" | sed 1d)
 	[[ $samples -gt 10 ]] || fail "there are $samples samples: $(cat "$dir/profile.err")"
 	kill -CONT "$pid"
