@@ -33,7 +33,7 @@ static void walk(const struct orma_unwind_table *table, const struct orma_elf_fi
 		.is_arm64 = file->machine == EM_AARCH64,
 	};
 	struct orma_unwind_stack stack = {file->eh_frame.address, file->image, file->size};
-	uint64_t frames[FRAMES_MAX], again[FRAMES_MAX];
+	uint64_t frames[FRAMES_MAX] = {0}, again[FRAMES_MAX];
 
 	memset(&cache, 0, sizeof(cache));
 	memo.count = 0;
@@ -68,6 +68,15 @@ static void walk(const struct orma_unwind_table *table, const struct orma_elf_fi
 		if (orma_unwind_leaf_walk(&space, &registers, &stack, again, FRAMES_MAX, &second) &&
 		    (second.frame_count < 2 || second.frame_count > FRAMES_MAX ||
 		     again[0] != registers.pc))
+			abort();
+		/* So has a frame without a rule at the end of a walk. */
+		second = result;
+		memcpy(again, frames, sizeof(again));
+		if (orma_unwind_trampoline_walk(&space, &registers, &stack, again, FRAMES_MAX,
+						&second) &&
+		    (second.frame_count == 0 ||
+		     second.frame_count > FRAMES_MAX - result.frame_count ||
+		     memcmp(again, frames, result.frame_count * sizeof(*frames)) != 0))
 			abort();
 	}
 }
