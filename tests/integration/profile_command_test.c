@@ -178,12 +178,18 @@ ORMA_TEST(the_ending_of_the_name_chooses_the_format)
 ORMA_TEST(options_leave_out_the_kernel_and_the_callers)
 {
 	pid_t pid = start(orma_profile_test_spin);
+	char command[256];
 
 	CHECK_STR(profile(pid, "-q --stacks none --no-kernel", "x.pftrace"), "");
 	CHECK_STR(in_folder(ORMA
 			    " sql --csv x.pftrace \"select count(*) from stack_profile_frame\" "
 			    "| sed 1d"),
 		  "0\n");
+	snprintf(command, sizeof(command),
+		 ORMA " profile -p %d -t 100ms --stacks none --no-kernel 2>messages; echo $?; "
+		      "grep -c 'stacks none has left out' messages",
+		 (int)pid);
+	CHECK_STR(in_folder(command), "1\n1\n");
 	(void)profile(pid, "-q --stacks fp --no-kernel --period 1000000", "x.collapsed");
 	CHECK(strstr(in_folder("cat x.collapsed"), ";" FUNCTION " "));
 	end(pid);

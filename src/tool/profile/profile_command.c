@@ -52,7 +52,7 @@ static const struct orma_tool_option option_table[] = {
 	{OPTION_PAGE_FAULTS, "page-faults", NULL, "The same as -e page-faults --period 1.", NULL},
 	{OPTION_STACKS, "stacks", "WAY",
 	 "Find callers with the programs' unwind tables (dwarf, the default), with frame pointers "
-	 "(fp), or not at all (none).",
+	 "(fp), or leave the programs' functions out (none).",
 	 "dwarf fp none"},
 	{OPTION_NO_KERNEL, "no-kernel", NULL, "Leave the kernel's functions out of the stacks.",
 	 NULL},

@@ -313,6 +313,10 @@ static FILE *output_for(const struct orma_profile_options *options)
 
 static const char *reason_for_nothing(const struct orma_profile_options *options)
 {
+	if (options->stacks == ORMA_PROFILE_STACKS_NONE)
+		return "--stacks none has left out the program's functions; the counters in the "
+		       "trace "
+		       "have all samples";
 	if (options->off_cpu)
 		return "no wait began in this time; waits that began before it are not counted, so "
 		       "a longer -t helps";
@@ -353,7 +357,7 @@ static int print_table(const struct orma_trace_database *database,
 		if (r == 0)
 			print_unknown(out, &tree, costs, count);
 	} else if (r == 0) {
-		orma_tool_warn("there are no samples; if no message above says why, %s",
+		orma_tool_warn("there are no samples with stacks; if no message above says why, %s",
 			       reason_for_nothing(options));
 	}
 	orma_base_free(costs);
