@@ -220,6 +220,30 @@ int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms)
 	return r;
 }
 
+int orma_tool_take_duration(const char *value, uint32_t *ret_ms)
+{
+	uint32_t ms = 0;
+	int r = orma_tool_parse_duration_ms(value, &ms);
+
+	if (r == -ERANGE)
+		return orma_tool_usage_error("\"%s\" is too long; the limit is 1193h", value);
+	if (r < 0 || ms == 0)
+		return orma_tool_usage_error("\"%s\" is not a duration; try 500ms, 10s, 2m or 1h",
+					     value);
+	*ret_ms = ms;
+	return -1;
+}
+
+int orma_tool_take_pid(const char *value, int32_t *ret)
+{
+	uint64_t pid;
+
+	if (orma_base_parse_u64(value, 10, &pid) || pid == 0 || pid > INT32_MAX)
+		return orma_tool_usage_error("\"%s\" is not a process id", value);
+	*ret = (int32_t)pid;
+	return -1;
+}
+
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb)
 {
 	static const struct unit units[] = {{"k", 1},        {"kb", 1},      {"m", 1 << 10},

@@ -8,14 +8,13 @@
  *
  *   record/    makes a recording: record, perfetto
  *   daemon/    serves recordings: traced, probes
- *   profile/   profiles programs: heap, profd
  *   control/   talks to a daemon that runs: status, trigger
  *   trace/     reads or writes trace files: cat, dump
  *   doctor/    examines machines, configs and traces: doctor
  *   top/       shows what happens now: top
  *   ask/       answers questions about traces: summary, events, diff, assert, sql
  *   export/    writes traces for other programs: export
- *   profile/   makes profiles and works on them: profile, symbolize
+ *   profile/   makes profiles and works on them: profile, heap, profd, symbolize
  *   view/      shows traces in a browser: view
  *   protogen/  generates C from .proto files: protogen
  *
@@ -76,6 +75,9 @@ void orma_tool_log_to_stderr(int level);
 /* Parses "10s", "500ms", "2m" or "1h"; a bare number means seconds. 0, -EINVAL, or -ERANGE for more
  * than 2^32 - 1 ms. */
 int orma_tool_parse_duration_ms(const char *text, uint32_t *ret_ms);
+/* Take the value of an option: a duration above 0, or a process id. -1, or ORMA_EXIT_USAGE after a message. */
+int orma_tool_take_duration(const char *value, uint32_t *ret_ms);
+int orma_tool_take_pid(const char *value, int32_t *ret);
 /* Parses "32mb", "4096k" or "1g"; a bare number means kilobytes. 0, -EINVAL or -ERANGE. */
 int orma_tool_parse_size_kb(const char *text, uint64_t *ret_kb);
 /* Reads a file, or standard input for "-". 0 or -errno. */

@@ -60,13 +60,6 @@ static const struct orma_tool_option option_table[] = {
 	{0},
 };
 
-static int take_duration(const char *value, uint32_t *ret)
-{
-	return orma_tool_parse_duration_ms(value, ret) || *ret == 0
-		       ? orma_tool_usage_error("\"%s\" is not a duration; try 10s", value)
-		       : -1;
-}
-
 /* "4096", "4k", "1m" */
 static int take_bytes(const char *value, uint64_t *ret)
 {
@@ -91,16 +84,6 @@ static int take_interval(struct orma_heap_options *options, const char *value)
 	return status;
 }
 
-static int take_pid(struct orma_heap_options *options, const char *value)
-{
-	uint64_t pid;
-
-	if (orma_base_parse_u64(value, 10, &pid) || pid == 0 || pid > INT32_MAX)
-		return orma_tool_usage_error("\"%s\" is not a process id", value);
-	options->pid = (pid_t)pid;
-	return -1;
-}
-
 static int take_heap(struct orma_heap_options *options, const char *value)
 {
 	if (options->heap_count == ORMA_HEAP_NAMES_MAX)
@@ -118,11 +101,11 @@ static int take_option(void *ctx, int id, char *value)
 		options->out_path = value;
 		return -1;
 	case 'p':
-		return take_pid(options, value);
+		return orma_tool_take_pid(value, &options->pid);
 	case 'i':
 		return take_interval(options, value);
 	case 't':
-		return take_duration(value, &options->duration_ms);
+		return orma_tool_take_duration(value, &options->duration_ms);
 	case 'n':
 		return orma_ask_take_top(value, &options->top);
 	case OPTION_FAIL_ON_LEAK:
@@ -134,7 +117,7 @@ static int take_option(void *ctx, int id, char *value)
 		options->library = value;
 		return -1;
 	case OPTION_DUMP_INTERVAL:
-		return take_duration(value, &options->dump_interval_ms);
+		return orma_tool_take_duration(value, &options->dump_interval_ms);
 	case OPTION_ALL_HEAPS:
 		options->has_all_heaps = true;
 		return -1;

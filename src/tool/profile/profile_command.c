@@ -72,8 +72,8 @@ static int take_number(const char *value, const char *what, uint64_t max, uint64
 
 static int take_pid(struct orma_profile_options *options, const char *value)
 {
-	uint64_t pid = 0;
-	int status = take_number(value, "a process id", INT32_MAX, &pid);
+	int32_t pid;
+	int status = orma_tool_take_pid(value, &pid);
 
 	if (status >= 0)
 		return status;
@@ -124,10 +124,7 @@ static int take_option(void *ctx, int id, char *value)
 		options->path = value;
 		return -1;
 	case 't':
-		return orma_tool_parse_duration_ms(value, &options->duration_ms) ||
-				       options->duration_ms == 0
-			       ? orma_tool_usage_error("\"%s\" is not a duration; try 10s", value)
-			       : -1;
+		return orma_tool_take_duration(value, &options->duration_ms);
 	case 'p':
 		return take_pid(options, value);
 	case 'F':
