@@ -73,6 +73,13 @@ void orma_proto_write_bytes_slow(struct orma_proto_writer *writer, uint32_t tag,
 void orma_proto_nested_begin_slow(struct orma_proto_writer *writer,
 				  struct orma_proto_nested *nested, uint32_t tag);
 
+/* Files that are compiled for size would each have a copy of the fast path. */
+#ifdef __OPTIMIZE_SIZE__
+#define ORMA_PROTO_IS_SMALL true
+#else
+#define ORMA_PROTO_IS_SMALL false
+#endif
+
 /* Room for any tag and any scalar behind it. */
 #define ORMA_PROTO_SCALAR_FIELD_MAX (ORMA_PROTO_TAG_MAX + ORMA_PROTO_VARINT_MAX)
 
@@ -193,8 +200,8 @@ static inline void orma_proto_nested_begin(struct orma_proto_writer *writer,
 {
 	uint32_t tag = orma_proto_tag(field_id, ORMA_PROTO_BYTES);
 
-	if (ORMA_UNLIKELY(!orma_proto_writer_has_room(writer, ORMA_PROTO_TAG_MAX +
-								      ORMA_PROTO_LENGTH_BYTES))) {
+	if (ORMA_PROTO_IS_SMALL || ORMA_UNLIKELY(!orma_proto_writer_has_room(
+					   writer, ORMA_PROTO_TAG_MAX + ORMA_PROTO_LENGTH_BYTES))) {
 		orma_proto_nested_begin_slow(writer, nested, tag);
 		return;
 	}
