@@ -281,7 +281,7 @@ ORMA_TEST(functions_without_names_have_a_remedy)
 /* A loop in memory, as a JIT compiler writes it. */
 static void run_made_code(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 	static const unsigned char code[] = {0xeb, 0xfe};
 #elif defined(__aarch64__)
 	static const unsigned char code[] = {0, 0, 0, 0x14};
