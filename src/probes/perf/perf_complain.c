@@ -103,6 +103,14 @@ static void complain_refused(const struct orma_perf_paths *paths,
 			(int)paranoid);
 	else if (tracepoint && geteuid() != 0)
 		complain_tracepoint(paths, tracepoint);
+	else if (paranoid > 0 && geteuid() != 0 &&
+		 (config->cgroup_count > 0 || config->poll_ms > 0))
+		orma_base_log(
+			ORMA_LOG_ERROR,
+			"linux.perf: %s whole CPUs to be watched, and kernel.perf_event_paranoid "
+			"is %d; run as root, or \"sysctl kernel.perf_event_paranoid=0\"",
+			config->cgroup_count > 0 ? "control groups need" : "polling needs",
+			(int)paranoid);
 	else if (foreign)
 		orma_base_log(ORMA_LOG_ERROR,
 			      "linux.perf: process %d belongs to another user; run as that user, "

@@ -197,6 +197,16 @@ ORMA_TEST(without_rights_the_setting_that_decides_is_named)
 	check_open(&config, -EACCES, "the tracepoint sched:nothing cannot be used",
 		   "only root may use tracepoints");
 	check_open(&config, -ENOENT, "sched:nothing", "only root may use tracepoints");
+	const struct orma_str group = ORMA_STR("system.slice");
+	struct orma_perf_config on_cpus = clock_config;
+	on_cpus.cgroups = &group;
+	on_cpus.cgroup_count = 1;
+	check_open(&on_cpus, -EACCES, "control groups need whole CPUs to be watched",
+		   "kernel.perf_event_paranoid=0");
+	on_cpus.cgroup_count = 0;
+	on_cpus.poll_ms = 100;
+	check_open(&on_cpus, -EACCES, "polling needs whole CPUs to be watched",
+		   "kernel.perf_event_paranoid=0");
 	check_open(&clock_config, -EACCES, "refuses perf events (kernel.perf_event_paranoid is 2)",
 		   "seccomp=unconfined");
 	if (has_foreign) {
