@@ -15,12 +15,10 @@
 #include "base/loop.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -28,12 +26,11 @@
 #include "base/assert.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
+#include "base/loop_guard.h"
 #include "base/macros.h"
 #include "base/timer_heap.h"
 
 enum { EVENTS_PER_TURN = 64 };
-/* The guard does not notice that one of the other descriptors is closed, and a wait for that would never end. */
-enum { GUARDED_WAIT_MS_MIN = 1000, GUARDED_WAIT_MS_MAX = 16000 };
 
 /* Values of programmed_ns other than a deadline. */
 #define TIMER_OFF   UINT64_C(0)
@@ -44,11 +41,7 @@ struct orma_loop {
 	_Atomic int
 		wake_fd; /* relaxed: a wake of the descriptor before is lost, and finds the loop awake */
 	bool is_stopped, is_in_turn, is_embedded;
-	bool is_guarded;           /* looks if its descriptors are its own */
-	int guard_fd;              /* hangs up when guard_peer_fd is closed; -1 = none */
-	_Atomic int guard_peer_fd; /* relaxed, as wake_fd */
-	/* Programs close descriptors when they begin, so this rises, and an idle program hardly wakes. */
-	int guarded_wait_ms;
+	struct orma_loop_guard guard;
 	uint64_t turn_number;
 	pthread_t thread; /* the thread that takes the current turn; only assertions read it */
 
@@ -232,11 +225,6 @@ static int get_wake_fd(const struct orma_loop *loop)
 	return atomic_load_explicit(&loop->wake_fd, memory_order_relaxed);
 }
 
-static int get_guard_peer_fd(const struct orma_loop *loop)
-{
-	return atomic_load_explicit(&loop->guard_peer_fd, memory_order_relaxed);
-}
-
 static int handle_wake(struct orma_loop *loop)
 {
 	uint64_t count;
@@ -348,9 +336,7 @@ static void close_fds(struct orma_loop *loop)
 	atomic_store_explicit(&loop->wake_fd, -1, memory_order_relaxed);
 	loop->timer_fd = orma_base_fd_close(loop->timer_fd);
 	loop->epoll_fd = orma_base_fd_close(loop->epoll_fd);
-	loop->guard_fd = orma_base_fd_close(loop->guard_fd);
-	orma_base_fd_close(get_guard_peer_fd(loop));
-	atomic_store_explicit(&loop->guard_peer_fd, -1, memory_order_relaxed);
+	orma_loop_guard_close(&loop->guard);
 }
 
 int orma_base_loop_new(struct orma_loop **ret)
@@ -358,9 +344,9 @@ int orma_base_loop_new(struct orma_loop **ret)
 	struct orma_loop *loop = orma_base_zalloc(sizeof(*loop));
 	if (!loop)
 		return -ENOMEM;
-	loop->epoll_fd = loop->timer_fd = loop->guard_fd = -1;
+	loop->epoll_fd = loop->timer_fd = -1;
 	atomic_init(&loop->wake_fd, -1);
-	atomic_init(&loop->guard_peer_fd, -1);
+	orma_loop_guard_init(&loop->guard);
 	orma_base_list_init(&loop->tasks);
 	int r = open_fds(loop);
 	if (r < 0) {
@@ -401,21 +387,11 @@ void orma_base_loop_set_wake_handler(struct orma_loop *loop, void (*fn)(void *ct
 	loop->wake_ctx = ctx;
 }
 
-/* Wakes a guarded loop that has lost its event descriptor. */
-static void hang_up(struct orma_loop *loop)
-{
-	int saved_errno = errno, fd = get_guard_peer_fd(loop);
-
-	if (orma_base_fd_is_own(fd))
-		(void)shutdown(fd, SHUT_RDWR);
-	errno = saved_errno;
-}
-
 void orma_base_loop_wake(struct orma_loop *loop)
 {
 	orma_base_fd_wake(get_wake_fd(loop));
 	if (!orma_base_loop_can_wake(loop))
-		hang_up(loop);
+		orma_loop_guard_hang_up(&loop->guard);
 }
 
 bool orma_base_loop_can_wake(const struct orma_loop *loop)
@@ -423,37 +399,19 @@ bool orma_base_loop_can_wake(const struct orma_loop *loop)
 	return orma_base_fd_is_own(get_wake_fd(loop));
 }
 
-/* Descriptors are looked at before and after the wait, as they may be used then. */
-static bool has_lost_fds(const struct orma_loop *loop)
-{
-	return loop->is_guarded && !orma_base_fds_are_own();
-}
-
-/* Waits for an event, or until the guard hangs up. */
-static void wait_with_guard(const struct orma_loop *loop, int timeout_ms)
-{
-	/* A file that somebody has put there is mostly readable, too. */
-	struct pollfd fds[] = {{loop->epoll_fd, POLLIN, 0}, {loop->guard_fd, POLLIN, 0}};
-
-	(void)poll(fds, ORMA_ARRAY_SIZE(fds), timeout_ms);
-}
-
+/* Lost descriptors are looked for before and after the wait, as they may be used then. */
 static int wait_for_events(struct orma_loop *loop, int timeout_ms)
 {
-	if (loop->is_guarded && timeout_ms < 0)
-		timeout_ms = loop->guarded_wait_ms;
-	if (has_lost_fds(loop))
+	if (orma_loop_guard_has_lost_fds(&loop->guard))
 		return -EBADF;
 	program_timer(loop);
-	if (loop->is_guarded)
-		wait_with_guard(loop, timeout_ms);
+	if (loop->guard.is_on)
+		orma_loop_guard_wait(&loop->guard, loop->epoll_fd, timeout_ms);
 	int count = epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN,
-			       loop->is_guarded ? 0 : timeout_ms);
+			       loop->guard.is_on ? 0 : timeout_ms);
 	int error = count < 0 && errno != EINTR ? errno : 0;
-	if (has_lost_fds(loop))
+	if (orma_loop_guard_has_lost_fds(&loop->guard))
 		return -EBADF;
-	if (count == 0 && timeout_ms == loop->guarded_wait_ms && timeout_ms < GUARDED_WAIT_MS_MAX)
-		loop->guarded_wait_ms *= 2;
 	if (count < 0)
 		return -error;
 	loop->event_idx = 0;
@@ -533,27 +491,12 @@ void orma_base_loop_stop(struct orma_loop *loop)
 	loop->is_stopped = true;
 }
 
-/* Without a guard, the loop notices late that descriptors are closed. */
-static void make_guard(struct orma_loop *loop)
-{
-	int fds[2];
-
-	if (orma_base_socketpair(fds) < 0)
-		return;
-	orma_base_fd_set_close_on_fork(fds[0]);
-	orma_base_fd_set_close_on_fork(fds[1]);
-	loop->guard_fd = fds[0];
-	atomic_store_explicit(&loop->guard_peer_fd, fds[1], memory_order_relaxed);
-}
-
 void orma_base_loop_set_close_on_fork(struct orma_loop *loop)
 {
 	orma_base_fd_set_close_on_fork(loop->epoll_fd);
 	orma_base_fd_set_close_on_fork(loop->timer_fd);
 	orma_base_fd_set_close_on_fork(get_wake_fd(loop));
-	make_guard(loop);
-	loop->is_guarded = true;
-	loop->guarded_wait_ms = GUARDED_WAIT_MS_MIN;
+	orma_loop_guard_start(&loop->guard);
 }
 
 int orma_base_loop_reopen(struct orma_loop *loop)
