@@ -9,36 +9,11 @@
 #include "answers/column_scan.h"
 #include "answers/losses.h"
 #include "answers/task_names.h"
+#include "answers/trace_metadata.h"
 #include "base/json_writer.h"
 #include "base/macros.h"
 #include "tool/ask/summary_facts.h"
 #include "tool/ask/units.h"
-
-/* --- metadata --------------------------------------------------------------------------------- */
-
-static int64_t find_metadata(const struct orma_trace_database *database, const char *name,
-			     size_t column)
-{
-	const struct orma_table *table = &database->tables.all[ORMA_TABLE_METADATA];
-	uint32_t id = orma_store_pool_find(&database->tables.strings, orma_base_str(name));
-	for (uint64_t row = 0; id > 0 && row < orma_store_table_rows(table); row++)
-		if (orma_store_column_get(&table->columns[ORMA_METADATA_NAME], row) == id)
-			return orma_store_column_get(&table->columns[column], row);
-	return ORMA_CELL_NULL;
-}
-
-static struct orma_str metadata_text(const struct orma_trace_database *database, const char *name)
-{
-	return orma_trace_database_text(database,
-					find_metadata(database, name, ORMA_METADATA_STR_VALUE));
-}
-
-/* 0 when it is not there. */
-static int64_t metadata_number(const struct orma_trace_database *database, const char *name)
-{
-	int64_t number = find_metadata(database, name, ORMA_METADATA_INT_VALUE);
-	return number == ORMA_CELL_NULL ? 0 : number;
-}
 
 /* The size of what the user names, and not that of packets which it became. */
 static int64_t size_of(const struct orma_trace_database *database)
@@ -83,7 +58,7 @@ static int find_losses(struct orma_summary *summary)
 /* Without statistics of the service, its losses are not known. Traces of LTTng count their own. */
 static bool has_service_stats(const struct orma_trace_database *database)
 {
-	if (orma_base_str_is(metadata_text(database, "trace_type"), "ctf"))
+	if (orma_base_str_is(orma_trace_metadata_text(database, "trace_type"), "ctf"))
 		return true;
 	const struct orma_table *table = &database->tables.all[ORMA_TABLE_STATS];
 	uint32_t id =
@@ -279,13 +254,13 @@ static void describe_machine(const struct orma_summary *summary, struct orma_buf
 	const struct orma_trace_database *database = summary->database;
 	static const char *const names[] = {"system_name", "system_release", "system_machine"};
 	const struct orma_table *machines = &database->tables.all[ORMA_TABLE_MACHINE];
-	int64_t ram = metadata_number(database, "system_ram_bytes");
+	int64_t ram = orma_trace_metadata_number(database, "system_ram_bytes");
 	int64_t cpus = orma_store_table_rows(machines) > 0
 			       ? orma_store_column_get(&machines->columns[ORMA_MACHINE_NUM_CPUS], 0)
 			       : 0;
 	char text[ORMA_UNIT_BYTES];
 	for (size_t i = 0; i < ORMA_ARRAY_SIZE(names); i++) {
-		struct orma_str word = metadata_text(database, names[i]);
+		struct orma_str word = orma_trace_metadata_text(database, names[i]);
 		if (word.size > 0)
 			(void)orma_base_buf_printf(out, "%s%.*s", out->size > 0 ? " " : "",
 						   (int)ORMA_MIN(word.size, (size_t)100),
@@ -363,15 +338,16 @@ static void write_heading(const struct orma_summary *summary, const struct orma_
 	const struct orma_trace_database *database = summary->database;
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
 	char time[ORMA_UNIT_BYTES], date[ORMA_UNIT_BYTES], size[ORMA_UNIT_BYTES];
-	int64_t unix_ns;
-	bool has_date = orma_trace_database_realtime(database, database->start_ns, &unix_ns);
-	int64_t offset = metadata_number(database, "timezone_off_mins");
-	struct orma_str type = metadata_text(database, "trace_type");
+	int64_t unix_ns, start_ns, end_ns;
+	orma_trace_recorded_time(database, &start_ns, &end_ns);
+	bool has_date = orma_trace_database_realtime(database, start_ns, &unix_ns);
+	int64_t offset = orma_trace_metadata_number(database, "timezone_off_mins");
+	struct orma_str type = orma_trace_metadata_text(database, "trace_type");
 	if (has_date)
 		orma_units_date(unix_ns, offset > -1440 && offset < 1440 ? (int)offset : 0, 0,
 				date);
 	(void)orma_base_buf_printf(&line, "%s: %s%s%s, %s", summary->name,
-				   orma_units_duration(database->end_ns - database->start_ns, time),
+				   orma_units_duration(end_ns - start_ns, time),
 				   has_date ? " from " : "", has_date ? date : "",
 				   orma_units_size((double)size_of(database), size));
 	if (type.size > 0 && !orma_base_str_is(type, "proto"))
@@ -405,7 +381,8 @@ void orma_summary_write_recorded(const struct orma_summary *summary,
 				 const struct orma_summary_sink *sink)
 {
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf line = {0};
-	struct orma_str version = metadata_text(summary->database, "tracing_service_version");
+	struct orma_str version =
+		orma_trace_metadata_text(summary->database, "tracing_service_version");
 	write_heading(summary, sink);
 	describe_machine(summary, &line);
 	write_fact(sink, "machine", &line);
@@ -413,7 +390,7 @@ void orma_summary_write_recorded(const struct orma_summary *summary,
 	(void)orma_base_buf_append(&line, version.data, version.size);
 	write_fact(sink, "service", &line);
 	line.size = 0;
-	describe_config(metadata_text(summary->database, "trace_config_pbtxt"), &line);
+	describe_config(orma_trace_metadata_text(summary->database, "trace_config_pbtxt"), &line);
 	write_fact(sink, "config", &line);
 	line.size = 0;
 	describe_events(summary, &line);
@@ -440,19 +417,21 @@ static const struct orma_fact_column recorded_columns[] = {
 int orma_summary_append_recorded(const struct orma_summary *summary, struct orma_buf *json)
 {
 	const struct orma_trace_database *database = summary->database;
-	int64_t ram = metadata_number(database, "system_ram_bytes"), unix_ns = 0;
-	bool has_date = orma_trace_database_realtime(database, database->start_ns, &unix_ns);
+	int64_t ram = orma_trace_metadata_number(database, "system_ram_bytes"), unix_ns = 0;
+	int64_t start_ns, end_ns;
+	orma_trace_recorded_time(database, &start_ns, &end_ns);
+	bool has_date = orma_trace_database_realtime(database, start_ns, &unix_ns);
 	const struct orma_fact cells[] = {
-		orma_fact_integer(database->start_ns),
-		orma_fact_integer(database->end_ns - database->start_ns),
+		orma_fact_integer(start_ns),
+		orma_fact_integer(end_ns - start_ns),
 		{.is_known = has_date, .integer = unix_ns},
 		orma_fact_integer(size_of(database)),
-		orma_fact_text(metadata_text(database, "system_name")),
-		orma_fact_text(metadata_text(database, "system_release")),
-		orma_fact_text(metadata_text(database, "system_machine")),
+		orma_fact_text(orma_trace_metadata_text(database, "system_name")),
+		orma_fact_text(orma_trace_metadata_text(database, "system_release")),
+		orma_fact_text(orma_trace_metadata_text(database, "system_machine")),
 		{.is_known = ram > 0, .integer = ram},
-		orma_fact_text(metadata_text(database, "tracing_service_version")),
-		orma_fact_text(metadata_text(database, "trace_config_pbtxt")),
+		orma_fact_text(orma_trace_metadata_text(database, "tracing_service_version")),
+		orma_fact_text(orma_trace_metadata_text(database, "trace_config_pbtxt")),
 		orma_fact_integer((int64_t)summary->slices.slices),
 		orma_fact_integer((int64_t)summary->slices.instants),
 		orma_fact_integer((int64_t)summary->slices.unfinished),

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "answers/task_names.h"
+#include "answers/trace_metadata.h"
 #include "base/alloc.h"
 #include "base/macros.h"
 #include "codec/compression.h"
@@ -286,7 +287,8 @@ static void write_head(struct pprof *pprof)
 {
 	const struct orma_cost_profile *profile = pprof->profile->chosen;
 	struct orma_proto_nested type;
-	int64_t start;
+	int64_t start_ns, end_ns, unix_ns;
+	orma_trace_recorded_time(pprof->database, &start_ns, &end_ns);
 	for (size_t i = 0; i < profile->value_count; i++) {
 		orma_proto_nested_begin(pprof->writer, &type, PROFILE_SAMPLE_TYPE);
 		write_string(pprof, VALUE_TYPE,
@@ -295,10 +297,9 @@ static void write_head(struct pprof *pprof)
 		write_string(pprof, VALUE_UNIT, unit_of(profile->values[i].unit));
 		orma_proto_nested_end(pprof->writer, &type);
 	}
-	if (orma_trace_database_realtime(pprof->database, pprof->database->start_ns, &start))
-		write_number(pprof, PROFILE_TIME_NS, start);
-	write_number(pprof, PROFILE_DURATION_NS,
-		     pprof->database->end_ns - pprof->database->start_ns);
+	if (orma_trace_database_realtime(pprof->database, start_ns, &unix_ns))
+		write_number(pprof, PROFILE_TIME_NS, unix_ns);
+	write_number(pprof, PROFILE_DURATION_NS, end_ns - start_ns);
 	write_string(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
 		     profile->values[pprof->profile->value].name);
 }
