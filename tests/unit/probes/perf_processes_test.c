@@ -113,8 +113,8 @@ static void write_stat(int proc_fd, uint32_t pid, char state, unsigned thread_co
 	snprintf(name, sizeof(name), "%u/stat", pid);
 	int fd = openat(proc_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
-	dprintf(fd, "%u (a ) Z b) %c %d 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 %u 0 13 14\n", pid, state,
-		STAT_PARENT, thread_count);
+	dprintf(fd, "%u (a ) Z b) %c %d 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 %u 0 13 14\n", pid,
+		state, STAT_PARENT, thread_count);
 	close(fd);
 }
 
