@@ -2,6 +2,7 @@
  * table_builder_test.c - a child reads files without rights; whatever it does, it costs only the
  * tables of the file that it had.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -484,6 +485,7 @@ enum {
 static char *shared;
 static bool lacks_close_range; /* as a kernel before Linux 5.9 does */
 
+/* An emulator of another processor has no filters of system calls. There, the child may use close_range(). */
 static void remove_close_range(void)
 {
 	struct orma_seccomp_filter filter;
@@ -491,7 +493,8 @@ static void remove_close_range(void)
 	orma_seccomp_filter_begin(&filter, ORMA_SECCOMP_ALLOW);
 	orma_seccomp_filter_skip_unless(&filter, 436 /* close_range */, 1);
 	orma_seccomp_filter_answer(&filter, ORMA_SECCOMP_REFUSE(ENOSYS));
-	CHECK_INT(orma_seccomp_filter_install(&filter), 0);
+	int r = orma_seccomp_filter_install(&filter);
+	CHECK(r == 0 || r == -EINVAL || r == -ENOSYS);
 }
 
 /* Writes what it can still do into the socket, as the error of a hello. */
