@@ -324,10 +324,12 @@ int orma_heap_summarize(const char *trace_path, const struct orma_heap_options *
 	if (has_data)
 		return ORMA_EXIT_OK;
 	if (options->pid)
-		return orma_tool_fail("process %d has sent no data, because it does not run with "
-				      "liborma-heap.so; start it with `orma heap -- PROGRAM`",
+		return orma_tool_fail("process %d has sent no data; if no message above says why, "
+				      "it does not run with liborma-heap.so: start it with `orma "
+				      "heap -- PROGRAM`",
 				      (int)options->pid);
-	return orma_tool_fail("%s has sent no data: its loader has ignored liborma-heap.so, or it "
-			      "ended before it was connected to the profiler",
+	return orma_tool_fail("%s has sent no data; if no message above says why, its loader has "
+			      "ignored liborma-heap.so, or it ended before it was connected to the "
+			      "profiler",
 			      options->app_argv[0]);
 }
