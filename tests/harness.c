@@ -152,9 +152,17 @@ static void check_fds(const bool before[FDS_MAX])
 static void check_children(void)
 {
 	siginfo_t info = {0};
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-		orma_test_fail("harness", 0, "a child process was left behind (%s)",
-			       info.si_pid ? "ended, but not waited for" : "running");
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+		return;
+	char path[64], name[16] = "?";
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)info.si_pid);
+	FILE *file = fopen(path, "re");
+	if (file && fscanf(file, "%15[^\n]", name) != 1)
+		snprintf(name, sizeof(name), "?");
+	if (file)
+		fclose(file);
+	orma_test_fail("harness", 0, "a child process was left behind (%s, %s)", name,
+		       info.si_pid ? "ended, but not waited for" : "running");
 }
 
 static _Noreturn void run_in_child(const struct orma_test *test)

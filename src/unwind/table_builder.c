@@ -149,10 +149,14 @@ static int start_child(struct orma_table_builder *builder)
 
 	if (r < 0)
 		return r;
+	pid_t parent = getpid();
 	pid_t child = fork(); /* calls: allow fork, because the child has no rights */
 	if (child == 0) {
-		/* A child that hangs would not see the end of its socket. */
+		/* A child that hangs would not see the end of its socket. The signal does not come if the
+		 * parent has ended before. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1); /* calls: allow _exit, because this is the child */
 		builder->options.child(ends[1]);
 		_exit(0); /* calls: allow _exit, because this is the child */
 	}

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -279,7 +280,21 @@ static void hang_and_tell(int socket)
 		pause();
 }
 
-ORMA_TEST(a_child_that_hangs_ends_with_its_parent)
+static bool outlives_parent;
+
+/* Runs in the child of each fork, before fork() returns there. */
+static void outlive_parent(void)
+{
+	pid_t parent = getppid();
+
+	if (!outlives_parent)
+		return;
+	CHECK_INT(write(pipe_of_child, "", 1), 1);
+	while (getppid() == parent)
+		usleep(1000);
+}
+
+static void check_end_with_parent(bool is_early)
 {
 	int ends[2], fd = open_self();
 	char byte;
@@ -290,6 +305,7 @@ ORMA_TEST(a_child_that_hangs_ends_with_its_parent)
 	CHECK(parent >= 0);
 	if (parent == 0) {
 		struct orma_elf_file elf;
+		outlives_parent = is_early;
 		orma_table_builder_open(begin(hang_and_tell, 60000), fd, &elf);
 		_exit(1);
 	}
@@ -302,6 +318,17 @@ ORMA_TEST(a_child_that_hangs_ends_with_its_parent)
 		;
 	close(ends[0]);
 	close(fd);
+}
+
+ORMA_TEST(a_child_that_hangs_ends_with_its_parent)
+{
+	check_end_with_parent(false);
+}
+
+ORMA_TEST(a_child_whose_parent_has_ended_before_it_begins_ends_too)
+{
+	CHECK_INT(pthread_atfork(NULL, NULL, outlive_parent), 0);
+	check_end_with_parent(true);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
