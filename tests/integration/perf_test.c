@@ -2,8 +2,8 @@
  * perf_test.c - linux.perf with the kernel of this machine: programs whose shares of time are known.
  *
  * Other programs run at the same time, so shares of the program's own time are compared and not
- * rates. Where single threads are sampled, the time between two samples is a millisecond, because the
- * kernel begins to count it anew whenever a busy machine gives the thread a CPU for a moment. Where the kernel grants no perf events, the tests are skipped.
+ * rates. Single threads are sampled each millisecond, because a busy machine gives them a CPU for short
+ * times only. Where the kernel grants no perf events, the tests are skipped.
  */
 #include <dirent.h>
 #include <fcntl.h>
