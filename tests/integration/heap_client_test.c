@@ -393,20 +393,21 @@ static void take_a_break(int signal)
 	usleep(300000);
 }
 
-/* Runs the storm while the profiler sleeps most of the time. */
-static void run_storm_beside_a_slow_profiler(void)
+/* Runs a storm while the profiler sleeps most of the time. */
+static void run_beside_a_slow_profiler(const char *storm)
 {
 	char begun[200];
 	pid_t pid;
 
 	snprintf(begun, sizeof(begun), "%s/begun", orma_test_tmpdir());
-	pid = start(false, "storm", begun);
+	pid = start(false, storm, begun);
 	while (access(begun, F_OK) < 0)
 		usleep(1000);
 	for (unsigned i = 0; i < 5; i++) {
 		CHECK_INT(pthread_kill(profiler.thread, SIGUSR2), 0);
 		usleep(330000);
 	}
+	CHECK_INT(rmdir(begun), 0);
 	CHECK_INT(finish(pid), 0);
 }
 
@@ -415,7 +416,7 @@ ORMA_TEST(all_threads_wait_for_a_profiler_that_does_nothing_for_a_while)
 {
 	signal(SIGUSR2, take_a_break);
 	begin("sampling_interval_bytes: 1");
-	run_storm_beside_a_slow_profiler();
+	run_beside_a_slow_profiler("storm");
 	end();
 	CHECK_INT(count(7401, true), 10000);
 	CHECK_INT(count(7402, true), 10000);
@@ -428,7 +429,8 @@ ORMA_TEST(losses_double_an_adaptive_interval_up_to_its_maximum)
 	policy = "BUFFER_EXHAUSTED_DROP";
 	begin("sampling_interval_bytes: 1 adaptive_sampling_shmem_threshold: 1 "
 	      "adaptive_sampling_max_sampling_interval_bytes: 20");
-	run_storm_beside_a_slow_profiler();
+	/* The samples of the second storm show what the losses of the first one have done. */
+	run_beside_a_slow_profiler("two storms");
 	end_with_losses();
 	CHECK(seen.lost > 0);
 	CHECK(seen.smallest_interval <= 1);

@@ -455,6 +455,13 @@ int main(int argument_count, char **arguments)
 		if (argument_count > 2)
 			mkdir(arguments[2], 0700);
 		run_threads(500, 20);
+	} else if (strcmp(mode, "two storms") == 0) {
+		/* The second one comes when somebody has removed the folder. */
+		mkdir(arguments[2], 0700);
+		run_threads(500, 20);
+		while (access(arguments[2], F_OK) == 0)
+			usleep(1000);
+		run_threads(50, 20);
 	} else if (strcmp(mode, "dlclose") == 0)
 		run_dlclose(arguments[2]);
 	else if (strcmp(mode, "destructors") == 0)
