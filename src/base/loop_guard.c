@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * loop_guard.c - notices that a program has closed the descriptors of a loop.
  *
- * epoll_wait() on an epoll set that somebody closes meanwhile goes on forever. Therefore a guarded loop waits in poll() for its epoll
- * set and for one end of a pair of sockets. poll() keeps that end open, so it hangs up when the other end is closed. This notices that
- * all descriptors are closed, as daemons do when they begin. A single descriptor that is closed or replaced is noticed after the wait,
- * which is therefore not endless.
+ * If somebody closes an epoll set during epoll_wait(), the call never returns. Therefore a guarded loop waits in poll() for its epoll
+ * set and for one end of a pair of sockets. poll() keeps that end open, so it hangs up when the other end is closed. The wait thus ends
+ * at once when a program closes all descriptors, as daemons do when they begin. It does not end when only some are closed or replaced.
+ * Each wait therefore has a time limit, and the loop looks for lost descriptors afterwards.
  *
  * Rejected: a pipe, whose ends a thread cannot shut down when the loop's event descriptor is gone; a wait that is always short,
  * because each idle program would wake every second.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ctf_track_class.c - finds the fields and the meaning of a class of events, once for each class.
  *
- * Owns nothing. The names of fields are those of LTTng: its events of compilers' function tracing become slices, and the messages
- * of its printf-like calls become the names of instants. The metadata is not trusted, so a field only has a meaning if its type fits.
+ * Owns nothing. Fields are recognized by the names that LTTng gives them. Events of function entry and exit become slices. An event
+ * of tracef() or tracelog() becomes an instant with the message as its name. The metadata is not trusted: a field is only used if it
+ * has the expected type.
  */
 #include "formats/ctf_track_class.h"
 

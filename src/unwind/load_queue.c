@@ -5,11 +5,11 @@
  * The first job starts a thread. Invariants: `mutex` guards all members of the queue and of its jobs. Jobs wait in `waiting`, in
  * order. A job that a thread is working on is in no list. The thread that drops the last reference frees the job.
  *
- * A thread cannot be interrupted while the kernel waits for a file system. If it has been opening a file for too long, and a job
- * of another place waits, another thread becomes the current one and takes that job. Jobs of the same place keep waiting, because
- * they would hang as well. Only the current thread uses the context. If the file of an earlier thread is opened in the end, that
- * thread puts its job in front of the others, and is idle until it is needed again. There are at most WORKERS_MAX threads. If all
- * of them hang, all jobs wait.
+ * A thread cannot be interrupted while the kernel waits for a file system. If a thread hangs while it opens a file, another thread
+ * becomes the current one, and runs the jobs of other places. The jobs of the place that hangs stay in the list, because they would
+ * hang as well. Only the current thread uses the context. If the hung call returns later, its thread puts the job in front of the
+ * others, and is idle until it is needed again. There are at most WORKERS_MAX threads. When all of them hang, no job runs until one of
+ * the calls returns.
  *
  * An idle thread does not end before the queue, because a child that it has started ends with it.
  *

@@ -13,7 +13,7 @@
  * room. They cannot become larger if children inherit the events and whole CPUs must not be watched. The copies of stacks that
  * wait have the maximum size, too, because the budget of waits suffices for the rings. Other events with the period 1 come in
  * bursts, and a ring holds a quarter as many large records: a program with 100,000 page faults a second lost 14 % of them instead
- * of 3 %. The size of a copy does not change its time, because the kernel copies no more than the stack.
+ * of 3 %. A larger maximum makes no copy slower, because the kernel only copies the part of the stack that is in use.
  */
 #include "probes/perf/perf_choice.h"
 

@@ -10,8 +10,9 @@
  * CPU. A dummy event of this process, which never happens, owns that ring. A ring of a profiled task would report a hang-up for
  * ever after the end of the task.
  *
- * The kernel refuses all attributes of an event or none. Features that an older kernel may lack are removed one by one, and then
- * those that the user may not use. `can` has the features that are left.
+ * If the kernel does not support or permit one attribute of an event, it refuses the whole event. So the event is opened again with
+ * fewer features: first without those that older kernels lack, one after the other, and then without those that need more rights.
+ * `can` has the features with which the kernel has accepted it.
  *
  * A ring has room for half a second at the rate of the session. Its records have a fixed size, because the kernel reserves the
  * whole copy of the stack. The kernel wakes this process when a quarter is full, so an idle machine causes no wake-ups. A user

@@ -25,9 +25,9 @@ int orma_perf_targets_family(int proc_fd, const struct orma_perf_scope_config *c
 			     struct orma_probes_numbers *ret);
 /* Returns the parent of a process, or 0 if it has ended. `buf` is scratch memory. */
 uint32_t orma_perf_targets_parent(int proc_fd, uint32_t pid, struct orma_buf *buf);
-/* Finds the tasks whose events are opened one by one. If the config has target_pids, these are all threads of
- * those processes, with `has_family` also of their descendants. Otherwise they are all threads of this user's
- * processes in the scope. This process is left out. 0, -ENODATA (there is none), -E2BIG (more than
+/* Finds the threads whose events are opened one by one. If the config has target_pids, these are the threads
+ * of the processes named there. `has_family` adds the threads of their descendants. Without target_pids, these
+ * are the threads of all processes in the scope that belong to this user. This process is left out. 0, -ENODATA (there is none), -E2BIG (more than
  * ORMA_PERF_TASKS_MAX) or another -errno. */
 int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has_family,
 			    struct orma_probes_numbers *ret);

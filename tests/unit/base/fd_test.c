@@ -205,20 +205,28 @@ ORMA_TEST(a_number_that_somebody_else_has_taken_is_left_alone)
 	close(pipe_fds[1]);
 }
 
-ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
+/* The second number is the program's. */
+static void check_child_closes_first(const int fds[2])
 {
-	int fds[2] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)}, status;
-
-	orma_base_fd_set_close_on_fork(fds[0]);
-	orma_base_fd_set_close_on_fork(fds[1]);
-	CHECK_INT(dup2(STDERR_FILENO, fds[1]), fds[1]);
+	int status;
 	pid_t child = fork();
+
 	if (child == 0) {
 		orma_base_fds_close_in_child();
 		_exit(fcntl(fds[0], F_GETFD) >= 0 || fcntl(fds[1], F_GETFD) < 0);
 	}
 	CHECK_INT(waitpid(child, &status, 0), child);
 	CHECK_INT(status, 0);
+}
+
+ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
+{
+	int fds[2] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
+
+	orma_base_fd_set_close_on_fork(fds[0]);
+	orma_base_fd_set_close_on_fork(fds[1]);
+	CHECK_INT(dup2(STDERR_FILENO, fds[1]), fds[1]);
+	check_child_closes_first(fds);
 	orma_base_fd_close(fds[0]);
 	orma_base_fd_close(fds[1]);
 	close(fds[1]);
@@ -226,7 +234,7 @@ ORMA_TEST(a_child_leaves_numbers_alone_that_the_program_has_taken)
 
 ORMA_TEST(large_numbers_are_looked_at_like_small_ones)
 {
-	int small = eventfd(0, EFD_CLOEXEC), fds[2], status;
+	int small = eventfd(0, EFD_CLOEXEC), fds[2];
 	struct rlimit limit;
 
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -244,13 +252,7 @@ ORMA_TEST(large_numbers_are_looked_at_like_small_ones)
 	CHECK_INT(dup2(STDERR_FILENO, fds[1]), fds[1]);
 	CHECK(orma_base_fd_is_own(fds[0]) && !orma_base_fd_is_own(fds[1]));
 	CHECK(!orma_base_fds_are_own());
-	pid_t child = fork();
-	if (child == 0) {
-		orma_base_fds_close_in_child();
-		_exit(fcntl(fds[0], F_GETFD) >= 0 || fcntl(fds[1], F_GETFD) < 0);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	check_child_closes_first(fds);
 	for (int i = 0; i < 2; i++)
 		orma_base_fd_close(fds[i]);
 	CHECK(orma_base_fds_are_own());

@@ -141,15 +141,21 @@ ORMA_TEST(a_process_stays_as_long_as_it_has_threads)
 	free_processes(&processes);
 }
 
+static void take_exec(struct orma_perf_processes *processes)
+{
+	orma_perf_processes_take(processes, &(struct orma_perf_record){
+						    .type = PERF_RECORD_COMM,
+						    .misc = PERF_RECORD_MISC_COMM_EXEC,
+						    .pid = CHILD,
+						    .tid = CHILD,
+						    .time = 2,
+					    });
+}
+
 /* The builder of unwind tables is a child of the profiler, too. */
 ORMA_TEST(a_child_of_the_profiler_is_in_scope_from_its_exec_on)
 {
 	struct orma_perf_processes processes = make_processes();
-	struct orma_perf_record exec = {.type = PERF_RECORD_COMM,
-					.misc = PERF_RECORD_MISC_COMM_EXEC,
-					.pid = CHILD,
-					.tid = CHILD,
-					.time = 2};
 
 	processes.own_pid = PARENT;
 	/* Events of single tasks are inherited by all children. */
@@ -158,7 +164,7 @@ ORMA_TEST(a_child_of_the_profiler_is_in_scope_from_its_exec_on)
 	take_fork(&processes, OTHER, PARENT);
 	CHECK(!orma_perf_processes_get(&processes, CHILD)->is_in_scope);
 	CHECK(!orma_perf_processes_get(&processes, OTHER)->is_in_scope);
-	orma_perf_processes_take(&processes, &exec);
+	take_exec(&processes);
 	CHECK(orma_perf_processes_get(&processes, CHILD)->is_in_scope);
 	CHECK(orma_perf_processes_get(&processes, CHILD)->is_young);
 	CHECK(!orma_perf_processes_get(&processes, OTHER)->is_in_scope);
@@ -172,11 +178,6 @@ ORMA_TEST(a_child_of_the_profiler_is_in_scope_from_its_exec_on)
 ORMA_TEST(a_child_of_the_profiler_that_is_older_than_the_events_is_not_in_scope)
 {
 	struct orma_perf_processes processes = make_processes();
-	struct orma_perf_record exec = {.type = PERF_RECORD_COMM,
-					.misc = PERF_RECORD_MISC_COMM_EXEC,
-					.pid = CHILD,
-					.tid = CHILD,
-					.time = 2};
 
 	close(processes.proc_fd);
 	processes.proc_fd = open(orma_test_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,7 +186,7 @@ ORMA_TEST(a_child_of_the_profiler_that_is_older_than_the_events_is_not_in_scope)
 	write_stat(processes.proc_fd, CHILD, 'S', 1);
 	CHECK(!orma_perf_processes_get(&processes, CHILD)->is_in_scope);
 	/* It was a program that waited for the beginning. */
-	orma_perf_processes_take(&processes, &exec);
+	take_exec(&processes);
 	CHECK(orma_perf_processes_get(&processes, CHILD)->is_in_scope);
 	CHECK(orma_perf_processes_get(&processes, OTHER)->is_in_scope);
 	free_processes(&processes);
