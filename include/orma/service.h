@@ -539,7 +539,7 @@ ORMA_API void orma_consumer_port_free_buffers(struct orma_consumer_port *port);
  * Detach lets the session continue without this consumer; attach makes a consumer of the same user
  * its owner again. The key identifies the session. Pending flushes fail. Returns 0, -ENOENT,
  * -EEXIST (the key is in use; the consumer has a session already), -EINVAL (no key), -ESTALE (the
- * session has ended), -ENOMEM.
+ * session has ended, and its file is complete), -ENOMEM.
  */
 ORMA_API int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key);
 ORMA_API int orma_consumer_port_attach(struct orma_consumer_port *port, const char *key);

@@ -195,9 +195,9 @@ int orma_consumer_port_detach(struct orma_consumer_port *port, const char *key)
 		return -EINVAL;
 	if (!session)
 		return -ENOENT;
-	/* Detaching one that has ended would leak it: nothing frees a detached session after its end. */
-	if (session->state == ORMA_SERVICE_SESSION_DISABLED ||
-	    session->state == ORMA_SERVICE_SESSION_CLONED)
+	/* A session that has reported its end is freed by its consumer, so a detached one would leak. Until
+	 * then, also while its file is completed, it can be detached, and is freed at its end. */
+	if (session->has_said_disabled)
 		return -ESTALE;
 	if (find_detached(port->service, port->uid, key))
 		return -EEXIST;

@@ -329,6 +329,33 @@ ORMA_TEST(consumer_that_leaves_does_not_cost_the_file_its_end)
 	close_scene(&s);
 }
 
+/* As `perfetto --is_detached` does, which says no only when the file is complete. */
+ORMA_TEST(detached_session_is_found_until_its_file_is_complete)
+{
+	struct scene s;
+
+	open_scene(&s, INTO_FILE);
+	send_packet(&s.producer, 0, "a");
+	file.is_full = true;
+	orma_consumer_port_disable(s.consumer.port);
+	CHECK_LOG(&s.producer.log, "stop:1");
+	CHECK_INT(orma_consumer_port_detach(s.consumer.port, "key"), 0);
+	CHECK_INT(orma_consumer_port_attach(s.consumer.port, "key"), 0);
+	CHECK_INT(orma_consumer_port_detach(s.consumer.port, "key"), 0);
+	file.is_full = false;
+	orma_service_file_event(s.world.service, file.session_id, 0);
+	CHECK_STR(written(&s), "a");
+	CHECK(file.is_closed);
+	/* The last bytes may not be on the disk yet. */
+	CHECK_INT(orma_consumer_port_attach(s.consumer.port, "key"), 0);
+	CHECK_INT(orma_consumer_port_detach(s.consumer.port, "key"), 0);
+	orma_service_file_event(s.world.service, file.session_id, 1);
+	CHECK_INT(orma_consumer_port_attach(s.consumer.port, "key"), -ENOENT);
+	CHECK_LOG(&s.consumer.log, "");
+	CHECK(orma_service_next_deadline_ns(s.world.service) == UINT64_MAX);
+	close_scene(&s);
+}
+
 ORMA_TEST(large_buffers_are_written_in_bounded_steps)
 {
 	/* A packet of 3974 bytes that holds one string. */
