@@ -80,7 +80,7 @@ static void run(void *ctx, struct orma_load_job *base)
 	struct orma_table_builder *builder = ctx;
 
 	job->result = job->debug_fd < 0 ? -ENOENT : ask(builder, job->debug_fd, job);
-	if (job->result == 0)
+	if (job->result == 0 || job->result == -ECANCELED)
 		return;
 	job->answer.size = 0;
 	job->result = job->fd < 0 ? job->fd : ask(builder, job->fd, job);
@@ -102,6 +102,11 @@ static void rest(void *ctx)
 	orma_table_builder_rest(ctx);
 }
 
+static void stop(void *ctx)
+{
+	orma_table_builder_stop(ctx);
+}
+
 static void end(void *ctx)
 {
 	orma_table_builder_free(ctx);
@@ -112,6 +117,7 @@ static const struct orma_load_queue_ops ops = {
 	.run = run,
 	.free = free_job,
 	.rest = rest,
+	.stop = stop,
 	.end = end,
 };
 

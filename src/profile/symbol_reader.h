@@ -25,8 +25,8 @@ struct orma_symbol_request {
  * 0, -ENOMEM or another -errno. */
 int orma_symbol_reader_new(const struct orma_table_builder_options *options,
 			   struct orma_symbol_reader **ret);
-/* Waits at most a second for a file that is being read. If it takes longer, the thread frees everything
- * later. NULL does nothing. */
+/* Does not wait for a file that is being read. If it takes longer than a second to open a file, the thread frees everything later.
+ * NULL does nothing. */
 void orma_symbol_reader_free(struct orma_symbol_reader *reader);
 /* Reads the names of the functions at these addresses into an empty buffer, which the caller owns, in the
  * form of symbol_names.h. 0, -ETIMEDOUT (the deadline, on CLOCK_MONOTONIC, has passed), -ESTALE (another file

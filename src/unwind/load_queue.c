@@ -32,8 +32,10 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-#define NICENESS    (-10)
-#define END_NS      ORMA_NS_PER_SEC
+#define NICENESS (-10)
+/* How long the end waits for open(), which may hang, and for run(), which was stopped. */
+#define OPEN_END_NS ORMA_NS_PER_SEC
+#define RUN_END_NS  (5 * ORMA_NS_PER_SEC)
 #define REST_NS     (10 * ORMA_NS_PER_SEC)
 #define HANG_NS     (2 * ORMA_NS_PER_SEC)
 #define WORKERS_MAX 4u
@@ -283,23 +285,26 @@ int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 	return 0;
 }
 
-/* True if a worker that does not hang has not ended yet. */
-static bool is_ending_soon(const struct orma_load_queue *queue)
+/* Returns how long the end waits for its workers at most; 0 = all of them have ended, or hang. */
+static uint64_t end_limit_ns(const struct orma_load_queue *queue)
 {
-	bool result = false;
+	uint64_t limit_ns = 0;
 
 	for (size_t i = 0; i < queue->worker_count; i++) {
 		const struct worker *worker = &queue->workers[i];
-		result = result ||
-			 (!worker->has_ended && (worker == queue->current || !worker->opening));
+		if (!worker->has_ended && !worker->opening)
+			limit_ns = RUN_END_NS;
+		else if (!worker->has_ended && worker == queue->current)
+			limit_ns = ORMA_MAX(limit_ns, OPEN_END_NS);
 	}
-	return result;
+	return limit_ns;
 }
 
 void orma_load_queue_free(struct orma_load_queue *queue)
 {
-	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + END_NS;
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), limit_ns;
 
+	queue->ops->stop(queue->ctx);
 	pthread_mutex_lock(&queue->mutex);
 	queue->is_ending = true;
 	pthread_cond_broadcast(&queue->changed);
@@ -309,8 +314,9 @@ void orma_load_queue_free(struct orma_load_queue *queue)
 		orma_base_list_remove(&job->link);
 		unref(queue, job);
 	}
-	while (is_ending_soon(queue) && wait_until(queue, end_ns))
-		;
+	do
+		limit_ns = end_limit_ns(queue);
+	while (limit_ns > 0 && wait_until(queue, begin_ns + limit_ns));
 	for (size_t i = 0; i < queue->worker_count; i++) {
 		/* A thread that has ended does not need the mutex any more. */
 		if (queue->workers[i].has_ended)

@@ -32,6 +32,8 @@ struct orma_load_queue_ops {
 	void (*free)(struct orma_load_job *job);
 	/* Runs after a time without jobs. */
 	void (*rest)(void *ctx);
+	/* Runs when the queue is to end, and lets run() return soon, which may run on another thread. */
+	void (*stop)(void *ctx);
 	/* Frees the context, after the last job. */
 	void (*end)(void *ctx);
 	/* After this time in open(), jobs of other places do not wait for it. 0 = two seconds. */
@@ -41,7 +43,8 @@ struct orma_load_queue_ops {
 /* The queue owns `ctx` from now on, unless the call fails. 0, -ENOMEM or another -errno. */
 int orma_load_queue_new(const struct orma_load_queue_ops *ops, void *ctx,
 			struct orma_load_queue **ret);
-/* Waits at most a second for the job that runs. If it takes longer, its thread frees the context later. */
+/* Stops the job that runs, and waits until it has ended. If open() takes longer than a second, or run() five, the thread
+ * frees the context later. */
 void orma_load_queue_free(struct orma_load_queue *queue);
 /* Adds a zeroed job. The caller has a reference. 0, or -errno if no thread can be started; then the queue has
  * no reference. */

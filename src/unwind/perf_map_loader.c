@@ -66,6 +66,7 @@ static const struct orma_load_queue_ops ops = {
 	.run = run_nothing,
 	.free = free_load,
 	.rest = nothing,
+	.stop = nothing,
 	.end = nothing,
 };
 

@@ -17,7 +17,7 @@
  * parent sends a question about the file.
  *
  * Invariant: nothing from the child is used before it was checked, and no call waits for it longer than
- * timeout_ms. If a child dies, hangs or sends nonsense, the file that it had gets no table. The child is
+ * timeout_ms, nor after orma_table_builder_stop(). If a child dies, hangs or sends nonsense, the file that it had gets no table. The child is
  * killed, and the next file starts another. A file is tried twice if the child dies, because the kernel
  * may have killed the child for lack of memory.
  *
@@ -34,6 +34,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -51,7 +52,8 @@
 
 struct orma_table_builder {
 	struct orma_table_builder_options options;
-	int socket; /* -1 = there is no child */
+	int socket;  /* -1 = there is no child */
+	int stop_fd; /* an eventfd; readable once the builder was stopped */
 	pid_t child;
 	uint32_t file_count; /* files that the child has got */
 	int fd;              /* the current file; borrowed */
@@ -72,19 +74,22 @@ static void end_child(struct orma_table_builder *builder)
 	while (r < 0 && errno == EINTR);
 }
 
-/* Waits until the socket is ready. 0 or -ETIMEDOUT. */
+/* Waits until the socket is ready. 0, -ETIMEDOUT or -ECANCELED. */
 static int wait_for(const struct orma_table_builder *builder, short events, uint64_t end_ns)
 {
 	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	struct pollfd wait = {.fd = builder->socket, .events = events};
+	struct pollfd waits[] = {
+		{.fd = builder->socket, .events = events},
+		{.fd = builder->stop_fd, .events = POLLIN},
+	};
 
 	if (now_ns >= end_ns)
 		return -ETIMEDOUT;
-	(void)poll(&wait, 1, (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
-	return 0;
+	(void)poll(waits, ORMA_ARRAY_SIZE(waits), (int)((end_ns - now_ns) / ORMA_NS_PER_MS) + 1);
+	return waits[1].revents ? -ECANCELED : 0;
 }
 
-/* Receives `size` bytes. 0, -EPIPE (the child has died) or -ETIMEDOUT. */
+/* Receives `size` bytes. 0, -EPIPE (the child has died), -ETIMEDOUT or -ECANCELED. */
 static int receive(struct orma_table_builder *builder, void *data, size_t size)
 {
 	uint64_t end_ns =
@@ -105,7 +110,8 @@ static int receive(struct orma_table_builder *builder, void *data, size_t size)
 	return r;
 }
 
-/* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. 0, -EPIPE or -ETIMEDOUT. */
+/* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. The errors are those
+ * of receive(). */
 static int send_bytes(struct orma_table_builder *builder, const void *data, size_t size)
 {
 	uint64_t end_ns =
@@ -131,6 +137,8 @@ static int greet(struct orma_table_builder *builder)
 	struct orma_table_hello hello;
 	int r = receive(builder, &hello, sizeof(hello));
 
+	if (r == -ECANCELED)
+		return r;
 	if (r < 0 || hello.error < 0)
 		return -ECHILD;
 	if (hello.filter_error < 0 && !builder->has_complained)
@@ -306,6 +314,12 @@ int orma_table_builder_new(const struct orma_table_builder_options *options,
 	if (!builder->options.child)
 		builder->options.child = orma_table_child_run;
 	builder->socket = builder->fd = -1;
+	builder->stop_fd = orma_base_fd_avoid_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (builder->stop_fd < 0) {
+		int r = -errno;
+		orma_base_free(builder);
+		return r;
+	}
 	*ret = builder;
 	return 0;
 }
@@ -315,7 +329,13 @@ void orma_table_builder_free(struct orma_table_builder *builder)
 	if (!builder)
 		return;
 	end_child(builder);
+	orma_base_fd_close(builder->stop_fd);
 	orma_base_free(builder);
+}
+
+void orma_table_builder_stop(struct orma_table_builder *builder)
+{
+	orma_base_fd_wake(builder->stop_fd);
 }
 
 void orma_table_builder_rest(struct orma_table_builder *builder)
@@ -326,7 +346,7 @@ void orma_table_builder_rest(struct orma_table_builder *builder)
 /* Ends a child that has failed. Callers get -EIO in place of -EPIPE. */
 static int finish(struct orma_table_builder *builder, int r)
 {
-	if (r == -EPIPE || r == -ETIMEDOUT)
+	if (r == -EPIPE || r == -ETIMEDOUT || r == -ECANCELED)
 		end_child(builder);
 	return r == -EPIPE ? -EIO : r;
 }

@@ -7,7 +7,7 @@
  *		r = orma_table_builder_build(builder, &table);    or orma_table_builder_drop(builder),
  *		                                                  or orma_table_builder_ask(...)
  *
- * Threads: a builder belongs to one thread, which waits for the child.
+ * Threads: a builder belongs to one thread, which waits for the child. Any thread may stop it.
  */
 #ifndef ORMA_UNWIND_TABLE_BUILDER_H
 #define ORMA_UNWIND_TABLE_BUILDER_H
@@ -25,13 +25,16 @@ struct orma_table_builder_options {
 	orma_table_child_fn *child; /* runs in the child; NULL = orma_table_child_run() */
 };
 
-/* `options` may be NULL. 0 or -ENOMEM. The first file starts the child. */
+/* `options` may be NULL. 0 or -errno. The first file starts the child. */
 int orma_table_builder_new(const struct orma_table_builder_options *options,
 			   struct orma_table_builder **ret);
 /* Ends the child. NULL does nothing. */
 void orma_table_builder_free(struct orma_table_builder *builder);
 /* Ends the child of an idle builder. The next file starts another child. */
 void orma_table_builder_rest(struct orma_table_builder *builder);
+/* From now on, functions do not wait for the child. If it has not answered yet, they end it and return -ECANCELED, also one
+ * that runs on another thread. */
+void orma_table_builder_stop(struct orma_table_builder *builder);
 
 /*
  * Reads the headers of a file. After 0, the next call is one of the three below. The headers have no

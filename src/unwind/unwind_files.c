@@ -142,6 +142,13 @@ static void rest(void *ctx)
 	orma_table_builder_rest(files->builder);
 }
 
+static void stop(void *ctx)
+{
+	struct orma_unwind_files *files = ctx;
+
+	orma_table_builder_stop(files->builder);
+}
+
 static void free_files(void *ctx)
 {
 	struct orma_unwind_files *files = ctx;
@@ -156,6 +163,7 @@ static const struct orma_load_queue_ops queue_ops = {
 	.run = run_load,
 	.free = free_load,
 	.rest = rest,
+	.stop = stop,
 	.end = free_files,
 };
 

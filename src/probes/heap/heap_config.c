@@ -126,6 +126,7 @@ int orma_heap_config_parse(const void *config, size_t size, struct orma_arena *a
 	warn_of_ignored(wanted);
 	*ret = (struct orma_heap_config){
 		.interval_bytes = wanted->sampling_interval_bytes,
+		.stop_timeout_ms = source->stop_timeout_ms,
 		.dumps_at_max = wanted->dump_at_max,
 		.streams = wanted->stream_allocations,
 		.waits_for_room = wanted->block_client,

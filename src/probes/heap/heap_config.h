@@ -20,6 +20,7 @@ struct orma_heap_config {
 	uint32_t min_anonymous_kb; /* 0 = no limits */
 	uint32_t max_memory_kb;
 	uint64_t max_cpu_secs;
+	uint32_t stop_timeout_ms; /* 0 = the service's default */
 	const struct orma_str *skipped_prefixes;
 	size_t skipped_prefix_count;
 };

@@ -28,9 +28,8 @@
 
 #define TICK_NS (ORMA_NS_PER_SEC)
 /* The timeouts for a process that hangs, at a tick and at the end. The tracing service waits for five seconds. */
-#define FLUSH_MS   300u
-#define STOP_MS    1000u
-#define SYMBOLS_NS (2 * ORMA_NS_PER_SEC)
+#define FLUSH_MS 300u
+#define STOP_MS  1000u
 /* The least time between two flushes for deferred samples. */
 #define EARLY_FLUSH_NS (100 * ORMA_NS_PER_MS)
 
@@ -223,9 +222,9 @@ static void on_stopped(void *ctx)
 				   instance->wanted_completions.size);
 	instance->wanted_completions.size = 0;
 	write_all(instance);
-	(void)orma_module_symbols_write(instance->symbols, instance->base.probe->source,
-					instance->base.idx,
-					orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
+	(void)orma_module_symbols_write(
+		instance->symbols, instance->base.probe->source, instance->base.idx,
+		orma_module_symbols_deadline_ns(instance->config.stop_timeout_ms));
 	end(instance);
 	if (instance->stop_completion)
 		orma_data_source_complete(instance->base.probe->source, instance->stop_completion);

@@ -298,7 +298,8 @@ int orma_perf_config_parse(const void *config, size_t size, struct orma_arena *a
 		from = orma_pb_perf_event_config_new(arena);
 	if (!from)
 		return -ENOMEM;
-	struct orma_perf_config parsed = {.source = from};
+	struct orma_perf_config parsed = {.source = from,
+					  .stop_timeout_ms = source->stop_timeout_ms};
 	r = read_timebase(from->timebase, arena, &parsed);
 	if (r == 0)
 		r = read_followers(from, arena, &parsed);

@@ -94,6 +94,7 @@ struct orma_perf_config {
 	uint32_t stack_bytes;
 	uint32_t memory_kb_max; /* 0 = no limit */
 	uint32_t clear_period_ms;
+	uint32_t stop_timeout_ms; /* 0 = the service's default */
 	/* The config as the session has written it, for the defaults of the sequence. */
 	const struct orma_pb_perf_event_config *source;
 };

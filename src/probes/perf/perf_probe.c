@@ -33,7 +33,6 @@
 #include "schema/gen/data_source_config.pb.h"
 
 #define MEMORY_CHECK_MS UINT64_C(1000)
-#define SYMBOLS_NS      (2 * ORMA_NS_PER_SEC)
 /* The kernel writes a record within this time after it has read the clock. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
 
@@ -339,9 +338,9 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 		orma_perf_names_deliver(&instance->names);
 		orma_perf_waits_end_all(&instance->reader.waits, now_on_clock(instance),
 					&instance->stacks, &instance->packets);
-		(void)orma_module_symbols_write(instance->stacks.symbols, base->probe->source,
-						base->idx,
-						orma_base_clock_ns(CLOCK_MONOTONIC) + SYMBOLS_NS);
+		(void)orma_module_symbols_write(
+			instance->stacks.symbols, base->probe->source, base->idx,
+			orma_module_symbols_deadline_ns(instance->config.stop_timeout_ms));
 	}
 	orma_perf_complain_late(&instance->reader);
 	/* With the period 1, a process without a sample had no event. */

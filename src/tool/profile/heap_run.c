@@ -22,6 +22,7 @@
 #include "base/macros.h"
 #include "ipc/address.h"
 #include "probes/heap/heap_service.h"
+#include "profile/module_symbols.h"
 #include "proto/text_lexer.h"
 #include "tool/daemon/private_folder.h"
 #include "tool/profile/heap.h"
@@ -277,10 +278,11 @@ static int append_config(const struct orma_heap_options *options, struct orma_bu
 	uint64_t interval = options->interval_bytes;
 	int r = orma_base_buf_printf(
 		text,
-		"buffers { size_kb: %u fill_policy: DISCARD } data_sources { config { name: "
+		"buffers { size_kb: %u fill_policy: DISCARD } data_source_stop_timeout_ms: %u "
+		"data_sources { config { name: "
 		"'android.heapprofd' heapprofd_config { sampling_interval_bytes: %llu "
 		"block_client: true block_client_timeout_us: %u",
-		BUFFER_KB, (unsigned long long)interval, STALL_US);
+		BUFFER_KB, ORMA_MODULE_SYMBOLS_STOP_MS, (unsigned long long)interval, STALL_US);
 
 	if (r == 0 && interval < DENSE_INTERVAL)
 		r = orma_base_buf_printf(text, " shmem_size_bytes: %u", DENSE_SHM_BYTES);

@@ -10,6 +10,7 @@
 
 #include "base/macros.h"
 #include "base/str.h"
+#include "profile/module_symbols.h"
 #include "proto/text_lexer.h"
 #include "tool/profile/profile.h"
 
@@ -144,9 +145,10 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 		"buffers { size_kb: %d }\nwrite_into_file: true\n"
 		/* The service would flush as often without it, but readers of the trace need the number. */
 		"file_write_period_ms: 1000\nflush_period_ms: 5000\n"
+		"data_source_stop_timeout_ms: %u\n"
 		"data_sources { config { name: \"linux.perf\" "
 		"perf_event_config { ",
-		BUFFER_KB);
+		BUFFER_KB, ORMA_MODULE_SYMBOLS_STOP_MS);
 
 	if (r == 0)
 		r = append_events(options, text, ret_wrong);

@@ -27,7 +27,7 @@ static int parse(const char *fields, struct orma_heap_config *ret)
 	char text[512];
 	void *message = NULL;
 
-	snprintf(text, sizeof(text), "heapprofd_config { %s }", fields);
+	snprintf(text, sizeof(text), "stop_timeout_ms: 3000 heapprofd_config { %s }", fields);
 	CHECK(orma_proto_text_parse(&orma_pb_data_source_config_desc, "test", text, strlen(text), 0,
 				    &arena, &message, &error) == 0);
 	CHECK(orma_proto_encode(message, &bytes) == 0);
@@ -72,6 +72,7 @@ ORMA_TEST(fields_that_the_profiler_needs_are_taken)
 	CHECK(config.max_memory_kb == 6 && config.max_cpu_secs == 7);
 	CHECK(config.skipped_prefix_count == 1 && config.dump_phase_ms == 8);
 	CHECK_INT(config.dump_interval_ms, 900);
+	CHECK_INT(config.stop_timeout_ms, 3000);
 	finish();
 }
 

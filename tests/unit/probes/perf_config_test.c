@@ -49,9 +49,11 @@ ORMA_TEST(stacks_are_copies_of_16_kib_unless_the_config_says_otherwise)
 	CHECK(parse("perf_event_config { callstack_sampling {} }", &config) == 0);
 	CHECK(config.wants_stacks && config.user_frames == ORMA_PERF_USER_DWARF);
 	CHECK(config.stack_bytes == 16384 && !config.kernel_frames);
+	CHECK_INT(config.stop_timeout_ms, 0);
 	CHECK(parse("perf_event_config { callstack_sampling { user_frames: UNWIND_FRAME_POINTER "
-		    "kernel_frames: true } stack_bytes: 70000 }",
+		    "kernel_frames: true } stack_bytes: 70000 } stop_timeout_ms: 3000",
 		    &config) == 0);
+	CHECK_INT(config.stop_timeout_ms, 3000);
 	CHECK(config.user_frames == ORMA_PERF_USER_FP && config.kernel_frames);
 	CHECK(config.stack_bytes == 65280);
 	CHECK(parse("perf_event_config { callstack_sampling { user_frames: 9 } }", &config) ==

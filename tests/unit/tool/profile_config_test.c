@@ -167,6 +167,8 @@ ORMA_TEST(a_profile_without_options_samples_the_clock_with_all_stacks)
 	CHECK(!config.off_cpu && !config.follow_children);
 	CHECK(config.scope.target_pid_count == 0 && config.cgroup_count == 0);
 	CHECK(!orma_pb_trace_config_has_duration_ms(trace_config));
+	/* Names have six seconds on a busy machine. */
+	CHECK_INT(trace_config->data_source_stop_timeout_ms, 15000);
 	orma_base_arena_done(&arena);
 }
 

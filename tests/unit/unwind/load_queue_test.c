@@ -5,6 +5,7 @@
 
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,14 +21,17 @@ enum { HANGING_MAX = 4 }; /* the most threads that a queue has */
 struct job {
 	struct orma_load_job base; /* first */
 	sem_t *gate;               /* NULL = it opens at once */
-	unsigned turn;             /* the number of jobs that were done before it */
+	bool runs_until_stopped;
+	unsigned turn; /* the number of jobs that were done before it */
 };
 
 static struct orma_load_queue *queue;
 static sem_t gates[HANGING_MAX];
 static unsigned done_count; /* the context, which only one thread may use */
 static atomic_uint open_count, freed_count;
+static sem_t stop_gate;
 static atomic_bool has_ended;
+static nlink_t thread_count;
 
 static void open_job(struct orma_load_job *base)
 {
@@ -45,6 +49,9 @@ static void run_job(void *ctx, struct orma_load_job *base)
 	unsigned *count = ctx;
 
 	job->turn = (*count)++;
+	if (job->runs_until_stopped)
+		while (sem_wait(&stop_gate) < 0)
+			;
 }
 
 static void free_job(struct orma_load_job *base)
@@ -58,6 +65,12 @@ static void nothing(void *ctx)
 	(void)ctx;
 }
 
+static void stop(void *ctx)
+{
+	(void)ctx;
+	CHECK_INT(sem_post(&stop_gate), 0);
+}
+
 static void note_end(void *ctx)
 {
 	(void)ctx;
@@ -69,12 +82,23 @@ static const struct orma_load_queue_ops ops = {
 	.run = run_job,
 	.free = free_job,
 	.rest = nothing,
+	.stop = stop,
 	.end = note_end,
 	.hang_ns = HANG_NS,
 };
 
+static nlink_t count_threads(void)
+{
+	struct stat info;
+
+	CHECK_INT(stat("/proc/self/task", &info), 0);
+	return info.st_nlink;
+}
+
 static void begin(void)
 {
+	thread_count = count_threads();
+	CHECK_INT(sem_init(&stop_gate, 0, 0), 0);
 	for (size_t i = 0; i < HANGING_MAX; i++)
 		CHECK_INT(sem_init(&gates[i], 0, 0), 0);
 	CHECK_INT(orma_load_queue_new(&ops, &done_count, &queue), 0);
@@ -106,6 +130,14 @@ static void await(struct job *job)
 {
 	while (!wait_for(job, LONG_NS))
 		usleep(1000);
+}
+
+/* A thread that has outlived the queue closes its descriptor after the context has ended. */
+static void await_end(void)
+{
+	while (count_threads() > thread_count)
+		usleep(1000);
+	CHECK(atomic_load(&has_ended));
 }
 
 static void drop(struct job *job)
@@ -160,8 +192,7 @@ ORMA_TEST(a_job_alone_that_hangs_is_left)
 	drop(next);
 	CHECK_INT(sem_post(&gates[0]), 0);
 	orma_load_queue_free(queue);
-	while (!atomic_load(&has_ended))
-		usleep(1000);
+	await_end();
 }
 
 ORMA_TEST(jobs_wait_while_as_many_places_hang_as_there_may_be_threads)
@@ -186,8 +217,21 @@ ORMA_TEST(jobs_wait_while_as_many_places_hang_as_there_may_be_threads)
 		drop(hung[i]);
 	drop(other), drop(again), drop(last);
 	orma_load_queue_free(queue);
-	while (!atomic_load(&has_ended))
-		usleep(1000);
+	await_end();
+}
+
+ORMA_TEST(a_job_that_runs_is_stopped_at_the_end)
+{
+	begin();
+	struct job *job = orma_base_zalloc(sizeof(*job));
+	CHECK(job != NULL);
+	job->runs_until_stopped = true;
+	CHECK_INT(orma_load_queue_add(queue, &job->base), 0);
+	CHECK(!wait_for(job, HANG_NS));
+	drop(job);
+	orma_load_queue_free(queue);
+	CHECK(atomic_load(&has_ended));
+	CHECK_INT(atomic_load(&freed_count), 1);
 }
 
 ORMA_TEST(a_queue_whose_threads_hang_is_freed_by_the_last_of_them)
@@ -202,7 +246,6 @@ ORMA_TEST(a_queue_whose_threads_hang_is_freed_by_the_last_of_them)
 		usleep(1000);
 	CHECK(!atomic_load(&has_ended));
 	CHECK_INT(sem_post(&gates[0]), 0);
-	while (!atomic_load(&has_ended))
-		usleep(1000);
+	await_end();
 	CHECK_INT(atomic_load(&freed_count), 2);
 }

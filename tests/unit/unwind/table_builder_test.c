@@ -331,6 +331,39 @@ ORMA_TEST(a_child_whose_parent_has_ended_before_it_begins_ends_too)
 	check_end_with_parent(true);
 }
 
+static int pipe_of_parent;
+
+static void *stop_when_told(void *arg)
+{
+	char byte;
+
+	CHECK_INT(read(pipe_of_parent, &byte, 1), 1);
+	orma_table_builder_stop(arg);
+	return NULL;
+}
+
+ORMA_TEST(a_builder_that_is_stopped_does_not_wait_for_its_child)
+{
+	struct orma_table_builder *builder = begin(hang_and_tell, UINT32_MAX);
+	int ends[2], fd = open_self();
+	struct orma_elf_file elf;
+	pthread_t thread;
+
+	CHECK_INT(pipe(ends), 0);
+	pipe_of_parent = ends[0];
+	pipe_of_child = ends[1];
+	CHECK_INT(pthread_create(&thread, NULL, stop_when_told, builder), 0);
+	CHECK_INT(orma_table_builder_open(builder, fd, &elf), -ECANCELED);
+	/* The child is gone, and so is the next one. */
+	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+	CHECK_INT(orma_table_builder_open(builder, fd, &elf), -ECANCELED);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	orma_table_builder_free(builder);
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+}
+
 /* --- questions -------------------------------------------------------------------------------- */
 
 /* The file's build id, and the question twice. */
