@@ -46,13 +46,22 @@ static void arm(struct orma_probe_instance *instance, uint64_t deadline_ns)
 			      instance->probe->ops->name);
 }
 
+static enum orma_completion stop(struct orma_probe_instance *instance, uint64_t completion)
+{
+	const struct orma_probe_ops *ops = instance->probe->ops;
+
+	orma_base_timer_disarm(&instance->timer);
+	instance->is_due_now = false;
+	return ops->begin_stop ? ops->begin_stop(instance, completion) : ORMA_COMPLETE;
+}
+
 /* Completes the flushes, and perhaps the stop, that have waited for the end of a run. */
 static void complete_waiting(struct orma_probe_instance *instance)
 {
 	struct orma_probe *probe = instance->probe;
 	uint64_t completion;
 
-	if (instance->waiting.size == 0)
+	if (instance->waiting.size == 0 && instance->stop_completion == 0)
 		return;
 	if (probe->ops->flush)
 		probe->ops->flush(instance);
@@ -62,10 +71,16 @@ static void complete_waiting(struct orma_probe_instance *instance)
 		orma_data_source_complete(probe->source, completion);
 	}
 	instance->waiting.size = 0;
+	completion = instance->stop_completion;
+	instance->stop_completion = 0;
+	if (completion == 0 || stop(instance, completion) == ORMA_POSTPONE)
+		return;
+	orma_data_source_flush_thread(probe->source, instance->idx);
+	orma_data_source_complete(probe->source, completion);
 }
 
-/* Returns true when the completion waits for the end of a run. When there is no memory to remember
- * the completion, it does not wait, and the flush ends before the run has written everything. */
+/* Returns true when a flush waits for the end of a run. When there is no memory to remember the
+ * completion, it does not wait, and the flush ends before the run has written everything. */
 static bool wait_for_run(struct orma_probe_instance *instance, uint64_t completion)
 {
 	return instance->is_unfinished &&
@@ -145,18 +160,16 @@ static enum orma_completion on_start(void *ctx, const struct orma_instance *from
 
 static enum orma_completion on_stop(void *ctx, const struct orma_instance *from)
 {
-	struct orma_probe *probe = ctx;
 	struct orma_probe_instance *instance = from->instance_ctx;
 
+	(void)ctx;
 	if (!instance)
 		return ORMA_COMPLETE;
 	instance->is_stopping = true;
-	if (wait_for_run(instance, from->completion))
-		return ORMA_POSTPONE;
-	orma_base_timer_disarm(&instance->timer);
-	instance->is_due_now = false;
-	return probe->ops->begin_stop ? probe->ops->begin_stop(instance, from->completion)
-				      : ORMA_COMPLETE;
+	if (!instance->is_unfinished)
+		return stop(instance, from->completion);
+	instance->stop_completion = from->completion;
+	return ORMA_POSTPONE;
 }
 
 /* Runs an instance that has been started and has not run yet. Most probes read nothing else in a

@@ -126,13 +126,13 @@ struct orma_probe_instance {
 	 * waiting for the timer. */
 	bool is_due_now;
 	/* The last run has more to do. The next turn continues it, and flushes and a stop wait for its
-	 * end. Not for probes with begin_flush or begin_stop. */
+	 * end. Not for probes with begin_flush. */
 	bool is_unfinished;
 	bool is_stopping;
-	bool is_flush_for_clone; /* begin_flush only: the session is being cloned */
-	uint64_t turn_end_ns;    /* CLOCK_MONOTONIC */
-	struct orma_buf
-		waiting; /* completions (uint64_t) of flushes and of a stop, in their order */
+	bool is_flush_for_clone;  /* begin_flush only: the session is being cloned */
+	uint64_t turn_end_ns;     /* CLOCK_MONOTONIC */
+	struct orma_buf waiting;  /* completions (uint64_t) of flushes, in their order */
+	uint64_t stop_completion; /* of the stop that waits; 0 = none */
 	struct orma_timer timer;
 };
 

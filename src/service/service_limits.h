@@ -132,7 +132,7 @@
 #define ORMA_SERVICE_FLUSH_TIMEOUT_MS     5000u
 #define ORMA_SERVICE_STOP_TIMEOUT_MS      5000u
 #define ORMA_SERVICE_STARTED_TIMEOUT_MS   20000u
-#define ORMA_SERVICE_START_GRACE_MS       3000u /* a shorter session waits for its sources */
+#define ORMA_SERVICE_START_GRACE_MS       5000u /* a shorter session waits for its sources */
 #define ORMA_SERVICE_SNAPSHOT_INTERVAL_MS 10000u
 #define ORMA_SERVICE_SUSPEND_CHECK_NS                                                              \
 	ORMA_NS_PER_SEC /* how late a suspend-aware deadline may be noticed */

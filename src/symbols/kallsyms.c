@@ -12,7 +12,7 @@
  * the file is kept.
  *
  * /proc/kallsyms has 200,000 lines. Reading it takes 50 to 200 ms, because the kernel generates the text meanwhile. So a thread
- * reads it. When the thread has written its eventfd, the loop's thread joins it and then uses the result.
+ * reads it, with a raised priority, because the first samples wait for it. When the thread has written its eventfd, the loop's thread joins it and then uses the result.
  *
  * Rejected: compressing the names, as upstream does, because that saves 2 MB, and only while a session needs names; reading symbols
  * on demand, because the file has no index.
@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/raise_priority.h"
 
 #define KALLSYMS_BYTES_MAX (64u << 20)
 /* An address that is farther from the beginning of a function does not lie in it. */
@@ -266,6 +267,7 @@ static void *load_symbols(void *arg)
 	struct orma_kallsyms_load *load = arg;
 	struct orma_buf text = {0};
 
+	orma_base_raise_priority();
 	load->result = orma_base_file_read(AT_FDCWD, load->path, KALLSYMS_BYTES_MAX, &text);
 	if (load->result == 0)
 		load->result = orma_kallsyms_parse(

@@ -22,17 +22,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/raise_priority.h"
 
-#define NICENESS (-10)
 /* How long the end waits for open(), which may hang, and for run(), which was stopped. */
 #define OPEN_END_NS ORMA_NS_PER_SEC
 #define RUN_END_NS  (5 * ORMA_NS_PER_SEC)
@@ -192,8 +189,8 @@ static void *run_worker(void *arg)
 	struct orma_load_queue *queue = worker->queue;
 
 	/* Samples wait for this thread and its child, which need some milliseconds of CPU time. On a machine
-	 * with more work than CPUs, that would take a second. Only some users may raise the priority. */
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+	 * with more work than CPUs, that would take a second. */
+	orma_base_raise_priority();
 	pthread_mutex_lock(&queue->mutex);
 	while (!queue->is_ending) {
 		struct orma_load_job *job = find_ready(queue, worker);

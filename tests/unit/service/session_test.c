@@ -262,7 +262,7 @@ ORMA_TEST(a_short_duration_waits_for_data_sources_to_start)
 		enable_ok(&consumer, i < 2 ? ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1"
 					   : ONE_BUFFER "duration_ms: 100 flush_timeout_ms: 1 "
 							"prefer_suspend_clock_for_duration: true");
-		pass_ms(&world, 2900);
+		pass_ms(&world, 4900);
 		if (i % 2 == 0)
 			orma_producer_port_data_source_started(producer.port, i + 1);
 		pass_ms(&world, 99);
