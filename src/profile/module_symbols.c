@@ -27,7 +27,6 @@
 
 #define ADDRESSES_MAX    1000000u
 #define PACKET_BYTES_MAX 65536u
-#define STOP_TIMEOUT_MS  5000u
 
 struct module {
 	const struct orma_unwind_file *file;
@@ -284,13 +283,6 @@ static int compare_modules(const void *left, const void *right)
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
 	return strncmp(a->path.data, b->path.data, ORMA_MIN(a->path.size, b->path.size));
-}
-
-uint64_t orma_module_symbols_deadline_ns(uint32_t stop_timeout_ms)
-{
-	uint64_t timeout_ms = stop_timeout_ms > 0 ? stop_timeout_ms : STOP_TIMEOUT_MS;
-
-	return orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ms * 2 / 5 * ORMA_NS_PER_MS;
 }
 
 struct orma_module_symbols_facts orma_module_symbols_write(struct orma_module_symbols *symbols,

@@ -34,12 +34,6 @@ struct orma_module_symbols_facts {
 	uint32_t named_count;                 /* addresses that were written with a name */
 };
 
-/* The stop timeout of sessions that profile one thing and end. Names take milliseconds on an idle machine, and seconds on a busy one. */
-#define ORMA_MODULE_SYMBOLS_STOP_MS 15000u
-
-/* Returns until when, on CLOCK_MONOTONIC, a data source that stops now may write names. That is two fifths of the time in
- * which it must have stopped; 0 = the service's default, five seconds. */
-uint64_t orma_module_symbols_deadline_ns(uint32_t stop_timeout_ms);
 /*
  * Writes packets to the calling thread's sequence of the instance, for modules with the most
  * addresses first, until CLOCK_MONOTONIC is `deadline_ns`; UINT64_MAX = no limit. `orma symbolize` can

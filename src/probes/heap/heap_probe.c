@@ -25,6 +25,7 @@
 #include "probes/heap/heap_processes.h"
 #include "probes/heap/heap_service.h"
 #include "probes/heap/heap_stream.h"
+#include "profile/stop_time.h"
 
 #define TICK_NS (ORMA_NS_PER_SEC)
 /* The timeouts for a process that hangs, at a tick and at the end. The tracing service waits for five seconds. */
@@ -224,7 +225,8 @@ static void on_stopped(void *ctx)
 	write_all(instance);
 	(void)orma_module_symbols_write(
 		instance->symbols, instance->base.probe->source, instance->base.idx,
-		orma_module_symbols_deadline_ns(instance->config.stop_timeout_ms));
+		orma_base_clock_ns(CLOCK_MONOTONIC) +
+			orma_profile_stop_step_ns(instance->config.stop_timeout_ms));
 	end(instance);
 	if (instance->stop_completion)
 		orma_data_source_complete(instance->base.probe->source, instance->stop_completion);

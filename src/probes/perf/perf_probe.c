@@ -30,9 +30,12 @@
 #include "probes/perf/perf_probe.h"
 #include "probes/perf/perf_targets.h"
 #include "probes/probe_text.h"
+#include "profile/stop_time.h"
 #include "schema/gen/data_source_config.pb.h"
 
 #define MEMORY_CHECK_MS UINT64_C(1000)
+/* How long a flush waits for files that are being read, while other probes wait for it. */
+#define FLUSH_WAIT_NS ORMA_NS_PER_SEC
 /* The kernel writes a record within this time after it has read the clock. */
 #define SETTLE_NS (UINT64_C(100) * 1000)
 
@@ -314,12 +317,29 @@ static void run(struct orma_probe_instance *base)
 	clear_if_due(instance);
 }
 
+/* Waits at most `wait_ns` for files that are being read. */
+static void run_and_wait(struct orma_perf_instance *instance, uint64_t limit_ns, uint64_t wait_ns)
+{
+	instance->stacks.patience = (struct orma_unwind_patience){
+		.max_ns = wait_ns,
+		.left_ns = wait_ns,
+		.since_ns = orma_base_clock_ns(CLOCK_MONOTONIC),
+	};
+	(void)orma_perf_reader_run(&instance->reader, limit_ns, NULL, NULL);
+	instance->stacks.patience.max_ns = 0;
+}
+
+/* A sample whose files are not read in time stays in the ring until they are, or until the stop. */
 static void flush(struct orma_probe_instance *base)
 {
 	struct orma_perf_instance *instance = to_instance(base);
 
-	if (instance->is_running && instance->config.poll_ms == 0)
-		(void)orma_perf_reader_run(&instance->reader, now_on_clock(instance), NULL, NULL);
+	if (instance->is_running && instance->config.poll_ms == 0) {
+		instance->reader.never_waits = true;
+		run_and_wait(instance, now_on_clock(instance), FLUSH_WAIT_NS);
+		instance->reader.never_waits = false;
+		note_stall(instance);
+	}
 	orma_perf_names_deliver(&instance->names);
 }
 
@@ -334,13 +354,15 @@ static enum orma_completion begin_stop(struct orma_probe_instance *base, uint64_
 	if (instance->config.poll_ms > 0) {
 		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
 	} else {
-		(void)orma_perf_reader_run(&instance->reader, UINT64_MAX - 1, NULL, NULL);
+		run_and_wait(instance, UINT64_MAX - 1,
+			     orma_profile_stop_step_ns(instance->config.stop_timeout_ms));
 		orma_perf_names_deliver(&instance->names);
 		orma_perf_waits_end_all(&instance->reader.waits, now_on_clock(instance),
 					&instance->stacks, &instance->packets);
 		(void)orma_module_symbols_write(
 			instance->stacks.symbols, base->probe->source, base->idx,
-			orma_module_symbols_deadline_ns(instance->config.stop_timeout_ms));
+			orma_base_clock_ns(CLOCK_MONOTONIC) +
+				orma_profile_stop_step_ns(instance->config.stop_timeout_ms));
 	}
 	orma_perf_complain_late(&instance->reader);
 	/* With the period 1, a process without a sample had no event. */

@@ -234,8 +234,11 @@ bool orma_perf_stacks_walk(struct orma_perf_stacks *stacks, struct orma_perf_pro
 	bool has_user = ret->user_count > 0 || sample->abi != PERF_SAMPLE_REGS_ABI_NONE;
 	struct orma_unwind_process *code =
 		has_user ? orma_perf_process_code(stacks->processes, process) : NULL;
-	if (code)
+	if (code) {
 		orma_unwind_process_set_waits(code, !stacks->never_waits);
+		orma_unwind_process_set_patience(
+			code, stacks->patience.max_ns > 0 ? &stacks->patience : NULL);
+	}
 	take_user(stacks, process, sample, ret);
 	if (code && (stacks->config->user_frames != ORMA_PERF_USER_DWARF || is_32_bits(sample)))
 		keep_ready(stacks, code, ret);

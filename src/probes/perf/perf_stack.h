@@ -15,6 +15,7 @@
 #include "profile/module_symbols.h"
 #include "profile/stack_intern.h"
 #include "symbols/kallsyms.h"
+#include "unwind/patience.h"
 
 #define ORMA_PERF_STACK_FRAMES_MAX 1024u
 
@@ -31,6 +32,8 @@ struct orma_perf_stacks {
 	/* Set by the reader of records. never_waits: do not wait for files that are being read. takes_parts:
 	 * end the stack where a file is missing. */
 	bool never_waits, takes_parts;
+	/* Limits all waits for such files together, unless max_ns is 0. */
+	struct orma_unwind_patience patience;
 	uint64_t walk_count, frame_count, error_count;
 	uint64_t kernel[ORMA_PERF_STACK_FRAMES_MAX], user[ORMA_PERF_STACK_FRAMES_MAX];
 };

@@ -22,7 +22,7 @@
 #include "base/macros.h"
 #include "ipc/address.h"
 #include "probes/heap/heap_service.h"
-#include "profile/module_symbols.h"
+#include "profile/stop_time.h"
 #include "proto/text_lexer.h"
 #include "tool/daemon/private_folder.h"
 #include "tool/profile/heap.h"
@@ -282,7 +282,7 @@ static int append_config(const struct orma_heap_options *options, struct orma_bu
 		"data_sources { config { name: "
 		"'android.heapprofd' heapprofd_config { sampling_interval_bytes: %llu "
 		"block_client: true block_client_timeout_us: %u",
-		BUFFER_KB, ORMA_MODULE_SYMBOLS_STOP_MS, (unsigned long long)interval, STALL_US);
+		BUFFER_KB, ORMA_PROFILE_STOP_MS, (unsigned long long)interval, STALL_US);
 
 	if (r == 0 && interval < DENSE_INTERVAL)
 		r = orma_base_buf_printf(text, " shmem_size_bytes: %u", DENSE_SHM_BYTES);

@@ -10,7 +10,7 @@
 
 #include "base/macros.h"
 #include "base/str.h"
-#include "profile/module_symbols.h"
+#include "profile/stop_time.h"
 #include "proto/text_lexer.h"
 #include "tool/profile/profile.h"
 
@@ -148,7 +148,7 @@ int orma_profile_append_config(const struct orma_profile_options *options, struc
 		"data_source_stop_timeout_ms: %u\n"
 		"data_sources { config { name: \"linux.perf\" "
 		"perf_event_config { ",
-		BUFFER_KB, ORMA_MODULE_SYMBOLS_STOP_MS);
+		BUFFER_KB, ORMA_PROFILE_STOP_MS);
 
 	if (r == 0)
 		r = append_events(options, text, ret_wrong);

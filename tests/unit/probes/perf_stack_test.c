@@ -379,17 +379,24 @@ static void hang(int socket)
 		poll(NULL, 0, 1);
 }
 
-ORMA_TEST(a_ring_that_fills_does_not_wait_for_a_table)
+/* Files are read as soon as `may_end` is set. */
+static void start_with_files_that_hang(void)
 {
 	const struct orma_unwind_files_limits limits = {.builder = {.child = hang}};
-	uint64_t words[2048] = {0}, count = 0;
 
-	skip_without_return_addresses_on_the_stack();
 	start(ORMA_PERF_USER_DWARF);
 	may_end = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK((void *)may_end != MAP_FAILED);
 	orma_unwind_files_free(fixture.processes.files);
 	CHECK(orma_unwind_files_new(&limits, &fixture.processes.files) == 0);
+}
+
+ORMA_TEST(a_ring_that_fills_does_not_wait_for_a_table)
+{
+	uint64_t words[2048] = {0}, count = 0;
+
+	skip_without_return_addresses_on_the_stack();
+	start_with_files_that_hang();
 	fixture.reader.never_waits = true;
 	words[0] = address_of(caller) + 1;
 	struct made_sample sample = sample_of(words, sizeof(words), sizeof(words));
@@ -408,5 +415,53 @@ ORMA_TEST(a_ring_that_fills_does_not_wait_for_a_table)
 	CHECK(taken > 0 && taken < count && fixture.reader.is_stalled);
 	CHECK(fixture.reader.late_count == taken && fixture.stacks.error_count == taken);
 	*may_end = true;
+	perf_fixture_end(&fixture);
+}
+
+static void run_with_patience(uint64_t wait_ns)
+{
+	fixture.stacks.patience = (struct orma_unwind_patience){
+		.max_ns = wait_ns,
+		.left_ns = wait_ns,
+		.since_ns = orma_base_clock_ns(CLOCK_MONOTONIC),
+	};
+	perf_fixture_run(&fixture);
+	fixture.stacks.patience.max_ns = 0;
+}
+
+ORMA_TEST(a_flush_waits_for_a_table_and_a_stop_ends_the_stack_there)
+{
+	uint64_t words[64] = {0};
+
+	skip_without_return_addresses_on_the_stack();
+	start_with_files_that_hang();
+	words[0] = address_of(caller) + 1;
+	struct made_sample sample = sample_of(words, sizeof(words), 24);
+	for (int i = 0; i < 3; i++)
+		perf_fixture_sample(&fixture, &sample);
+	fixture.reader.never_waits = true;
+	run_with_patience(20 * ORMA_NS_PER_MS);
+	CHECK(fixture.reader.is_stalled && fixture.reader.sample_count == 0);
+	/* All samples together wait that long. */
+	fixture.reader.never_waits = false;
+	run_with_patience(20 * ORMA_NS_PER_MS);
+	CHECK(!fixture.reader.is_stalled && fixture.reader.sample_count == 3);
+	CHECK_INT(fixture.stacks.error_count, 3);
+	*may_end = true;
+	perf_fixture_end(&fixture);
+}
+
+ORMA_TEST(a_stop_that_waits_long_enough_has_the_whole_stack)
+{
+	uint64_t words[64] = {0};
+
+	skip_without_return_addresses_on_the_stack();
+	start(ORMA_PERF_USER_DWARF);
+	words[0] = address_of(caller) + 1;
+	struct made_sample sample = sample_of(words, sizeof(words), 24);
+	perf_fixture_sample(&fixture, &sample);
+	run_with_patience(60 * ORMA_NS_PER_SEC);
+	CHECK(fixture.reader.sample_count == 1 && fixture.stacks.error_count == 0);
+	CHECK(fixture.stacks.frame_count == 2);
 	perf_fixture_end(&fixture);
 }
