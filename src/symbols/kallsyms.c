@@ -12,7 +12,8 @@
  * the file is kept.
  *
  * /proc/kallsyms has 200,000 lines. Reading it takes 50 to 200 ms, because the kernel generates the text meanwhile. So a thread
- * reads it, with a raised priority, because the first samples wait for it. When the thread has written its eventfd, the loop's thread joins it and then uses the result.
+ * reads it, with a raised priority, because the first samples wait for it. When the thread has written its eventfd, the loop's
+ * thread joins it and then uses the result.
  *
  * Rejected: compressing the names, as upstream does, because that saves 2 MB, and only while a session needs names; reading symbols
  * on demand, because the file has no index.

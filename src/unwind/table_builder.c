@@ -17,9 +17,9 @@
  * parent sends a question about the file.
  *
  * Invariant: nothing from the child is used before it was checked, and no call waits for it longer than
- * timeout_ms, nor after orma_table_builder_stop(). If a child dies, hangs or sends nonsense, the file that it had gets no table. The child is
- * killed, and the next file starts another. A file is tried twice if the child dies, because the kernel
- * may have killed the child for lack of memory.
+ * timeout_ms, nor after orma_table_builder_stop(). If a child dies, hangs or sends nonsense, the file that
+ * it had gets no table. The child is killed, and the next file starts another. A file is tried twice if the
+ * child dies, because the kernel may have killed the child for lack of memory.
  *
  * The child is forked, not executed, because the library has no program of its own. fork() copies page
  * tables, so one child serves up to FILES_MAX files. That many stay below its limit of CPU time.

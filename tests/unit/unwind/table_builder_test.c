@@ -344,7 +344,7 @@ static void *stop_when_told(void *arg)
 
 ORMA_TEST(a_builder_that_is_stopped_does_not_wait_for_its_child)
 {
-	struct orma_table_builder *builder = begin(hang_and_tell, UINT32_MAX);
+	struct orma_table_builder *builder = begin(hang_and_tell, 60000);
 	int ends[2], fd = open_self();
 	struct orma_elf_file elf;
 	pthread_t thread;
