@@ -132,7 +132,7 @@ struct orma_probe_instance {
 	bool is_flush_for_clone;  /* begin_flush only: the session is being cloned */
 	uint64_t turn_end_ns;     /* CLOCK_MONOTONIC */
 	struct orma_buf waiting;  /* completions (uint64_t) of flushes, in their order */
-	uint64_t stop_completion; /* of the stop that waits; 0 = none */
+	uint64_t stop_completion; /* the stop waits too; 0 = no stop does */
 	struct orma_timer timer;
 };
 

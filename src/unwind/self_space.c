@@ -157,7 +157,7 @@ int orma_self_walk(const struct orma_unwind_registers *registers,
 	if (registers->sp < stack->low || registers->sp >= stack->high)
 		return -EFAULT;
 	struct orma_self_walker *walker;
-	int r = orma_self_walker_borrow((uintptr_t)registers->sp, stack->high, &walker);
+	int r = orma_self_walker_borrow((uintptr_t)registers->sp, stack->low, stack->high, &walker);
 	if (r < 0)
 		return r;
 	const struct snapshot *snapshot = atomic_load(&current);

@@ -6,9 +6,11 @@
  * more memory than WALKERS_MAX caches, and nothing is left to clean up when a thread ends.
  *
  * A signal handler that interrupts a walk takes another walker. It may also abandon the walk with
- * siglongjmp(), and then the walker would stay busy. `busy` is the stack pointer at which a walk began. A
- * later walk on the same stack that begins at this address or above cannot have interrupted that walk.
- * So the earlier walk was abandoned, and the later one takes over the walker.
+ * siglongjmp(), and then the walker would stay busy. `busy` has the stack pointer at which a walk began, in units
+ * of 16 bytes, and above that a hash of the end of its stack. A later walk on the same stack that begins at this
+ * address or above cannot have interrupted that walk. So the earlier walk was abandoned, and the later one takes over
+ * the walker. As one word says it all, a handler may also jump out of taking and returning a walker. The address alone
+ * would not do: if the main thread's stack has no limit, other stacks may lie in its bounds.
  *
  * Rejected: a cache in thread-local storage, because it takes 16 KiB for each thread, and libraries that
  * are opened later have room for only a few hundred bytes of initial-exec variables.
@@ -24,6 +26,9 @@
 #include "base/macros.h"
 
 #define WALKERS_MAX 32u
+/* Addresses of user space have 48 bits at most. */
+#define HASH_BITS    20u
+#define ADDRESS_BITS (sizeof(uintptr_t) * 8 - HASH_BITS)
 
 static struct orma_self_walker *_Atomic walkers; /* WALKERS_MAX of them; never freed */
 
@@ -44,15 +49,22 @@ __attribute__((cold)) int orma_self_walkers_make(void)
 
 /* --- borrowing -------------------------------------------------------------------------------- */
 
-static bool take_walker(struct orma_self_walker *walker, uintptr_t sp, uintptr_t high)
+/* `sp` is an address in the stack that ends at `high`. Marks of one stack have the order of their addresses. */
+static uintptr_t mark_of(uintptr_t sp, uint64_t high)
+{
+	uintptr_t hash = (uintptr_t)(high * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HASH_BITS));
+
+	return hash << ADDRESS_BITS | (sp >> 4 & (((uintptr_t)1 << ADDRESS_BITS) - 1));
+}
+
+/* `lowest` is the mark of the stack's lowest address. */
+static bool take_walker(struct orma_self_walker *walker, uintptr_t mark, uintptr_t lowest)
 {
 	uintptr_t busy = atomic_load_explicit(&walker->busy, memory_order_acquire);
-	bool was_left = busy != 0 && sp >= busy &&
-			atomic_load_explicit(&walker->stack_high, memory_order_relaxed) == high;
+	bool was_left = busy >= lowest && busy <= mark;
 
-	if ((busy != 0 && !was_left) || !atomic_compare_exchange_strong(&walker->busy, &busy, sp))
+	if ((busy != 0 && !was_left) || !atomic_compare_exchange_strong(&walker->busy, &busy, mark))
 		return false;
-	atomic_store_explicit(&walker->stack_high, high, memory_order_relaxed);
 	if (ORMA_UNLIKELY(was_left)) {
 		/* The walk may have been abandoned while it wrote a slot. */
 		memset(walker->cache, 0, sizeof(walker->cache));
@@ -61,15 +73,17 @@ static bool take_walker(struct orma_self_walker *walker, uintptr_t sp, uintptr_t
 	return true;
 }
 
-int orma_self_walker_borrow(uintptr_t sp, uintptr_t high, struct orma_self_walker **ret)
+int orma_self_walker_borrow(uintptr_t sp, uintptr_t low, uintptr_t high,
+			    struct orma_self_walker **ret)
 {
 	struct orma_self_walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
+	uintptr_t mark = mark_of(sp, high), lowest = mark_of(low, high);
 	uint32_t first = (uint32_t)((uint64_t)(high >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 
 	for (uint32_t i = 0; all && i < WALKERS_MAX; i++) {
 		struct orma_self_walker *walker = &all[(first + i) % WALKERS_MAX];
 
-		if (take_walker(walker, sp, high)) {
+		if (take_walker(walker, mark, lowest)) {
 			*ret = walker;
 			return 0;
 		}
