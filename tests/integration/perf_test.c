@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -334,9 +335,14 @@ ORMA_TEST(processes_and_threads_have_names)
 static void end_main_thread(void)
 {
 	pthread_t thread;
+	sigset_t signals;
+	int number;
 
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	CHECK_INT(pthread_sigmask(SIG_BLOCK, &signals, NULL), 0);
 	CHECK(pthread_create(&thread, NULL, spin_as_thread, NULL) == 0);
-	nanosleep(&(struct timespec){1, 0}, NULL);
+	CHECK_INT(sigwait(&signals, &number), 0);
 	pthread_exit(NULL);
 }
 
@@ -351,6 +357,8 @@ ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
 		 "follow_children: true",
 		 (int)pid);
 	pid_t recorder = begin_recording(config);
+	await_work(pid, 300);
+	CHECK_INT(kill(pid, SIGUSR1), 0);
 	while (usage_of(pid).state != 'Z')
 		usleep(10000);
 	uint64_t main_end_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
