@@ -16,7 +16,8 @@
 #define ORMA_SELF_CACHE_SLOTS 2048u
 
 struct orma_self_walker {
-	_Atomic uintptr_t busy; /* the mark of the walk, see self_walkers.c; 0 = the walker is free */
+	_Atomic uintptr_t
+		busy; /* the mark of the walk, see self_walkers.c; 0 = the walker is free */
 	_Atomic uint32_t turn;
 	struct orma_unwind_cache_slot cache[ORMA_SELF_CACHE_SLOTS];
 	struct orma_unwind_memo memo;
