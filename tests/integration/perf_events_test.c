@@ -130,8 +130,8 @@ ORMA_TEST(waits_of_a_named_process_have_the_budget_of_those_of_the_machine)
 		 "callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
 		 (int)pid);
 	pid_t recorder = begin_recording(config);
-	usleep(1500000); /* the rate is measured */
-	await_work(pid, 200);
+	usleep(1500000); /* the rate is measured; until then, each wait is recorded */
+	await_work(pid, 600);
 	end_recording(recorder);
 	end(pid);
 	double waits = ask("select sum(value) from counter c join track t on t.id = c.track_id "
