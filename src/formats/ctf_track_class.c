@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ctf_track_class.c - finds the fields and the meaning of a class of events, once for each class.
  *
- * Owns nothing. Fields are recognized by the names that LTTng gives them. Events of function entry and exit become slices. An event
- * of tracef() or tracelog() becomes an instant with the message as its name. The metadata is not trusted: a field is only used if it
- * has the expected type.
+ * Owns nothing. Fields are recognized by the names that LTTng gives them. Events of function entry and exit become slices. The
+ * functions tracef() and tracelog() write events with a message; such an event becomes an instant, whose name is the message. The
+ * metadata is not trusted. A field is used only if it has the expected type.
  */
 #include "formats/ctf_track_class.h"
 

@@ -129,10 +129,11 @@ struct orma_probe_instance {
 	 * end. Not for probes with begin_flush. */
 	bool is_unfinished;
 	bool is_stopping;
-	bool is_flush_for_clone;  /* begin_flush only: the session is being cloned */
-	uint64_t turn_end_ns;     /* CLOCK_MONOTONIC */
-	struct orma_buf waiting;  /* completions (uint64_t) of flushes, in their order */
-	uint64_t stop_completion; /* the stop waits too; 0 = no stop does */
+	bool is_flush_for_clone; /* begin_flush only: the session is being cloned */
+	uint64_t turn_end_ns;    /* CLOCK_MONOTONIC */
+	struct orma_buf waiting; /* completions (uint64_t) of flushes, in their order */
+	uint64_t
+		stop_completion; /* the completion of a stop that waits for the end of the run; 0 = none */
 	struct orma_timer timer;
 };
 

@@ -6,11 +6,14 @@
  * more memory than WALKERS_MAX caches, and nothing is left to clean up when a thread ends.
  *
  * A signal handler that interrupts a walk takes another walker. It may also abandon the walk with
- * siglongjmp(), and then the walker would stay busy. `busy` has the stack pointer at which a walk began, in units
- * of 16 bytes, and above that a hash of the end of its stack. A later walk on the same stack that begins at this
- * address or above cannot have interrupted that walk. So the earlier walk was abandoned, and the later one takes over
- * the walker. As one word says it all, a handler may also jump out of taking and returning a walker. The address alone
- * would not do: if the main thread's stack has no limit, other stacks may lie in its bounds.
+ * siglongjmp(), and then the walker would stay busy. `busy` is the mark of a walk. Its lower bits are the stack
+ * pointer at the beginning of the walk, divided by 16. Its upper bits are a hash of the address where the stack ends.
+ * If a later walk on the same stack begins at this address or above, it cannot have interrupted the earlier walk. So
+ * the earlier walk was abandoned, and the later one takes over the walker.
+ *
+ * The mark is one word, so that a handler may jump at any time, even while a walker is taken or returned. The stack
+ * pointer alone does not identify the stack. If the main thread's stack has no limit, other stacks may lie within its
+ * bounds.
  *
  * Rejected: a cache in thread-local storage, because it takes 16 KiB for each thread, and libraries that
  * are opened later have room for only a few hundred bytes of initial-exec variables.

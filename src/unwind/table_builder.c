@@ -110,8 +110,8 @@ static int receive(struct orma_table_builder *builder, void *data, size_t size)
 	return r;
 }
 
-/* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. The errors are those
- * of receive(). */
+/* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. Returns the same
+ * errors as receive(). */
 static int send_bytes(struct orma_table_builder *builder, const void *data, size_t size)
 {
 	uint64_t end_ns =

@@ -32,19 +32,26 @@ static unsigned count_threads(pid_t pid)
 	return count;
 }
 
-ORMA_TEST(waits_are_measured_in_nanoseconds)
+/* Records the waits of a process. Returns how many seconds the recording took, with its beginning and its end. */
+static double record_waits(pid_t pid, unsigned ms)
 {
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	char config[256];
-	skip_without_events();
-	pid_t pid = start(sleep_for_ever);
 
 	snprintf(
 		config, sizeof(config),
 		"off_cpu: true callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
 		(int)pid);
-	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	record(config, 1500);
-	double seconds = (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+	record(config, ms);
+	return (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+}
+
+ORMA_TEST(waits_are_measured_in_nanoseconds)
+{
+	skip_without_events();
+	pid_t pid = start(sleep_for_ever);
+
+	double seconds = record_waits(pid, 1500);
 	unsigned threads = count_threads(pid);
 	end(pid);
 	/* Each thread waits nearly all of the time, and never more. */
@@ -59,18 +66,11 @@ ORMA_TEST(waits_are_measured_in_nanoseconds)
 
 ORMA_TEST(waits_have_their_length_for_a_user_without_rights)
 {
-	char config[256];
 	skip_without_events();
 	become_nobody();
 	pid_t pid = start(sleep_for_ever);
 
-	snprintf(
-		config, sizeof(config),
-		"off_cpu: true callstack_sampling { scope { target_pid: %d } kernel_frames: true }",
-		(int)pid);
-	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	record(config, 1000);
-	double seconds = (double)(orma_base_clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1e9;
+	double seconds = record_waits(pid, 1000);
 	unsigned threads = count_threads(pid);
 	end(pid);
 	double waited = ask("select sum(value) from counter c join track t on t.id = c.track_id "

@@ -12,8 +12,9 @@
  * If the copies of stacks cannot become larger later, they have the maximum size from the beginning, as far as the rings have
  * room. They cannot become larger if children inherit the events and whole CPUs must not be watched. The copies of stacks that
  * wait have the maximum size, too, because the budget of waits suffices for the rings. Other events with the period 1 come in
- * bursts, and a ring holds a quarter as many large records: a program with 100,000 page faults a second lost 14 % of them instead
- * of 3 %. A larger maximum makes no copy slower, because the kernel only copies the part of the stack that is in use.
+ * bursts, and a ring has room for a quarter as many large records. With them, 14 % of the page faults were lost instead
+ * of 3 %, when a program had 100,000 page faults a second. A larger maximum does not make a copy slower, because the kernel
+ * copies only the part of the stack that is used.
  */
 #include "probes/perf/perf_choice.h"
 

@@ -25,10 +25,10 @@ int orma_perf_targets_family(int proc_fd, const struct orma_perf_scope_config *c
 			     struct orma_probes_numbers *ret);
 /* Returns the parent of a process, or 0 if it has ended. `buf` is scratch memory. */
 uint32_t orma_perf_targets_parent(int proc_fd, uint32_t pid, struct orma_buf *buf);
-/* Finds the threads whose events are opened one by one. If the config has target_pids, these are the threads
- * of the processes named there. `has_family` adds the threads of their descendants. Without target_pids, these
- * are the threads of all processes in the scope that belong to this user. This process is left out. 0, -ENODATA (there is none), -E2BIG (more than
- * ORMA_PERF_TASKS_MAX) or another -errno. */
+/* Finds the threads whose events are opened one by one. If the config has target_pids, the result has the threads that
+ * those processes have; with `has_family`, also the threads that their descendants have. Without target_pids, the result has
+ * the threads of each process that is in the scope and belongs to this user. The calling process is left out. Returns 0, -ENODATA
+ * (there is no thread), -E2BIG (there are more than ORMA_PERF_TASKS_MAX) or another -errno. */
 int orma_perf_targets_tasks(int proc_fd, struct orma_perf_scope *scope, bool has_family,
 			    struct orma_probes_numbers *ret);
 
