@@ -100,6 +100,14 @@ void orma_test_skip(const char *missing)
 	end_test(STATUS_SKIPPED);
 }
 
+void orma_test_need_tls_after_signals(void)
+{
+#ifdef __i386__
+	if (getenv("ORMA_TEST_EMULATED"))
+		orma_test_skip("a machine that runs 32-bit programs itself");
+#endif
+}
+
 const char *orma_test_tmpdir(void)
 {
 	if (!is_tmpdir_made && mkdir(tmpdir, 0700) < 0)

@@ -36,6 +36,9 @@ _Noreturn void orma_test_fail(const char *file, int line, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 /* Ends the test as skipped, saying what was missing; under CI=true that is a failure. */
 _Noreturn void orma_test_skip(const char *missing);
+/* Skips the test on an i386 that QEMU emulates: after a signal, a thread has the thread-local storage of another one there
+ * (QEMU 7.2). */
+void orma_test_need_tls_after_signals(void);
 /* A temporary folder, removed with its content when the test ends. */
 const char *orma_test_tmpdir(void);
 /* Makes the n-th allocation from now fail (1 = the next one); 0 turns that off. */

@@ -212,6 +212,7 @@ static void count_signal(int number)
 
 static void leave_reader(int fds[2])
 {
+	orma_test_need_tls_after_signals();
 	const struct sigaction action = {.sa_handler = count_signal};
 	struct told told = {0};
 	struct orma_data_source *source;

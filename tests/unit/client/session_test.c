@@ -156,6 +156,7 @@ static void *send_signal(void *ctx)
 
 ORMA_TEST(a_signal_handler_may_ask_a_waiting_session_to_stop)
 {
+	orma_test_need_tls_after_signals();
 	const struct sigaction action = {.sa_handler = on_signal};
 	pthread_t waiting = pthread_self(), thread;
 	struct told told = {0};

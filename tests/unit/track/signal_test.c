@@ -118,6 +118,7 @@ static void init_with_room(void)
 
 ORMA_TEST(events_of_signal_handlers_disturb_none_that_they_interrupt)
 {
+	orma_test_need_tls_after_signals();
 	struct orma_session *session;
 	struct packets packets = {0};
 	struct seen seen = {0};
