@@ -344,52 +344,6 @@ case_tracing_of_others_is_left_alone() {
 	expect_at_least others.txt 1 'stats .*function'
 }
 
-# print_shares FILE - the number of samples in perf_shares, and the percentages that its functions have: five, three, two.
-print_shares() {
-	{
-		nm "$tools/perf_shares" | awk '$3 ~ /^(five|three|two)$/ { print "function", $3, $1 }' |
-			while read -r kind name at; do echo "$kind $name $((16#$at))"; done
-		"$ORMA_BUILD_DIR/orma" sql -f "${BASH_SOURCE[0]%/*}/../interop/perf_leaves.sql" --csv "$1" | sed 1d
-	} | awk -f "${BASH_SOURCE[0]%/*}/../interop/perf_shares.awk"
-}
-
-# Debian's perf runs in the guest of its kernel.
-case_shares_of_a_profile_are_those_of_perf() {
-	local of_perf of_orma
-	[[ $kernel == 6.1 ]] || return 0
-	if [[ ! -r $results/perf.data ]]; then
-		echo "skipped: the guest had no perf; install linux-perf" >&2
-		[[ ${CI:-} == true ]] && exit 1
-		exit 77
-	fi
-	of_perf=$(print_shares "$results/perf.data")
-	of_orma=$(print_shares "$results/profile.trace")
-	echo "samples and shares of five, three and two: perf $of_perf, orma $of_orma"
-	# Three points are three sigma of the difference at 4000 samples each, and more, because samples at equal distances
-	# differ less than random ones.
-	awk -v of_perf="$of_perf" -v of_orma="$of_orma" 'BEGIN {
-		split(of_perf, a); split(of_orma, b)
-		if (a[1] < 1000 || b[1] < 1000) exit 1
-		for (i = 2; i <= 4; i++)
-			if ((a[i] - b[i]) ^ 2 > 9) exit 1
-	}' || fail "perf and orma differ"
-}
-
-case_a_tracepoint_has_a_sample_for_each_event() {
-	local samples
-	[[ $kernel == 6.1 ]] || return 0
-	if [[ ! -r $results/forks.trace ]]; then
-		echo "skipped: the guest had no perf; install linux-perf" >&2
-		[[ ${CI:-} == true ]] && exit 1
-		exit 77
-	fi
-	samples=$("$ORMA_BUILD_DIR/orma" sql --csv "$results/forks.trace" "select count(*), count(callsite_id),
-		count(distinct utid) from perf_sample" | sed 1d)
-	[[ $samples == 20,20,1 ]] || fail "samples, their stacks and their threads: $samples"
-	# Nothing is missing, though the subshells have no samples.
-	[[ ! -s $results/forks.log ]] || fail "orma profile says: $(cat "$results/forks.log")"
-}
-
 # A comparison that finds nothing wrong must be able to.
 case_the_comparison_notices_faults() {
 	local good=$results/theirs.common.txt bad=$scratch/bad at
