@@ -49,6 +49,10 @@ skip() {
 	exit 77
 }
 
+# pause SECONDS - as sleep, which would be a process each time. Nothing is ever written to the pipe.
+exec {silence}<> <(:)
+pause() { read -r -t "$1" -u "$silence" || true; }
+
 # limited COMMAND... - runs a command that must end by itself.
 limited() { timeout -k 2 "$STEP_S" "$@" </dev/null; }
 
@@ -59,7 +63,7 @@ poll() {
 	end=$((SECONDS + seconds))
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.05
+		pause 0.05
 	done
 }
 
@@ -96,7 +100,7 @@ start_ready() {
 	until read -r -t 0 -u "$fd"; do
 		is_gone "${daemon_pid[$name]}" && die "$name ended before it was ready"
 		((SECONDS < end)) || die "$name was not ready after $READY_S s"
-		sleep 0.02
+		pause 0.02
 	done
 	read -r -n 1 -u "$fd" byte
 	exec {fd}>&-
@@ -161,14 +165,11 @@ stop_all() {
 
 # All processes with this case's sockets in their environment must have ended.
 check_nothing_left() {
-	local file pid
-	for file in /proc/[0-9]*/environ; do
+	local file pid left
+	mapfile -t left < <(ORMA_INTEROP_DIR='' grep -lsF "ORMA_INTEROP_DIR=$dir" /proc/[0-9]*/environ)
+	for file in "${left[@]}"; do
 		pid=${file#/proc/}
 		pid=${pid%/environ}
-		[[ $pid == "$$" || $pid == "$BASHPID" ]] && continue
-		{ tr '\0' '\n' <"$file"; } 2>/dev/null | grep -qF "ORMA_INTEROP_DIR=$dir" || continue
-		# Ignore the processes of the pipe above.
-		[[ $(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null) == "$BASHPID" ]] && continue
 		fail "process $pid is left: $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 		kill -KILL "$pid" 2>/dev/null || true
 	done
