@@ -21,6 +21,10 @@
  * it had gets no table. The child is killed, and the next file starts another. A file is tried twice if the
  * child dies, because the kernel may have killed the child for lack of memory.
  *
+ * If another thread is inside of malloc() during fork(), the child may find a lock taken for ever. The allocators of glibc and musl
+ * prevent that, but others need not, and that of AddressSanitizer does not. A child has nothing to wait for before it greets.
+ * One that sleeps nevertheless is replaced at once.
+ *
  * The child is forked, not executed, because the library has no program of its own. fork() copies page
  * tables, so one child serves up to FILES_MAX files. That many stay below its limit of CPU time.
  *
@@ -31,8 +35,10 @@
 #include "unwind/table_builder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -41,6 +47,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/clock_ns.h"
 #include "base/fd.h"
 #include "base/log_message.h"
@@ -49,6 +56,11 @@
 #define TIMEOUT_MS 5000u
 #define FILES_MAX  64u
 #define TRIES      2
+/* A child that sleeps at so many looks in a row, before it has greeted, waits for a lock. */
+#define NAPS_MAX       3
+#define LOOK_NS        (50 * ORMA_NS_PER_MS)
+#define FORKS_MAX      5
+#define STAT_BYTES_MAX 4096u
 
 struct orma_table_builder {
 	struct orma_table_builder_options options;
@@ -132,12 +144,53 @@ static int send_bytes(struct orma_table_builder *builder, const void *data, size
 	return r;
 }
 
+/* The state of a process follows its name, which may contain any character. */
+static bool is_asleep(pid_t pid)
+{
+	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (orma_base_file_read(AT_FDCWD, path, STAT_BYTES_MAX, &text) < 0 ||
+	    !orma_base_buf_cstr(&text))
+		return false;
+	const char *name_end = strrchr((const char *)text.data, ')');
+	return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+static bool has_input(const struct orma_table_builder *builder)
+{
+	char byte;
+
+	return recv(builder->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+/* 0, -EDEADLK (the child waits for a lock), -ETIMEDOUT or -ECANCELED. */
+static int await_greeting(const struct orma_table_builder *builder)
+{
+	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+	uint64_t end_ns = now_ns + builder->options.timeout_ms * ORMA_NS_PER_MS;
+	int naps = 0, r = 0;
+
+	while (r == 0 && !has_input(builder)) {
+		naps = is_asleep(builder->child) ? naps + 1 : 0;
+		if (naps == NAPS_MAX)
+			return -EDEADLK;
+		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
+		r = now_ns < end_ns ? wait_for(builder, POLLIN, now_ns + LOOK_NS) : -ETIMEDOUT;
+	}
+	return r;
+}
+
+/* 0, -EDEADLK, -ECANCELED or -ECHILD. */
 static int greet(struct orma_table_builder *builder)
 {
 	struct orma_table_hello hello;
-	int r = receive(builder, &hello, sizeof(hello));
+	int r = await_greeting(builder);
 
-	if (r == -ECANCELED)
+	if (r == 0)
+		r = receive(builder, &hello, sizeof(hello));
+	if (r == -ECANCELED || r == -EDEADLK)
 		return r;
 	if (r < 0 || hello.error < 0)
 		return -ECHILD;
@@ -150,7 +203,7 @@ static int greet(struct orma_table_builder *builder)
 	return 0;
 }
 
-static int start_child(struct orma_table_builder *builder)
+static int fork_child(struct orma_table_builder *builder)
 {
 	int ends[2];
 	int r = orma_base_socketpair(ends);
@@ -181,6 +234,15 @@ static int start_child(struct orma_table_builder *builder)
 	if (r < 0)
 		end_child(builder);
 	return r;
+}
+
+static int start_child(struct orma_table_builder *builder)
+{
+	int r = -EDEADLK;
+
+	for (int i = 0; i < FORKS_MAX && r == -EDEADLK; i++)
+		r = fork_child(builder);
+	return r == -EDEADLK ? -ECHILD : r;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

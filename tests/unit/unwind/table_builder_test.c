@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -270,11 +271,42 @@ ORMA_TEST(a_child_that_dies_hangs_or_lies_is_an_error)
 	}
 }
 
+/* Shared with children. */
+static atomic_int *forks_left_to_hang;
+
+static void hang_before_greeting(int socket)
+{
+	if (atomic_load(forks_left_to_hang) > 0) {
+		atomic_fetch_sub(forks_left_to_hang, 1);
+		for (;;)
+			pause();
+	}
+	orma_table_child_run(socket);
+}
+
+ORMA_TEST(a_child_that_waits_for_a_lock_of_its_parent_is_replaced)
+{
+	int open_error, build_error;
+
+	forks_left_to_hang = mmap(NULL, sizeof(*forks_left_to_hang), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(forks_left_to_hang != MAP_FAILED);
+	atomic_store(forks_left_to_hang, 2);
+	ask(hang_before_greeting, 100000, &open_error, &build_error);
+	CHECK_INT(open_error, 0);
+	CHECK_INT(build_error, 0);
+	CHECK_INT(atomic_load(forks_left_to_hang), 0);
+	/* In the end it is given up. */
+	atomic_store(forks_left_to_hang, 100);
+	ask(hang_before_greeting, 100000, &open_error, &build_error);
+	CHECK_INT(open_error, -ECHILD);
+}
+
 static int pipe_of_child;
 
 static void hang_and_tell(int socket)
 {
-	(void)socket;
+	greet(socket);
 	CHECK_INT(write(pipe_of_child, "", 1), 1);
 	for (;;)
 		pause();
