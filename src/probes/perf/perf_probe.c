@@ -304,6 +304,7 @@ static void run(struct orma_probe_instance *base)
 		orma_perf_reader_poll(&instance->reader, orma_base_clock_ns(CLOCK_BOOTTIME));
 		return;
 	}
+	bool continues = instance->reader.turns_limit_ns > 0;
 	instance->reader.never_waits = true;
 	base->is_unfinished = orma_perf_reader_run(
 		&instance->reader, now_on_clock(instance) - SETTLE_NS, is_turn_over, base);
@@ -313,6 +314,9 @@ static void run(struct orma_probe_instance *base)
 	orma_perf_instance_keep_budget(instance);
 	if (base->is_unfinished)
 		return;
+	/* The kernel may have reported newer records during an earlier turn. */
+	if (continues && !instance->reader.is_stalled)
+		orma_probe_run_soon(base);
 	orma_perf_instance_grow_stacks(instance);
 	clear_if_due(instance);
 }

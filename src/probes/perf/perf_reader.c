@@ -280,6 +280,8 @@ bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 	unsigned count = 0;
 	bool is_early = false;
 
+	if (is_over && reader->turns_limit_ns > 0)
+		limit_ns = reader->turns_limit_ns;
 	reader->is_stalled = false;
 	orma_perf_events_refresh(reader->events);
 	while (!is_early && orma_perf_events_next(reader->events, limit_ns, &record, &cpu)) {
@@ -295,6 +297,7 @@ bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 		is_early = is_over && ++count % RECORDS_CHECK == 0 && is_over(ctx);
 	}
 	orma_perf_events_release(reader->events);
+	reader->turns_limit_ns = is_early ? limit_ns : 0;
 	return is_early;
 }
 

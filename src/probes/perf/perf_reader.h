@@ -39,6 +39,8 @@ struct orma_perf_reader {
 	/* With never_waits, a run stops at a record that needs a file that is being read, and sets
 	 * is_stalled. Run again when orma_unwind_files_event_fd() is readable. */
 	bool never_waits, is_stalled;
+	uint64_t
+		turns_limit_ns; /* the limit of a run that was stopped by is_over(); 0 = there is none */
 	uint64_t sample_count, skipped_count, lost_count, cut_count;
 	uint64_t late_count;      /* stacks that end early because a file was not read in time */
 	bool wants_larger_stacks; /* too many stacks of a process were cut */
@@ -48,7 +50,8 @@ struct orma_perf_reader {
 int orma_perf_reader_init(struct orma_perf_reader *reader, uint32_t cpu_limit);
 void orma_perf_reader_done(struct orma_perf_reader *reader);
 /* Writes what the rings have up to `limit_ns` on the session's clock. Stops when `is_over` returns true, and
- * then returns true. */
+ * then returns true. The next call with `is_over` continues that run with the same limit. So a run ends even
+ * if records come faster than they are read. */
 bool orma_perf_reader_run(struct orma_perf_reader *reader, uint64_t limit_ns,
 			  bool (*is_over)(void *ctx), void *ctx);
 /* Reads other events from now on, which count from 0. */

@@ -21,7 +21,8 @@ static void start(bool off_cpu)
 	fixture.config.user_frames = ORMA_PERF_USER_DWARF;
 	fixture.config.off_cpu = off_cpu;
 	fixture.config.stack_bytes = 1024;
-	fixture.config.ring_pages = 2;
+	if (fixture.config.ring_pages == 0)
+		fixture.config.ring_pages = 2;
 	perf_fixture_start(&fixture);
 }
 
@@ -385,5 +386,32 @@ ORMA_TEST(waits_survive_a_lack_of_memory)
 		  11);
 	CHECK(fixture.reader.waits.dropped_count > 0);
 	CHECK_INT(fixture.reader.waits.by_tid.count, 0);
+	perf_fixture_end(&fixture);
+}
+
+static bool is_over_at_once(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+ORMA_TEST(a_run_in_turns_ends_even_if_records_come_as_fast_as_they_are_read)
+{
+	uint64_t time = 1;
+	unsigned turns = 1;
+
+	fixture.config.ring_pages = 16;
+	start(false);
+	while (time <= 40)
+		sample_at(PARENT, 1, time++, 0);
+	while (orma_perf_reader_run(&fixture.reader, time - 1, is_over_at_once, NULL)) {
+		CHECK_INT(fixture.reader.sample_count, 16 * turns++);
+		for (uint64_t end = time + 16; time < end;)
+			sample_at(PARENT, 1, time++, 0);
+	}
+	CHECK_INT(turns, 3);
+	CHECK_INT(fixture.reader.sample_count, 40);
+	perf_fixture_run(&fixture);
+	CHECK_INT(fixture.reader.sample_count, time - 1);
 	perf_fixture_end(&fixture);
 }
