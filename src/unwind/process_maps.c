@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_maps.c - takes the lines of /proc/PID/maps apart.
+ * process_maps.c - reads /proc/PID/maps, and takes its lines apart.
  *
  *   55d0c8a00000-55d0c8a21000 r-xp 00002000 fe:01 1234567    /usr/bin/name (deleted)
  *
@@ -9,8 +9,50 @@
  */
 #include "unwind/process_maps.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+
+#define TEXT_BYTES_MAX (16u << 20)
+
+/* Returns a thread that is not the main one; 0 = there is none. */
+static int32_t find_other_thread(int32_t pid)
+{
+	char path[40];
+	const struct dirent *entry;
+	int32_t tid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	while (folder && (tid == 0 || tid == pid) && (entry = readdir(folder)))
+		tid = (int32_t)strtol(entry->d_name, NULL, 10);
+	if (folder)
+		closedir(folder);
+	return tid == pid ? 0 : tid;
+}
+
+int orma_process_maps_read(int32_t pid, struct orma_buf *ret)
+{
+	size_t before = ret->size;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	int r = orma_base_file_read(AT_FDCWD, path, TEXT_BYTES_MAX, ret);
+	if (r == 0 && ret->size == before) {
+		int32_t tid = find_other_thread(pid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)tid);
+		r = tid > 0 ? orma_base_file_read(AT_FDCWD, path, TEXT_BYTES_MAX, ret) : 0;
+	}
+	if (r == 0 && ret->size == before)
+		r = -ESRCH;
+	return r == -ENOENT ? -ESRCH : r;
+}
 
 static const struct orma_str deleted = {" (deleted)", sizeof(" (deleted)") - 1};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * process_maps.h - the mappings of a process, from the text of /proc/PID/maps.
+ * process_maps.h - the mappings of a process: the text of /proc/PID/maps, and what its lines mean.
  *
  * Threads: any. Nothing is kept.
  */
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "unwind/elf_file.h"
 
@@ -29,6 +30,9 @@ struct orma_process_maps {
 	uint32_t bad_count; /* lines of another form, or out of order */
 };
 
+/* Appends the text of /proc/PID/maps. If the main thread has ended, which makes that file empty, it is the file of another
+ * thread. 0, -ESRCH (the process has no memory), -EFBIG, -EACCES or another -errno. */
+int orma_process_maps_read(int32_t pid, struct orma_buf *ret);
 /* True and the next mapping, or false at the end. Starts and ends of mappings rise. */
 bool orma_process_maps_next(struct orma_process_maps *maps, struct orma_process_map *ret);
 /* Finds the bias of the mapping: an address of the process minus the bias is the address in the file. 0,

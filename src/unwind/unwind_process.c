@@ -17,21 +17,17 @@
 #include "unwind/unwind_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/clock_ns.h"
-#include "base/fd.h"
 #include "base/macros.h"
 #include "unwind/leaf_walk.h"
 #include "unwind/perf_map.h"
 #include "unwind/unwind_mapping.h"
 
 #define MAPPINGS_MAX      16384u
-#define MAPS_BYTES_MAX    (16u << 20)
 #define PERF_MAP_PAUSE_NS UINT64_C(1000000000)
 
 struct orma_unwind_process {
@@ -312,16 +308,10 @@ int orma_unwind_process_set_maps(struct orma_unwind_process *process, struct orm
 
 int orma_unwind_process_read_maps(struct orma_unwind_process *process)
 {
-	char path[40];
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
+	int r = orma_process_maps_read(process->reader.pid, &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->reader.pid);
-	int r = orma_base_file_read(AT_FDCWD, path, MAPS_BYTES_MAX, &text);
-	/* The text is empty if the main thread of the process has ended. */
-	if (r == 0 && text.size == 0)
-		r = -ESRCH;
-	return r < 0 ? (r == -ENOENT ? -ESRCH : r)
-		     : orma_unwind_process_set_maps(process, orma_base_buf_str(&text));
+	return r < 0 ? r : orma_unwind_process_set_maps(process, orma_base_buf_str(&text));
 }
 
 /* --- interface: walking ----------------------------------------------------------------------- */

@@ -346,22 +346,24 @@ static void end_main_thread(void)
 	pthread_exit(NULL);
 }
 
-ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
+static void check_stacks_after_main_thread(bool begins_after)
 {
 	char config[256], query[256];
-	skip_without_events();
-	pid_t pid = start(end_main_thread);
+	pid_t pid = start(end_main_thread), recorder = 0;
 
 	snprintf(config, sizeof(config),
 		 "timebase { frequency: 1000 } callstack_sampling { scope { target_pid: %d } } "
 		 "follow_children: true",
 		 (int)pid);
-	pid_t recorder = begin_recording(config);
+	if (!begins_after)
+		recorder = begin_recording(config);
 	await_work(pid, 300);
 	CHECK_INT(kill(pid, SIGUSR1), 0);
 	while (usage_of(pid).state != 'Z')
 		usleep(10000);
 	uint64_t main_end_ns = orma_base_clock_ns(CLOCK_BOOTTIME);
+	if (begins_after)
+		recorder = begin_recording(config);
 	await_work(pid, 300);
 	end_recording(recorder);
 	end(pid);
@@ -375,6 +377,18 @@ ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
 	double names = ask(query);
 	CHECK_FIGURE(late > 10 && names > late * 2 / 3);
 	remove_folder();
+}
+
+ORMA_TEST(threads_have_stacks_after_the_end_of_the_main_thread)
+{
+	skip_without_events();
+	check_stacks_after_main_thread(false);
+}
+
+ORMA_TEST(a_profile_may_begin_after_the_end_of_the_main_thread)
+{
+	skip_without_events();
+	check_stacks_after_main_thread(true);
 }
 
 ORMA_TEST(counters_are_read_without_samples)

@@ -4,6 +4,9 @@
  */
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -130,4 +133,50 @@ ORMA_TEST(a_mapping_without_code_of_the_file_has_no_bias)
 	CHECK_INT(bias, 0x7000 - 0x401000);
 	map.offset = 0x2000;
 	CHECK_INT(orma_process_map_bias(&map, &file, &bias), -ENODATA);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], text[512] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return strrchr(text, ')')[2];
+}
+
+ORMA_TEST(mappings_are_read_after_the_end_of_the_main_thread)
+{
+	struct orma_buf text = {0};
+	struct orma_process_map map;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		pthread_t thread;
+		pthread_create(&thread, NULL, wait_for_ever, NULL);
+		pthread_exit(NULL);
+	}
+	while (state_of(pid) != 'Z')
+		usleep(1000);
+	CHECK_INT(orma_process_maps_read(pid, &text), 0);
+	struct orma_process_maps maps = {.rest = orma_base_buf_str(&text)};
+	CHECK(orma_process_maps_next(&maps, &map));
+	orma_base_buf_done(&text);
+	/* A process that has ended has none. */
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	siginfo_t info;
+	CHECK_INT(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	CHECK_INT(orma_process_maps_read(pid, &text), -ESRCH);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_INT(orma_process_maps_read(pid, &text), -ESRCH);
+	orma_base_buf_done(&text);
 }
