@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * raise_priority.h - for threads with a short task that others wait for, on a machine with more work than CPUs.
  *
- * Threads: affects the calling thread, and those and the processes that it starts.
+ * Threads: affects the calling thread, and the threads and processes that it starts.
  */
 #ifndef ORMA_BASE_RAISE_PRIORITY_H
 #define ORMA_BASE_RAISE_PRIORITY_H

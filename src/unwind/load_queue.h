@@ -32,7 +32,7 @@ struct orma_load_queue_ops {
 	void (*free)(struct orma_load_job *job);
 	/* Runs after a time without jobs. */
 	void (*rest)(void *ctx);
-	/* Runs when the queue is to end, and lets run() return soon, which may run on another thread. */
+	/* Runs when the queue is to end. Makes run() return soon, which may be running on another thread. */
 	void (*stop)(void *ctx);
 	/* Frees the context, after the last job. */
 	void (*end)(void *ctx);

@@ -22,8 +22,8 @@
  * child dies, because the kernel may have killed the child for lack of memory.
  *
  * If another thread is inside of malloc() during fork(), the child may find a lock taken for ever. The allocators of glibc and musl
- * prevent that, but others need not, and that of AddressSanitizer does not. A child has nothing to wait for before it greets.
- * One that sleeps nevertheless is replaced at once.
+ * prevent that, but others need not, and that of AddressSanitizer does not. Therefore the child first allocates memory, and then sends
+ * a byte. Until then it has nothing to wait for, so a child that sleeps waits for a lock, and is replaced at once.
  *
  * The child is forked, not executed, because the library has no program of its own. fork() copies page
  * tables, so one child serves up to FILES_MAX files. That many stay below its limit of CPU time.
@@ -52,11 +52,12 @@
 #include "base/fd.h"
 #include "base/log_message.h"
 #include "base/macros.h"
+#include "base/sanitizer.h"
 
 #define TIMEOUT_MS 5000u
 #define FILES_MAX  64u
 #define TRIES      2
-/* A child that sleeps at so many looks in a row, before it has greeted, waits for a lock. */
+/* A child that sleeps at so many looks in a row, before it has begun, waits for a lock. */
 #define NAPS_MAX       3
 #define LOOK_NS        (50 * ORMA_NS_PER_MS)
 #define FORKS_MAX      5
@@ -144,6 +145,27 @@ static int send_bytes(struct orma_table_builder *builder, const void *data, size
 	return r;
 }
 
+/* Takes the locks of the allocator that it may find taken. AddressSanitizer has one for each size of blocks, and each thread has a
+ * list of free blocks, for which it needs no lock. */
+#ifdef ORMA_HAS_ADDRESS_SANITIZER
+enum { BLOCKS_MAX = 260, BLOCK_BYTES_MAX = 1 << 17 };
+#else
+enum { BLOCKS_MAX = 1, BLOCK_BYTES_MAX = 16 };
+#endif
+
+static void find_locks(void)
+{
+	for (size_t size = 16; size <= BLOCK_BYTES_MAX; size += ORMA_MAX(size / 8, (size_t)16)) {
+		size_t count = ORMA_MIN(2 * (size_t)BLOCK_BYTES_MAX / size, (size_t)BLOCKS_MAX);
+		void *blocks[BLOCKS_MAX];
+
+		for (size_t i = 0; i < count; i++)
+			blocks[i] = orma_base_alloc(size);
+		for (size_t i = 0; i < count; i++)
+			orma_base_free(blocks[i]);
+	}
+}
+
 /* The state of a process follows its name, which may contain any character. */
 static bool is_asleep(pid_t pid)
 {
@@ -165,32 +187,31 @@ static bool has_input(const struct orma_table_builder *builder)
 	return recv(builder->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-/* 0, -EDEADLK (the child waits for a lock), -ETIMEDOUT or -ECANCELED. */
-static int await_greeting(const struct orma_table_builder *builder)
+/* Waits until the child has shown that it can allocate memory. 0, -EDEADLK (it waits for a lock), -EPIPE (it has died) or
+ * -ECANCELED. */
+static int await_begin(struct orma_table_builder *builder)
 {
-	uint64_t now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-	uint64_t end_ns = now_ns + builder->options.timeout_ms * ORMA_NS_PER_MS;
+	uint64_t timeout_ns = builder->options.timeout_ms * ORMA_NS_PER_MS;
+	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
 	int naps = 0, r = 0;
+	char byte;
 
-	while (r == 0 && !has_input(builder)) {
+	while (r != -ECANCELED && !has_input(builder)) {
 		naps = is_asleep(builder->child) ? naps + 1 : 0;
-		if (naps == NAPS_MAX)
+		if (naps == NAPS_MAX || now_ns - begin_ns >= timeout_ns)
 			return -EDEADLK;
+		r = wait_for(builder, POLLIN, now_ns + LOOK_NS);
 		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
-		r = now_ns < end_ns ? wait_for(builder, POLLIN, now_ns + LOOK_NS) : -ETIMEDOUT;
 	}
-	return r;
+	return r == -ECANCELED ? r : receive(builder, &byte, sizeof(byte));
 }
 
-/* 0, -EDEADLK, -ECANCELED or -ECHILD. */
 static int greet(struct orma_table_builder *builder)
 {
 	struct orma_table_hello hello;
-	int r = await_greeting(builder);
+	int r = receive(builder, &hello, sizeof(hello));
 
-	if (r == 0)
-		r = receive(builder, &hello, sizeof(hello));
-	if (r == -ECANCELED || r == -EDEADLK)
+	if (r == -ECANCELED)
 		return r;
 	if (r < 0 || hello.error < 0)
 		return -ECHILD;
@@ -218,7 +239,9 @@ static int fork_child(struct orma_table_builder *builder)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1); /* calls: allow _exit, because this is the child */
-		builder->options.child(ends[1]);
+		find_locks();
+		if (orma_base_fd_write_all(ends[1], "", 1) == 0)
+			builder->options.child(ends[1]);
 		_exit(0); /* calls: allow _exit, because this is the child */
 	}
 	r = child < 0 ? -ECHILD : 0;
@@ -230,10 +253,12 @@ static int fork_child(struct orma_table_builder *builder)
 	builder->socket = ends[0];
 	builder->child = child;
 	builder->file_count = 0;
-	r = greet(builder);
+	r = await_begin(builder);
+	if (r == 0)
+		r = greet(builder);
 	if (r < 0)
 		end_child(builder);
-	return r;
+	return r == -EPIPE || r == -ETIMEDOUT ? -ECHILD : r;
 }
 
 static int start_child(struct orma_table_builder *builder)

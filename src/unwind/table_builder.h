@@ -32,8 +32,8 @@ int orma_table_builder_new(const struct orma_table_builder_options *options,
 void orma_table_builder_free(struct orma_table_builder *builder);
 /* Ends the child of an idle builder. The next file starts another child. */
 void orma_table_builder_rest(struct orma_table_builder *builder);
-/* From now on, functions do not wait for the child. If it has not answered yet, they end it and return -ECANCELED, also one
- * that runs on another thread. */
+/* From now on, functions do not wait for the child. If it has not answered yet, they end it and return -ECANCELED. A function
+ * that is running on another thread does so, too. */
 void orma_table_builder_stop(struct orma_table_builder *builder);
 
 /*

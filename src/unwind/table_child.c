@@ -120,42 +120,9 @@ void orma_table_child_serve(int socket, orma_table_answer_fn *answer)
 	}
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ADDRESS_SANITIZER 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define HAS_ADDRESS_SANITIZER 1
-#endif
-
-/* The allocator of AddressSanitizer has a lock for each size of blocks, and each thread has a list of free blocks, for which it needs
- * no lock. If fork() has copied a lock that is taken, the child hangs here, before it greets, and is replaced. It would hang later
- * otherwise, with a file. */
-#ifdef HAS_ADDRESS_SANITIZER
-enum { BLOCKS_MAX = 260, BLOCK_BYTES_MAX = 1 << 17 };
-
-static void find_locks(void)
-{
-	for (size_t size = 16; size <= BLOCK_BYTES_MAX; size += ORMA_MAX(size / 8, (size_t)16)) {
-		size_t count = ORMA_MIN(2 * BLOCK_BYTES_MAX / size, (size_t)BLOCKS_MAX);
-		void *blocks[BLOCKS_MAX];
-
-		for (size_t i = 0; i < count; i++)
-			blocks[i] = orma_base_alloc(size);
-		for (size_t i = 0; i < count; i++)
-			orma_base_free(blocks[i]);
-	}
-}
-#else
-static void find_locks(void)
-{
-}
-#endif
-
 _Noreturn void orma_table_child_run_with(int socket, orma_table_answer_fn *answer)
 {
 	struct orma_table_hello hello = {0};
-	find_locks();
 	int fd = orma_table_sandbox_enter(socket, &hello.filter_error);
 
 	hello.error = fd < 0 ? fd : 0;

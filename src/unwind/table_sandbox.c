@@ -32,6 +32,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/sanitizer.h"
 #include "sandbox/seccomp_filter.h"
 
 #define SOCKET         3 /* the first number above the standard descriptors */
@@ -44,15 +45,6 @@
 /* Older headers lack the number. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-	__has_feature(memory_sanitizer)
-#define HAS_SANITIZER 1
-#endif
 #endif
 
 /* Closes all descriptors above SOCKET. Before Linux 5.9, the open ones are listed: the limit of their number, which a loop would
@@ -88,7 +80,7 @@ static int keep_socket(int socket)
 		return r;
 	close(0);
 	close(1);
-#ifndef HAS_SANITIZER
+#ifndef ORMA_HAS_SANITIZER
 	close(2);
 #endif
 	return SOCKET;
@@ -131,7 +123,7 @@ static void limit_resources(void)
 	limit(RLIMIT_NPROC, 0);
 	limit(RLIMIT_NOFILE, FILES_MAX);
 	limit(RLIMIT_CPU, CPU_SECONDS);
-#ifndef HAS_SANITIZER
+#ifndef ORMA_HAS_SANITIZER
 	ORMA_AUTO(orma_base_buf_done) struct orma_buf text = {0};
 	unsigned long pages;
 	if (orma_base_file_read(AT_FDCWD, "/proc/self/statm", 256, &text) == 0 &&

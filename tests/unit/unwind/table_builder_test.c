@@ -274,14 +274,14 @@ ORMA_TEST(a_child_that_dies_hangs_or_lies_is_an_error)
 /* Shared with children. */
 static atomic_int *forks_left_to_hang;
 
-static void hang_before_greeting(int socket)
+/* Runs in the child of each fork, before fork() returns there. */
+static void wait_for_lock(void)
 {
-	if (atomic_load(forks_left_to_hang) > 0) {
-		atomic_fetch_sub(forks_left_to_hang, 1);
-		for (;;)
-			pause();
-	}
-	orma_table_child_run(socket);
+	if (atomic_load(forks_left_to_hang) == 0)
+		return;
+	atomic_fetch_sub(forks_left_to_hang, 1);
+	for (;;)
+		pause();
 }
 
 ORMA_TEST(a_child_that_waits_for_a_lock_of_its_parent_is_replaced)
@@ -291,14 +291,15 @@ ORMA_TEST(a_child_that_waits_for_a_lock_of_its_parent_is_replaced)
 	forks_left_to_hang = mmap(NULL, sizeof(*forks_left_to_hang), PROT_READ | PROT_WRITE,
 				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(forks_left_to_hang != MAP_FAILED);
+	CHECK_INT(pthread_atfork(NULL, NULL, wait_for_lock), 0);
 	atomic_store(forks_left_to_hang, 2);
-	ask(hang_before_greeting, 100000, &open_error, &build_error);
+	ask(orma_table_child_run, 100000, &open_error, &build_error);
 	CHECK_INT(open_error, 0);
 	CHECK_INT(build_error, 0);
 	CHECK_INT(atomic_load(forks_left_to_hang), 0);
 	/* In the end it is given up. */
 	atomic_store(forks_left_to_hang, 100);
-	ask(hang_before_greeting, 100000, &open_error, &build_error);
+	ask(orma_table_child_run, 100000, &open_error, &build_error);
 	CHECK_INT(open_error, -ECHILD);
 }
 
@@ -322,8 +323,9 @@ static void outlive_parent(void)
 	if (!outlives_parent)
 		return;
 	CHECK_INT(write(pipe_of_child, "", 1), 1);
+	/* A child that sleeps before it begins would be replaced. */
 	while (getppid() == parent)
-		usleep(1000);
+		sched_yield();
 }
 
 static void check_end_with_parent(bool is_early)
