@@ -63,7 +63,8 @@ static void complete_waiting(struct orma_probe_instance *instance)
 
 	if (instance->waiting.size == 0 && instance->stop_completion == 0)
 		return;
-	if (probe->ops->flush)
+	/* begin_stop() writes what is left, and has a limit of time for it. */
+	if (probe->ops->flush && (instance->waiting.size > 0 || !probe->ops->begin_stop))
 		probe->ops->flush(instance);
 	orma_data_source_flush_thread(probe->source, instance->idx);
 	for (size_t at = 0; at < instance->waiting.size; at += sizeof(completion)) {

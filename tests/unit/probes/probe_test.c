@@ -100,8 +100,22 @@ ORMA_TEST(a_stop_begins_at_the_end_of_the_run)
 	CHECK_INT(stop(), ORMA_POSTPONE);
 	CHECK_INT(stop_count, 0);
 	end_run();
-	CHECK(run_count == 4 && flush_count == 1 && stop_count == 1);
+	CHECK(run_count == 4 && flush_count == 0 && stop_count == 1);
 	CHECK_INT(stop_number, 7);
+	CHECK_INT(fake_completed, 7);
+	fake_close();
+}
+
+ORMA_TEST(a_flush_during_a_run_is_completed_before_the_stop)
+{
+	begin_run();
+	struct orma_instance instance = fake_instance(0);
+	instance.completion = 5;
+	CHECK_INT(fake_source.options.on_flush(fake_source.options.ctx, &instance), ORMA_POSTPONE);
+	CHECK_INT(stop(), ORMA_POSTPONE);
+	CHECK(flush_count == 0 && fake_completed == 0);
+	end_run();
+	CHECK(flush_count == 1 && stop_count == 1);
 	CHECK_INT(fake_completed, 7);
 	fake_close();
 }
