@@ -21,40 +21,44 @@
 
 #define TEXT_BYTES_MAX (16u << 20)
 
-/* Returns a thread that is not the main one; 0 = there is none. */
-static int32_t find_other_thread(int32_t pid)
+static const struct orma_str deleted = {" (deleted)", sizeof(" (deleted)") - 1};
+
+/* Reads the file of any thread that has memory. */
+static int read_of_threads(int32_t pid, struct orma_buf *ret)
 {
-	char path[40];
+	size_t before = ret->size;
+	char path[64];
 	const struct dirent *entry;
-	int32_t tid = 0;
+	int r = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	DIR *folder = opendir(path);
-	while (folder && (tid == 0 || tid == pid) && (entry = readdir(folder)))
-		tid = (int32_t)strtol(entry->d_name, NULL, 10);
+	while (r == 0 && ret->size == before && folder && (entry = readdir(folder))) {
+		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)tid);
+		r = tid > 0 ? orma_base_file_read(AT_FDCWD, path, TEXT_BYTES_MAX, ret) : 0;
+		/* The thread has ended in the meantime. */
+		if (r == -ENOENT || r == -ESRCH)
+			r = 0;
+	}
 	if (folder)
 		closedir(folder);
-	return tid == pid ? 0 : tid;
+	return r;
 }
 
 int orma_process_maps_read(int32_t pid, struct orma_buf *ret)
 {
 	size_t before = ret->size;
-	char path[64];
+	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	int r = orma_base_file_read(AT_FDCWD, path, TEXT_BYTES_MAX, ret);
-	if (r == 0 && ret->size == before) {
-		int32_t tid = find_other_thread(pid);
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)tid);
-		r = tid > 0 ? orma_base_file_read(AT_FDCWD, path, TEXT_BYTES_MAX, ret) : 0;
-	}
+	if (r == 0 && ret->size == before)
+		r = read_of_threads(pid, ret);
 	if (r == 0 && ret->size == before)
 		r = -ESRCH;
 	return r == -ENOENT ? -ESRCH : r;
 }
-
-static const struct orma_str deleted = {" (deleted)", sizeof(" (deleted)") - 1};
 
 static int digit_of(char letter)
 {
