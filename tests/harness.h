@@ -34,7 +34,7 @@ struct orma_test {
 void orma_test_register(struct orma_test *test);
 _Noreturn void orma_test_fail(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Ends the test as skipped, saying what was missing; under CI=true that is a failure. */
+/* Ends the test as skipped, saying what was missing; under CI=true that is a failure, except in an emulator. */
 _Noreturn void orma_test_skip(const char *missing);
 /* Skips the test on an i386 that QEMU emulates: after a signal, a thread has the thread-local storage of another one there
  * (QEMU 7.2). */

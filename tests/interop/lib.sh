@@ -163,10 +163,16 @@ stop_all() {
 	[[ -z ${daemon_pid[traced]:-} ]] || stop_daemon traced
 }
 
-# All processes with this case's sockets in their environment must have ended.
-check_nothing_left() {
-	local file pid left
+# Sets $left to the environments of all processes that have this case's sockets in it, and succeeds if there is none.
+is_nothing_left() {
 	mapfile -t left < <(ORMA_INTEROP_DIR='' grep -lsF "ORMA_INTEROP_DIR=$dir" /proc/[0-9]*/environ)
+	[[ ${#left[@]} -eq 0 ]]
+}
+
+# All processes of this case must have ended, or do so in a moment.
+check_nothing_left() {
+	local file pid left=()
+	poll 2 is_nothing_left && return
 	for file in "${left[@]}"; do
 		pid=${file#/proc/}
 		pid=${pid%/environ}

@@ -29,7 +29,7 @@ case_shares_of_a_profile_are_those_of_perf() {
 	of_perf=$(print_shares "$results/perf.data")
 	of_orma=$(print_shares "$results/profile.trace")
 	echo "samples and shares of five, three and two: perf $of_perf, orma $of_orma"
-	# Samples at equal distances differ less than random ones, of which 4,000 would differ by three points.
+	# With random samples, two profiles of 4,000 would differ by up to three points. These are at equal distances.
 	awk -v of_perf="$of_perf" -v of_orma="$of_orma" 'BEGIN {
 		split(of_perf, a); split(of_orma, b)
 		if (a[1] < 1000 || b[1] < 1000) exit 1
