@@ -17,13 +17,12 @@ ORMA_TEST(the_c_library_is_ready_for_the_first_program)
 	CHECK_INT(orma_unwind_files_new(NULL, &files), 0);
 	CHECK_INT(orma_perf_prefetch_start(files, &process), 0);
 	/* On a busy machine it takes more than one wait. */
-	for (unsigned i = 0; i < 100 && orma_unwind_files_facts(files).table_bytes == 0; i++)
+	while (orma_unwind_files_facts(files).table_bytes == 0)
 		orma_perf_prefetch_wait(process);
 	orma_unwind_process_free(process);
 
 	/* A program that starts now has its table without another one. */
 	struct orma_unwind_files_facts facts = orma_unwind_files_facts(files);
-	CHECK(facts.table_bytes > 0);
 	CHECK_INT(orma_unwind_process_new(files, getpid(), &program), 0);
 	CHECK_INT(orma_unwind_process_read_maps(program), 0);
 	struct orma_unwind_mapping *mapping =
