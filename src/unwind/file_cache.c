@@ -3,9 +3,8 @@
  *
  * Owns the files. A file that has been opened is found by two keys: the facts from stat() (device, inode, time of change, size),
  * and its build id together with its owner. The build id alone is not enough, because any user can write a file that claims to
- * be libc by its build id. The table of such a file must not be used for programs of other users. On file
- * systems of the kernel, only root can create a file that belongs to somebody else. The server of a FUSE mount can claim any owner;
- * other users only see such a mount if root has allowed that.
+ * be libc by its build id. The table of such a file must not be used for programs of other users. An owner cannot be forged: only root
+ * can create a file that belongs to somebody else, and a file on a FUSE mount, whose server can claim any user, belongs to the mount.
  *
  * If a file has a descriptor, mappings find it by device and inode alone, and nothing is opened. While the descriptor is open, no
  * other file gets the inode. `by_inode` has the files with a descriptor.

@@ -28,8 +28,18 @@
 #define PATH_BYTES_MAX 4096u
 #define BTRFS_MAGIC    0x9123683e
 #define OVERLAY_MAGIC  0x794c7630
+#define FUSE_MAGIC     0x65735546
 
-static struct orma_file_identity identify(const struct stat *st)
+/* The server of a FUSE mount may claim any user for a file. */
+static uint64_t owner_of(int fd, const struct stat *st)
+{
+	struct statfs fs;
+	bool is_known = fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type != FUSE_MAGIC;
+
+	return is_known ? st->st_uid : ORMA_OWNED_BY_DEVICE | (uint64_t)st->st_dev;
+}
+
+static struct orma_file_identity identify(int fd, const struct stat *st)
 {
 	return (struct orma_file_identity){
 		.device = st->st_dev,
@@ -37,7 +47,7 @@ static struct orma_file_identity identify(const struct stat *st)
 		.size = (uint64_t)st->st_size,
 		.changed_s = st->st_mtim.tv_sec,
 		.changed_ns = st->st_mtim.tv_nsec,
-		.owner = st->st_uid,
+		.owner = owner_of(fd, st),
 	};
 }
 
@@ -91,7 +101,7 @@ static int open_checked(const char *path, const struct orma_process_map *map,
 	if (r == 0)
 		r = orma_base_fd_reopen(place);
 	if (r >= 0)
-		*ret = identify(&st);
+		*ret = identify(place, &st);
 	return r;
 }
 

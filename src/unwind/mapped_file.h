@@ -15,8 +15,10 @@
 struct orma_file_identity {
 	uint64_t device, inode, size;
 	int64_t changed_s, changed_ns;
-	uint64_t owner;
+	uint64_t owner; /* a user, or ORMA_OWNED_BY_DEVICE and a device */
 };
+
+#define ORMA_OWNED_BY_DEVICE (UINT64_C(1) << 63)
 
 bool orma_file_identity_is_same(const struct orma_file_identity *a,
 				const struct orma_file_identity *b);

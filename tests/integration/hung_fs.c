@@ -109,6 +109,7 @@ static struct fuse_attr get_attr(uint64_t node)
 {
 	return (struct fuse_attr){
 		.ino = node,
+		.size = node == ROOT_NODE ? 0 : 4096,
 		.mode = node == ROOT_NODE ? S_IFDIR | 0777 : S_IFREG | 0666,
 		.nlink = 1,
 		.blksize = 4096,

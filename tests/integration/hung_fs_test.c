@@ -23,6 +23,7 @@
 #include "process.h"
 #include "raw_session.h"
 #include "unwind/file_cache.h"
+#include "unwind/mapped_file.h"
 #include "unwind/unwind_files.h"
 
 enum { FLUSHES = 20 };
@@ -504,4 +505,31 @@ ORMA_TEST(a_program_that_cannot_be_closed_does_not_hold_up_the_cache_of_programs
 	orma_hung_fs_abort(&fs);
 	CHECK_INT(pthread_join(thread, NULL), 0);
 	orma_file_cache_free(cache);
+}
+
+/* The server says that its files are root's. */
+ORMA_TEST(a_program_of_a_fuse_mount_belongs_to_the_mount)
+{
+	struct orma_hung_fs fs = {0};
+	struct orma_file_identity identity;
+	struct stat info;
+
+	if (!orma_hung_fs_mount(&fs))
+		return;
+	int fd = open(fs.path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	CHECK_INT(fstat(fd, &info), 0);
+	CHECK_INT(info.st_uid, 0);
+	close(fd);
+	const struct orma_process_map map = {
+		.inode = info.st_ino,
+		.device_major = major(info.st_dev),
+		.device_minor = minor(info.st_dev),
+		.path = orma_base_str(fs.path),
+	};
+	fd = orma_mapped_file_open(getpid(), &map, &identity);
+	CHECK(fd >= 0);
+	CHECK(identity.owner == (ORMA_OWNED_BY_DEVICE | (uint64_t)info.st_dev));
+	close(fd);
+	orma_hung_fs_abort(&fs);
 }
