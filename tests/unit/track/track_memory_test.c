@@ -197,18 +197,15 @@ ORMA_TEST(there_is_one_thread_at_most_and_none_before_init)
 	char name[64] = "";
 	sigset_t before, after;
 	struct daemon daemon;
-	pid_t service = start_service(&daemon);
 
+	orma_test_skip_if_emulated("a process without threads of an emulator");
+	pid_t service = start_service(&daemon);
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 #if defined(__SANITIZE_THREAD__)
 	/* ThreadSanitizer starts a thread of its own at some time. */
 	stop_service(service);
 	return;
 #endif
-	if (getenv("ORMA_TEST_EMULATED")) {
-		stop_service(service);
-		orma_test_skip("a process without threads of an emulator");
-	}
 	CHECK_INT(count_threads(name, sizeof(name), &blocked), 1);
 	init_system(&daemon);
 	CHECK_INT(orma_track_event_register(), 0);
