@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
-#include "base/macros.h"
 
 #define TEXT_BYTES_MAX (16u << 20)
 

@@ -39,8 +39,8 @@ struct orma_perf_reader {
 	/* With never_waits, a run stops at a record that needs a file that is being read, and sets
 	 * is_stalled. Run again when orma_unwind_files_event_fd() is readable. */
 	bool never_waits, is_stalled;
-	uint64_t
-		turns_limit_ns; /* the limit of a run that was stopped by is_over(); 0 = there is none */
+	/* The limit of a run that was stopped by is_over(); 0 = there is none. */
+	uint64_t turns_limit_ns;
 	uint64_t sample_count, skipped_count, lost_count, cut_count;
 	uint64_t late_count;      /* stacks that end early because a file was not read in time */
 	bool wants_larger_stacks; /* too many stacks of a process were cut */
