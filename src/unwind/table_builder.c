@@ -55,8 +55,10 @@
 #include "base/sanitizer.h"
 
 #define TIMEOUT_MS 5000u
-#define FILES_MAX  64u
-#define TRIES      2
+/* The limit of each of the two steps with which a child starts. They take milliseconds, but a busy machine may run it late. */
+#define START_NS  (5 * ORMA_NS_PER_SEC)
+#define FILES_MAX 64u
+#define TRIES     2
 /* A child that sleeps at so many looks in a row, before it has begun, waits for a lock. */
 #define NAPS_MAX       3
 #define LOOK_NS        (50 * ORMA_NS_PER_MS)
@@ -103,10 +105,10 @@ static int wait_for(const struct orma_table_builder *builder, short events, uint
 }
 
 /* Receives `size` bytes. 0, -EPIPE (the child has died), -ETIMEDOUT or -ECANCELED. */
-static int receive(struct orma_table_builder *builder, void *data, size_t size)
+static int receive_within(struct orma_table_builder *builder, uint64_t timeout_ns, void *data,
+			  size_t size)
 {
-	uint64_t end_ns =
-		orma_base_clock_ns(CLOCK_MONOTONIC) + builder->options.timeout_ms * ORMA_NS_PER_MS;
+	uint64_t end_ns = orma_base_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	int r = 0;
 
 	for (size_t done = 0; r == 0 && done < size;) {
@@ -121,6 +123,11 @@ static int receive(struct orma_table_builder *builder, void *data, size_t size)
 			r = wait_for(builder, POLLIN, end_ns);
 	}
 	return r;
+}
+
+static int receive(struct orma_table_builder *builder, void *data, size_t size)
+{
+	return receive_within(builder, builder->options.timeout_ms * ORMA_NS_PER_MS, data, size);
 }
 
 /* Sends `size` bytes, which need not fit into the socket, because the child reads meanwhile. Returns the same
@@ -191,25 +198,24 @@ static bool has_input(const struct orma_table_builder *builder)
  * -ECANCELED. */
 static int await_begin(struct orma_table_builder *builder)
 {
-	uint64_t timeout_ns = builder->options.timeout_ms * ORMA_NS_PER_MS;
 	uint64_t begin_ns = orma_base_clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
 	int naps = 0, r = 0;
 	char byte;
 
 	while (r != -ECANCELED && !has_input(builder)) {
 		naps = is_asleep(builder->child) ? naps + 1 : 0;
-		if (naps == NAPS_MAX || now_ns - begin_ns >= timeout_ns)
+		if (naps == NAPS_MAX || now_ns - begin_ns >= START_NS)
 			return -EDEADLK;
 		r = wait_for(builder, POLLIN, now_ns + LOOK_NS);
 		now_ns = orma_base_clock_ns(CLOCK_MONOTONIC);
 	}
-	return r == -ECANCELED ? r : receive(builder, &byte, sizeof(byte));
+	return r == -ECANCELED ? r : receive_within(builder, START_NS, &byte, sizeof(byte));
 }
 
 static int greet(struct orma_table_builder *builder)
 {
 	struct orma_table_hello hello;
-	int r = receive(builder, &hello, sizeof(hello));
+	int r = receive_within(builder, START_NS, &hello, sizeof(hello));
 
 	if (r == -ECANCELED)
 		return r;
